@@ -1,0 +1,33 @@
+# `make help` lists the commands. PYTHON=… names another interpreter, GOLDILOCKS_VLLM=0 does without vLLM.
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make .venv with all that the project needs (a few minutes the first time)
+	@$(PYTHON) .ci/setup
+
+demo: setup ## curate and train on the small set that comes along
+	@$(BIN)/python -m flows.demo
+
+test: setup ## run the tests; PYTEST_FLAGS="-k verify" picks some
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+check: setup ## style, types and walls
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## put the code in order
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## remove caches and build products; .venv stays
+	rm -rf build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

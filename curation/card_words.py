@@ -1,0 +1,138 @@
+"""The words of a data card: drop reasons, columns and languages in plain language, and text made safe for Markdown.
+
+Invariants: every `DropReason` has its words (a test holds it); escaped text renders letter by letter.
+Not here: the card's sentences, which are in ``templates/card.md.j2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from curation.records import DropReason
+
+REASON_WORDS: Mapping[str, str] = {
+    DropReason.MISSING_STATEMENT: "no statement",
+    DropReason.MISSING_ANSWER: "no answer",
+    DropReason.TRUNCATED: "statement cut off",
+    DropReason.NOT_A_PROBLEM: "asks nothing",
+    DropReason.MISSING_FIGURE: "needs a figure that is not there",
+    DropReason.PROOF: "asks for a proof",
+    DropReason.MULTI_PART: "several questions in one",
+    DropReason.YES_NO: "yes or no, true or false",
+    DropReason.REFERS_ELSEWHERE: "refers to another text",
+    DropReason.DEBRIS: "unreadable debris",
+    DropReason.HEDGED_ANSWER: "answer not definite",
+    DropReason.TEXTUAL_ANSWER: "answer in words",
+    DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
+    DropReason.WRONG_LANGUAGE: "another language",
+    DropReason.CHOICES_NEEDED: "multiple choice that needs its options",
+    DropReason.CHOICES_UNRESOLVED: "letter that names no option",
+    DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",
+    DropReason.VERIFIER_FAILED: "verifier failed",
+    DropReason.DUPLICATE: "duplicate",
+    DropReason.CONFLICTING_ANSWERS: "copies with conflicting answers",
+    DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
+    DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",
+    DropReason.NEVER_SOLVED: "never solved",
+    DropReason.TOO_EASY: "too easy",
+    DropReason.OVER_QUOTA: "over the size asked for",
+}
+"""Drop reasons in words that a reader of the card understands."""
+
+COLUMN_WORDS: Mapping[str, str] = {
+    "id": "the problem's name: a hash of its normalised content, the same in every run and from every source",
+    "group": "id of the original; translations and twins share it, splits should never part it",
+    "domain": "`math` or `code`",
+    "statement": "the problem, as it is asked",
+    "answer": "the reference answer",
+    "choices": "options of a multiple-choice problem, where they came in a field of their own",
+    "solution": "a worked solution, where the source has one",
+    "lang": "language, ISO 639-1",
+    "source": "name of the source, as in the table of sources",
+    "row": "position in that source, from 0",
+    "license": "licence of the source",
+    "weight": "the source's mixing weight",
+    "raw_statement": "the statement before it was rewritten; null where nothing was",
+    "raw_answer": "the answer before it was rewritten; null where nothing was",
+    "meta": "further columns of the source, as a JSON object",
+    "policy": "whose attempts the pass rate counts, `model@revision`",
+    "attempts": "attempts made by that policy",
+    "judged": "attempts that the verifier could judge",
+    "correct": "attempts that reach the reference answer",
+    "pass_rate": "correct / judged",
+    "pass_rate_low": "lower end of its 95 % Wilson interval",
+    "pass_rate_high": "upper end of its 95 % Wilson interval",
+    "first_policy": "policy of stage 1 where there are two stages, else null",
+    "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",
+}
+
+LANGUAGES: Mapping[str, str] = {
+    "en": "English", "fr": "French", "es": "Spanish", "it": "Italian", "de": "German", "zh": "Chinese",
+    "ru": "Russian", "pt": "Portuguese", "ja": "Japanese", "ko": "Korean", "ar": "Arabic", "nl": "Dutch",
+    "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali", "sw": "Swahili", "te": "Telugu",
+}  # fmt: skip
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: ``1 row``, ``1,250 rows``, ``no rows``."""
+    word = noun if number == 1 else plural or noun + "s"
+    return f"{number:,} {word}" if number else f"no {word}"
+
+
+def share(part: float, whole: float) -> str:
+    """A percentage with one decimal; a dash where there is nothing to divide by. Nothing rounds up to all or none."""
+    if whole == 0:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < percent < 0.05:
+        return "< 0.1 %"
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.1f} %"
+
+
+def cell(text: object) -> str:
+    """Text for a Markdown table cell."""
+    return " ".join(escape_markdown(str(text)).split())
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown renders letter by letter, formulas included; line breaks stay."""
+    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
+    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
+    return "\n".join(lines)
+
+
+def _escape_start(line: str) -> str:
+    """A line that starts no list, rule or heading."""
+    digits = len(line) - len(line.lstrip("0123456789"))
+    if digits and line[digits : digits + 1] in (".", ")"):
+        return f"{line[:digits]}\\{line[digits:]}"
+    return "\\" + line if line[:1] in ("-", "+", "=") else line
+
+
+def code_span(text: str) -> str:
+    """Text as inline code, whatever backticks it holds, on one line."""
+    inner = " ".join(text.split())
+    ticks = "`" * (1 + longest_run(inner, "`"))
+    pad = " " if inner.startswith("`") or inner.endswith("`") else ""
+    return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
+
+
+def longest_run(text: str, letter: str) -> int:
+    """The most times the letter stands in the text in a row."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == letter else 0
+        longest = max(longest, run)
+    return longest
+
+
+def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Reasons that occurred, the most frequent first, equal ones by name."""
+    return sorted(((r, n) for r, n in reasons.items() if n), key=lambda pair: (-pair[1], pair[0]))
+
+
+def reason_words(reason: str) -> str:
+    """A drop reason in words."""
+    return REASON_WORDS.get(reason, reason.replace("_", " "))

@@ -1,0 +1,149 @@
+"""Multiple choice: found, resolved to the option that is right, and rewritten to an open question.
+
+    candidates()            which rows are worth a closer look, as one expression over a frame
+    open_questions(rows)    those rows opened, or refused with a reason, or left alone
+
+Options come as a field of their own or inside the statement, in many styles (options.py); the reference names one by
+letter, number or text (resolving.py); the question is opened only if it stays complete (opening.py).
+
+Invariants:
+  - a row with options as a field is always opened or refused; a row whose statement only looks like it holds
+    options is left alone unless its answer, or its question, says that they are options;
+  - refused is never guessed: the reason and the words that decided go with the row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from curation.choices.opening import Opened, Refused, open_question
+from curation.choices.options import Split, split, tidy_option, unlabelled
+from curation.choices.resolving import is_only_letter, named_letter, names_several, resolve
+from curation.records import DropReason
+
+__all__ = ["Opened", "Refused", "candidates", "consider", "open_questions"]
+
+# Second labels, of which an inline multiple choice must hold one; then the first and second in one style and order.
+_SECOND = [
+    "B)", "B )", "B）", "B.", "B．", "B、", "B:", "B：", "B}", "B]", "Ｂ", "b)", "b )", "b）", "\nb.", "②", "2)", "2）", "2.", "2．", "2、",
+]  # fmt: skip
+_INLINE = (
+    r"[(（\[{\s&$;,，；。?？)）:：}]\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]|\p{Han}A[.．、)][\s\S]*B[.．、)]|[\s.?:;&]\(?\s*a\s*[)）.][\s\S]*\bb\s*[)）.]"
+    r"|①[\s\S]*②[\s\S]*③|[\s(（?:]1\s*[)）.．、][\s\S]*[\s(（]2\s*[)）.．、][\s\S]*3\s*[)）.．、]|^A[).．、][\s\S]*B[).．、]"
+)
+# Questions that send the reader to options.
+_SENDS = re.compile(
+    r"(?i)\bwhich\s+(?:one\s+)?(?:of|option|choice|statement)|\bof\s+the\s+following\b|\bchoose\b|\bselect\b|下列|以下|选|哪|正确的是|\blaquelle\b|\blequel\b|\bcuál\b|\bqual[ei]\b|\bwelche|\bкак(?:ое|ая|ой)\s+из"
+)
+_LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
+_OUTCOME = pl.Schema(
+    {"_at": pl.UInt32, "opened": pl.Boolean, "statement": pl.String, "answer": pl.String, "reason": pl.String, "evidence": pl.String}
+)  # fmt: skip
+
+
+def candidates() -> pl.Expr:
+    """Rows that may be multiple choice: statement and answer are there, and options as a field or in the statement."""
+    inline = pl.col("statement").str.contains_any(_SECOND) & pl.col("statement").str.contains(_INLINE)
+    listed = pl.col("choices").list.len().fill_null(0) > 0
+    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
+    return (usable & (listed | inline)).fill_null(False)
+
+
+def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per multiple choice among ``rows``: ``_at``, ``opened`` with statement and answer, or reason and evidence.
+
+    ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to be
+    multiple choice are not in the result.
+    """
+    first = _counting_from(rows)
+    outcomes: list[tuple[int, bool, str | None, str | None, str | None, str | None]] = []
+    for at, statement, answer, choices, lang, source in rows.select(
+        "_at", "statement", "answer", "choices", "lang", "source"
+    ).iter_rows():
+        result = consider(statement, answer, choices, lang, first.get(source))
+        if isinstance(result, Opened):
+            outcomes.append((at, True, result.statement, result.answer, None, None))
+        elif isinstance(result, Refused):
+            outcomes.append((at, False, None, None, str(result.reason), result.evidence))
+    return pl.DataFrame(outcomes, schema=_OUTCOME, orient="row")
+
+
+def consider(
+    statement: str, answer: str, choices: Sequence[str | None] | None, lang: str | None = None, first: int | None = None
+) -> Opened | Refused | None:
+    """One problem opened or refused; null where it is no multiple choice.
+
+    ``first`` is the number of the first option where the source's answers are option numbers.
+    """
+    if choices:
+        options = [tidy_option(unlabelled(choice or "", index)) for index, choice in enumerate(choices)]
+        inline = split(statement) if _LABELLED.search(statement) else None
+        question = inline.question if inline and _same(inline.options, options) else statement
+        return _settled(question, answer, options, "upper", lang, first)
+    found = split(statement)
+    if found is None or not _meant(found, answer):
+        return None
+    return _settled(found.question, answer, found.options, found.kind, lang, None)
+
+
+def _settled(
+    question: str, answer: str, options: Sequence[str], kind: str, lang: str | None, first: int | None
+) -> Opened | Refused:
+    """The question opened with the option that the answer names."""
+    if names_several(answer, len(options)) and resolve(answer, options, "text") is None:
+        return Refused(DropReason.CHOICES_NEEDED, answer)
+    index = resolve(answer, options, kind, first)
+    if index is None or not options[index]:
+        shown = " | ".join(options)
+        return Refused(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
+    if not question.strip():
+        return Refused(DropReason.CHOICES_NEEDED, "no question before the options")
+    return open_question(question, options, index, lang)
+
+
+def _meant(found: Split, answer: str) -> bool:
+    """Whether a run of labels is a set of options, going by the answer and the question."""
+    letter = named_letter(answer)
+    label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(found.options)
+    sends = bool(_SENDS.search(found.question))
+    short = max(map(len, found.options)) <= 200
+    asked_in_options = sum("?" in option or "？" in option for option in found.options)
+    if asked_in_options >= 2:
+        return False
+    if found.kind == "upper":
+        by_text = resolve(answer, found.options) is not None
+        return label or by_text or names_several(answer, len(found.options)) or (len(found.options) >= 4 and short and sends)
+    if found.kind == "lower":
+        return (label or (resolve(answer, found.options) is not None and len(found.options) >= 3)) and short
+    bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
+    return len(found.options) >= 3 and sends and short and (bracketed or resolve(answer, found.options, "upper") is not None)
+
+
+def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
+    """Whether the statement repeats the options that came as a field."""
+    return len(inline) == len(options)
+
+
+def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
+    """Per source whose answers are all small integers: 0 or 1, as its answers show where they start counting."""
+    numbered = (
+        rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
+        .with_columns(number=pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), size=pl.col("choices").list.len())
+        .group_by("source")
+        .agg(
+            plain=pl.col("number").is_not_null().all(),
+            low=pl.col("number").min(),
+            over=(pl.col("number") >= pl.col("size")).any(),
+        )
+        .filter("plain")
+    )
+    counts: dict[str | None, int] = {}
+    for source, low, over in numbered.select("source", "low", "over").iter_rows():
+        if low == 0 and not over:
+            counts[source] = 0
+        elif low >= 1 and over:
+            counts[source] = 1
+    return counts

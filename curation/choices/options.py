@@ -1,0 +1,219 @@
+"""Options inside a statement: found in whatever style they are written, and cut off from the question.
+
+`split` finds a run of labels (A, B, C, … or 1, 2, 3, … or ①②③) in one style, in order, each with a text of its own, and
+gives the question before it and the options' texts.
+
+Invariants:
+  - labels are consecutive from the first (A, 1, a or ①), all in the same style;
+  - no option is empty, and options taken together with the question are the whole statement, layout aside.
+
+It does not decide whether the run is a multiple choice at all: points named A, B, C and conditions (1), (2), (3) look
+alike. Whoever calls it knows the answer and decides.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+UPPER = "ABCDEFGHIJ"
+_FULL = str.maketrans("ＡＢＣＤＥＦＧＨＩＪ（）．：１２３４５６７８", "ABCDEFGHIJ().:12345678")
+_CIRCLED = "①②③④⑤⑥⑦⑧"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A statement cut into its question and its options; ``kind`` is upper, lower, digit or circled."""
+
+    question: str
+    options: tuple[str, ...]
+    labels: tuple[str, ...]
+    kind: str
+
+
+# A LaTeX font command around a label, with or without the option inside: \textbf{(A)}, \text{A)}, \mathrm{(E) none}
+_WRAPPED = re.compile(
+    r"\\(?:textbf|textrm|textit|text|mathbf|mathrm|mathit|bf|rm|textsf|mbox)\s*\{\s*(\(?\s*[A-Ja-h1-8]\s*[).:]\)?)\s*(?:\\ |~)*([^{}]*)\}"
+)
+# The same with the bracket outside: (\textbf{A}), (\mathrm{A}), $\mathbf{A}$.
+_WRAPPED_LETTER = re.compile(
+    r"\$?\(?\s*\\(?:textbf|textrm|text|mathbf|mathrm|bf|rm)\s*\{\s*([A-J])\s*\}\s*\$?\s*([).:])\s*\$?"
+)
+_BOLD = re.compile(r"\*\*\s*(\(?[A-Ja-h][).:])\s*\*\*")
+
+# Styles, most telling first: (kind, expression with the label as group 1).
+_STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("upper", re.compile(r"[(（]\s*([A-J])\s*[)）]\s*[.:．、]?")),
+    ("upper", re.compile(r"(?:(?<=[\s&$;,，；。.．?？)）:：])|^|(?<=[\u4e00-\u9fff]))([A-J])\s*[)）]")),
+    ("upper", re.compile(r"(?:(?<=[\s&$;,，；。?？)）:：~}])|^|(?<=[\u4e00-\u9fff]))([A-J])\s*[.．、:：](?!\w*\.[A-J]\.)")),
+    ("upper", re.compile(r"(?<![A-Za-z\\])([A-J])\s*[．、]")),
+    ("upper", re.compile(r"\[\s*([A-J])\s*\]")),
+    ("lower", re.compile(r"\(\s*([a-h])\s*\)")),
+    ("lower", re.compile(r"(?:(?<=[\s&$;])|^)([a-h])\s*\)")),
+    ("lower", re.compile(r"(?:(?<=\n)|^)\s*([a-h])\s*\.\s")),
+    ("circled", re.compile(r"([①②③④⑤⑥⑦⑧])")),
+    ("digit", re.compile(r"[(（]\s*([1-8])\s*[)）]")),
+    ("digit", re.compile(r"(?:(?<=[\s?？:：;])|^)([1-8])\s*[)）]")),
+    ("digit", re.compile(r"(?:(?<=\n)|^)\s*([1-8])\s*[.．、](?!\d)")),
+)
+
+_HEADER = re.compile(
+    r"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:(?:answer\s+)?(?:choices|options)(?:\s+are)?|select\s+one(?:\s+answer)?|choose\s+(?:one|the\s+(?:correct|right|best)\s+(?:answer|option|one))"
+    r"(?:\s+(?:from|of|below)[^.\n]{0,40})?|pick\s+one|options?\s*list|选项(?:如下)?|备选答案|opciones|opzioni|réponses?\s+possibles?|antwortmöglichkeiten|варианты(?:\s+ответ(?:а|ов))?)\**\s*[:：.]?\s*$"
+)
+_LAYOUT_AFTER = re.compile(
+    r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
+)
+
+
+def normalised(statement: str) -> str:
+    """Full-width labels made plain and font commands around labels removed."""
+    text = statement
+    if "\\" in text:
+        text = _WRAPPED.sub(_unwrapped, text)
+        text = _WRAPPED_LETTER.sub(r"(\1) ", text)
+    if "**" in text:
+        text = _BOLD.sub(r"\1 ", text)
+    return re.sub(r"[Ａ-Ｊ]|（(?=\s*[A-JＡ-Ｊ1-8１-８a-h]\s*[)）])", lambda match: match.group().translate(_FULL), text)
+
+
+def _unwrapped(match: re.Match[str]) -> str:
+    """The label bare, and the words that shared its braces as text again."""
+    inside = match.group(2).strip()
+    return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
+
+
+def split(statement: str) -> Split | None:
+    """The question and the options of a statement, or null where no run of labels is found."""
+    text = normalised(statement)
+    best: Split | None = None
+    present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
+    for kind, style in _STYLES:
+        if not present[kind]:
+            continue
+        found = _run(text, kind, style)
+        if found and (best is None or len(found.options) > len(best.options)):
+            best = found
+        if best and best.kind == "upper" and kind != "upper":
+            break
+    return best
+
+
+# The second label, without which a kind need not be tried.
+_SECOND = {
+    "upper": re.compile(r"B\s*[)）.．、:：\]]"),
+    "lower": re.compile(r"b\s*[).]"),
+    "circled": re.compile("②"),
+    "digit": re.compile(r"2\s*[)）.．、]"),
+}
+
+
+def _alphabet(kind: str) -> str:
+    return {"upper": UPPER, "lower": UPPER.lower(), "digit": "12345678", "circled": _CIRCLED}[kind]
+
+
+def _run(text: str, kind: str, style: re.Pattern[str]) -> Split | None:
+    """The longest run of consecutive labels of one style, the last one where several are as long."""
+    alphabet = _alphabet(kind)
+    marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
+    best: list[tuple[str, int, int]] = []
+    for first in range(len(marks)):
+        if marks[first][0] != alphabet[0]:
+            continue
+        chain = [marks[first]]
+        for mark in marks[first + 1 :]:
+            if len(chain) < len(alphabet) and mark[0] == alphabet[len(chain)]:
+                chain.append(mark)
+        if len(chain) >= max(2, len(best)):
+            best = chain
+    if len(best) < 2:
+        return None
+    stops = [start for _, start, _ in best[1:]] + [len(text)]
+    texts = [text[end:stop] for (_, _, end), stop in zip(best, stops, strict=True)]
+    texts[-1], after = _last_option(texts)
+    options = tuple(tidy_option(option) for option in texts)
+    if not all(options):
+        return None
+    question = tidy_question(text[: best[0][1]])
+    if after:
+        question = f"{question}\n{after}"
+    return Split(question, options, tuple(label for label, _, _ in best), kind)
+
+
+def _last_option(texts: list[str]) -> tuple[str, str]:
+    """The last option without what follows the options: a new paragraph that is longer than any of the others."""
+    last = texts[-1].strip()
+    head, newline, rest = last.partition("\n")
+    rest = rest.strip()
+    if not newline or not rest or not head.strip() or _only_layout(rest):
+        return last, ""
+    longest = max(len(text) for text in texts[:-1])
+    if any("\n" in text.strip() for text in texts[:-1]) and len(last) <= 2 * longest:
+        return last, ""
+    if re.match(r"(?i)\W*(?:answer|choose|select|please|give|write|put|请|答)\b", rest) or len(rest) < 4:
+        return head, ""
+    return head, rest
+
+
+def _only_layout(text: str) -> bool:
+    return not re.sub(r"\\end\{[^{}]*\}|\\\\|\$|&|\s|\\\]|[.。]", "", text)
+
+
+def tidy_question(question: str) -> str:
+    """The question without the layout and headings that led over to the options."""
+    text = question.rstrip()
+    for _ in range(4):
+        before = text
+        text = _LAYOUT_AFTER.sub("", text)
+        if text.endswith("$") and text.replace("\\$", "").replace("$$", "").count("$") % 2:
+            text = text[:-1]
+        elif text.endswith("$$") and text.count("$$") % 2:
+            text = text[:-2]
+        elif text.endswith("\\["):
+            text = text[:-2]
+        text = _HEADER.sub("", text).rstrip()
+        if text == before:
+            break
+    return text
+
+
+_EDGE = re.compile(
+    r"^(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s|\$\$?\s*(?=$))+|(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\\$|\s|[;；])+$"
+)
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices|gather\*?|equation\*?)\}(?:\{[^{}]*\})*|\\item\b|\\\]\s*$")
+_ALL_TEXT = re.compile(r"\\(?:text|textbf|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
+_MONEY = re.compile(r"^-?\$\s?\d[^$]*$")
+_LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
+
+
+def tidy_option(option: str) -> str:
+    """An option's text without layout, with its formula in dollars where they stayed outside the option."""
+    text = _ENVIRONMENT.sub(" ", option)
+    for _ in range(4):
+        before = text
+        text = _EDGE.sub("", text).strip()
+        if text == before:
+            break
+    if text.count("$$") % 2:
+        text = text.removeprefix("$$").removesuffix("$$")
+    elif text.replace("$$", "").replace("\\$", "").count("$") % 2 and not _MONEY.match(text):
+        text = text.removesuffix("$") if text.endswith("$") else text.removeprefix("$")
+    text = _EDGE.sub("", text).strip()
+    text = re.sub(r"(?<=[\w})$%°])\s*[.。．,，、]$", "", text)
+    words = _ALL_TEXT.fullmatch(text)
+    if words:
+        return words.group(1).strip()
+    if "$" not in text.replace("\\$", "") and "\\(" not in text and re.search(r"\\[a-zA-Z]|\^|_\{|_\d", text):
+        return f"${text}$"
+    return text
+
+
+def unlabelled(option: str, index: int) -> str:
+    """A separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
+    text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
+    for _ in range(2):
+        label = _LABEL_AGAIN.match(text)
+        if not label or label.group(1) != UPPER[index : index + 1]:
+            break
+        text = text[label.end() :]
+    return text.strip()

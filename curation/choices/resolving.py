@@ -1,0 +1,99 @@
+"""Which option the reference names: by letter, by number, or by its text.
+
+An answer that names none, or more than one, resolves to nothing: a multiple choice is never guessed at.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
+_LEAD = re.compile(
+    r"(?i)^\W*(?:the\s+)?(?:correct\s+|final\s+|right\s+)?(?:answer|option|choice|ans|key|réponse|respuesta|risposta|antwort|ответ|正确答案|答案|故选|选择?)\s*(?:is|为|是)?\s*[:：]?\s*"
+)
+_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
+_ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
+_LETTERS = re.compile(r"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|and|和)*[(（]?[A-J])+[)）.]?$")
+_NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
+_CIRCLED = "①②③④⑤⑥⑦⑧"
+
+
+def bare(text: str) -> str:
+    """A text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
+    plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
+    return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
+
+
+def names_several(answer: str, count: int) -> bool:
+    """Whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
+    plain = _LEAD.sub("", answer.strip()).strip("$ .。").upper()
+    plain = re.sub(r"\\(?:TEXT|MATHRM|TEXTBF|BOXED)\{([^{}]*)\}", r"\1", plain)
+    if not _LETTERS.match(plain):
+        return False
+    letters = re.findall(r"[A-J]", plain.replace("AND", " "))
+    return len(letters) > 1 and letters == sorted(set(letters)) and all(ord(one) - 65 < count for one in letters)
+
+
+def named_letter(answer: str) -> str | None:
+    """The letter that the answer consists of or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), upper case."""
+    plain = _LEAD.sub("", answer.strip())
+    plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
+    plain = plain.strip("$* \n\\")
+    match = _ONLY_LETTER.match(plain) or _LETTER.match(plain)
+    return match.group(1).upper() if match else None
+
+
+def is_only_letter(answer: str) -> bool:
+    """Whether the answer is a label and nothing else."""
+    plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", _LEAD.sub("", answer.strip()))
+    return _ONLY_LETTER.match(plain.strip("$* \n\\")) is not None
+
+
+def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
+    """The index of the option that ``answer`` names, or null.
+
+    ``kind`` is the kind of labels. ``first`` is the number of the first option where answers are numbers: 0 or 1 as
+    the source counts, null where unknown; then a bare number that is no option's text resolves to nothing, unless
+    the options themselves are numbered.
+
+    >>> resolve("B", ["6", "7"]), resolve("7", ["6", "7"]), resolve("9", ["6", "7"])
+    (1, 1, None)
+    """
+    texts = [bare(option) for option in options]
+    said = bare(_LEAD.sub("", answer.strip()))
+    same = [index for index, text in enumerate(texts) if text == said]
+    circled = _CIRCLED.find(answer.strip()) if len(answer.strip()) == 1 else -1
+    if kind == "circled" and 0 <= circled < len(options):
+        return circled
+    number = _NUMBER.match(said)
+    if kind == "digit" and number and re.match(r"\W*[(（]", answer.strip()):
+        return _within(int(number.group(1)) - 1, options)
+    if len(same) == 1:
+        return same[0]
+    if len(same) > 1:
+        letter = named_letter(answer)
+        return same[0] if letter is None else _within(ord(letter) - 65, options)
+    letter = named_letter(answer)
+    if letter is not None and (is_only_letter(answer) or _agrees(answer, letter, texts)):
+        return _within(ord(letter) - 65, options)
+    if number:
+        if first is not None:
+            return _within(int(number.group(1)) - first, options)
+        if kind in ("digit", "circled"):
+            return _within(int(number.group(1)) - 1, options)
+    return None
+
+
+def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:
+    """Whether what follows the letter in the answer is that option's text."""
+    index = ord(letter) - 65
+    if index >= len(texts):
+        return False
+    rest = re.sub(r"^[(（\[]?[a-j][)）\].:、,;]*", "", bare(_LEAD.sub("", answer.strip())))
+    return rest == texts[index] or (bool(rest) and (texts[index].startswith(rest) or rest.startswith(texts[index])))
+
+
+def _within(index: int, options: Sequence[str]) -> int | None:
+    return index if 0 <= index < len(options) else None

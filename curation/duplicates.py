@@ -1,0 +1,74 @@
+"""Exact duplicates: the same problem more than once, within a source or across sources.
+
+Two rows are the same problem when their ids are equal, that is when their normalised content is. The first in source
+order stays. Where the copies name references that are not equal, none of them can be trusted and all go, each naming
+the references: nothing is settled by order of arrival.
+
+Invariants: pure functions; equality of references is asked of the verifier by the caller, pair by pair, and a pair
+that the verifier could not settle counts as a conflict. Not here: near duplicates and overlap with benchmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from curation.records import DROPPED, DropReason
+
+VERSION = "duplicates@1"
+
+STAGE = "duplicates"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Ids that occur more than once: ``first`` names the row that may stay, ``references`` the distinct answers."""
+
+    first: pl.DataFrame  # id, source, row
+    references: Mapping[str, tuple[str, ...]]
+
+    def pairs(self) -> list[tuple[str, str, str]]:
+        """(id, reference, other reference) for every two writings that the verifier must compare."""
+        return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
+
+
+def repeats(index: pl.DataFrame) -> Repeats:
+    """Find repeated ids in a frame with the columns id, source, row and answer, in source order."""
+    again = index.filter(pl.col("id").is_duplicated())
+    first = again.group_by("id", maintain_order=True).first().select("id", "source", "row")
+    several = again.group_by("id", maintain_order=True).agg(pl.col("answer").unique(maintain_order=True))
+    references = {name: tuple(answers) for name, answers in several.iter_rows() if len(answers) > 1}
+    return Repeats(first, references)
+
+
+def drop_repeats(
+    problems: pl.DataFrame, found: Repeats, conflicts: Mapping[str, str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split one shard into the rows that stay (`PROBLEM`) and those that go (`DROPPED`), in order.
+
+    Args:
+        conflicts: id → evidence, for ids whose references are not equal.
+    """
+    named = pl.DataFrame(
+        {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}
+    )
+    seen = problems.join(
+        found.first.rename({"source": "first_source", "row": "first_row"}),
+        on="id",
+        how="left",
+        maintain_order="left",
+    ).join(named, on="id", how="left", maintain_order="left")
+    is_first = (pl.col("source") == pl.col("first_source")) & (pl.col("row") == pl.col("first_row"))
+    reason = (
+        pl.when(pl.col("conflict").is_not_null())
+        .then(pl.lit(DropReason.CONFLICTING_ANSWERS.value))
+        .when(pl.col("first_row").is_not_null() & ~is_first)
+        .then(pl.lit(DropReason.DUPLICATE.value))
+    )
+    evidence = pl.coalesce("conflict", pl.format("same as row {} of {}", "first_row", "first_source"))
+    judged = seen.with_columns(reason.alias("reason"), evidence.alias("evidence"), pl.lit(STAGE).alias("stage"))
+    kept = judged.filter(pl.col("reason").is_null()).select(problems.columns)
+    dropped = judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+    return kept, dropped

@@ -1,0 +1,105 @@
+"""The curated set: the columns that are published, and quotas per source where a size is asked for.
+
+Invariants: pure functions over frames; which rows a quota keeps depends on the seed and their ids only, never on the
+order or number of shards; rows of one group stay together or leave together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import polars as pl
+
+from curation.records import PROBLEM
+
+VERSION = "export@1"
+
+STAGE = "export"
+
+CURATED = pl.Schema(
+    {
+        **{name: dtype for name, dtype in PROBLEM.items() if name != "choices"},
+        "policy": pl.String(),  # whose attempts the pass rate counts
+        "attempts": pl.Int32(),
+        "judged": pl.Int32(),
+        "correct": pl.Int32(),
+        "pass_rate": pl.Float64(),
+        "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
+        "pass_rate_high": pl.Float64(),
+        "first_policy": pl.String(),  # stage 1 where there are two stages, else null
+        "first_pass_rate": pl.Float64(),
+    }
+)
+
+
+def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
+    """Kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
+
+    Args:
+        problems: kept rows in the `PROBLEM` schema.
+        last: `DECISION` rows of the stage that decided.
+        first: `DECISION` rows of the stage before it, if there was one.
+    """
+    renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
+    measured = last.select("problem", "policy", "attempts", "judged", "correct", "pass_rate", "low", "high").rename(
+        renamed
+    )
+    frame = problems.join(measured, left_on="id", right_on="problem", how="left", maintain_order="left")
+    if first is None:
+        earlier = [pl.lit(None, pl.String).alias("first_policy"), pl.lit(None, pl.Float64).alias("first_pass_rate")]
+        return frame.with_columns(earlier).select(CURATED.names()).cast(CURATED)
+    before = first.select(
+        "problem", pl.col("policy").alias("first_policy"), pl.col("pass_rate").alias("first_pass_rate")
+    )
+    joined = frame.join(before, left_on="id", right_on="problem", how="left", maintain_order="left")
+    return joined.select(CURATED.names()).cast(CURATED)
+
+
+def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
+    """How many problems each source gives: shares by weight, what a source cannot fill goes to the others.
+
+    Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
+    """
+    given = dict.fromkeys(available, 0)
+    left = min(size, sum(available.values()))
+    while left > 0:
+        open_sources = [name for name in available if given[name] < available[name]]
+        total = sum(weights[name] for name in open_sources)
+        whole = {name: int(left * weights[name] / total) for name in open_sources}
+        if not any(whole.values()):
+            by_weight = sorted(open_sources, key=lambda name: (-weights[name], name))
+            whole = dict.fromkeys(by_weight[:left], 1)
+        for name, share in whole.items():
+            given[name] += min(share, available[name] - given[name])
+        left = min(size, sum(available.values())) - sum(given.values())
+    return given
+
+
+def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
+    """Ids that leave because the set is full, each with its evidence.
+
+    Args:
+        index: the columns id, group, source, weight of all kept problems.
+    """
+    if size is None or index.height <= size:
+        return {}
+    groups = index.group_by("group", maintain_order=True).agg(
+        pl.col("source").first(), pl.col("weight").first(), pl.col("id")
+    )
+    available = {str(name): int(count) for name, count in groups.group_by("source").len().sort("source").iter_rows()}
+    weights = dict(groups.group_by("source").agg(pl.col("weight").first()).iter_rows())
+    share = quotas(available, weights, size)
+    drawn: dict[str, list[tuple[str, list[str]]]] = {}
+    for group, source, _, ids in groups.iter_rows():
+        drawn.setdefault(source, []).append((_draw(seed, group), ids))
+    leaving: dict[str, str] = {}
+    for source, members in drawn.items():
+        members.sort()
+        why = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"
+        leaving.update({name: why for _, ids in members[share[source] :] for name in ids})
+    return leaving
+
+
+def _draw(seed: int, name: str) -> str:
+    return hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).hexdigest()

@@ -1,0 +1,1 @@
+"""Policies: who answers the problems. One Protocol, `curation.records.Policy`."""

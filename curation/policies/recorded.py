@@ -1,0 +1,163 @@
+"""A policy that answers from attempts made elsewhere: a file with a column map.
+
+The file holds one attempt a row, or one problem a row with a list of attempts. Attempts are matched to problems by
+the problem's id, computed from its text as everywhere else, and numbered from 0 in the file's order.
+
+Invariants: an attempt of the file is handed out for at most one (problem, index); an attempt without text and
+without answer is an attempt too (it holds no answer, which is a fact about the model). The file is read once and held
+in memory; matching attempts to millions of problems belongs into parquet files made for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.config import RecordedPolicy
+from curation.records import ATTEMPT, AttemptKey, PolicyError, Prompted, problem_id
+from curation.rows import Row, lookup, options_of, read_rows, require_path
+from curation.store import file_digest
+
+_FIRST_ROWS = 100
+
+_HELD = pl.Schema({name: ATTEMPT[name] for name in ("problem", "index", "text", "answer", "label")})
+
+
+class Recorded:
+    """Attempts of a file under the `Policy` protocol.
+
+    Raises:
+        SourceError: the file is missing, unreadable, or lacks a column of the map.
+        PolicyError: the file holds no attempt of the models asked for, or a value of a wrong type.
+    """
+
+    def __init__(self, settings: RecordedPolicy, folder: Path) -> None:
+        self._settings = settings
+        path = folder / settings.path
+        self.path = path
+        self.models_seen: dict[str, int] = {}
+        content = f"{file_digest(path) if path.is_file() else ''}|{settings.digest()}"
+        self.key = AttemptKey(
+            policy=settings.name,
+            prompt="recorded",
+            sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
+        )
+        self._rows: pl.DataFrame | None = None
+
+    def check(self) -> None:
+        """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
+        self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts the file holds for this policy."""
+        return self._held().height
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What stands in the store beside the key."""
+        return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
+
+    def attempt(self, wanted: Sequence[tuple[Prompted, Sequence[int]]]) -> Iterator[pl.DataFrame]:
+        """One frame with those of the wanted attempts that the file holds."""
+        pairs = [(problem.id, index) for problem, indices in wanted for index in indices]
+        asked = pl.DataFrame(pairs, schema={"problem": pl.String, "index": pl.Int32}, orient="row")
+        found = asked.join(self._held(), on=["problem", "index"], how="inner", maintain_order="left")
+        yield found.select(
+            "problem",
+            pl.lit(self.key.policy).alias("policy"),
+            pl.lit(self.key.prompt).alias("prompt"),
+            pl.lit(self.key.sampling).alias("sampling"),
+            "index",
+            "text",
+            "answer",
+            pl.lit(None, pl.String).alias("finish"),
+            pl.lit(None, pl.Int32).alias("tokens"),
+            "label",
+        )
+
+    def _held(self) -> pl.DataFrame:
+        if self._rows is None:
+            self._rows = self._load()
+        return self._rows
+
+    def _load(self) -> pl.DataFrame:
+        columns = self._settings.columns
+        held: dict[str, list[Any]] = {name: [] for name in _HELD}
+        counts: dict[str, int] = {}
+        first: list[Row] = []
+        for number, row in enumerate(read_rows(self.path)):
+            if len(first) < _FIRST_ROWS:
+                first.append(row)
+            statement = lookup(row, columns.problem)
+            if not isinstance(statement, str):
+                self._check(first)
+                raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
+            options = lookup(row, columns.choices) if columns.choices is not None else None
+            problem = problem_id(statement, options_of(options, f"{self.path}, row {number}"))
+            for made in self._attempts_of(row, number):
+                counts[problem] = counts.get(problem, -1) + 1
+                held["problem"].append(problem)
+                held["index"].append(counts[problem])
+                for name, path in (("text", columns.text), ("answer", columns.answer)):
+                    held[name].append(self._text(made, path, number))
+                held["label"].append(self._label(made, number))
+        self._check(first)
+        if not counts:
+            models = ", ".join(self.models_seen) or "none"
+            raise PolicyError(f"{self.path}: no attempt of {self._settings.models}; models in the file: {models}.")
+        return pl.DataFrame(held, schema=_HELD)
+
+    def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
+        columns, models = self._settings.columns, self._settings.models
+        made = [row] if columns.attempts is None else lookup(row, columns.attempts)
+        if made is None:
+            return
+        if not isinstance(made, list) or not all(isinstance(one, Mapping) for one in made):
+            raise PolicyError(
+                f"{self.path}, row {number}: `{columns.attempts}` is not a list of objects: {made!r:.80}."
+            )
+        for one in made:
+            if columns.model is not None:
+                model = str(lookup(one, columns.model))
+                self.models_seen[model] = self.models_seen.get(model, 0) + 1
+                if models is not None and model not in models:
+                    continue
+            yield one
+
+    def _check(self, rows: Sequence[Row]) -> None:
+        columns = self._settings.columns
+        where = f"recorded attempts {self.path}"
+        require_path(rows, columns.problem, where)
+        inner: Sequence[Row] = rows
+        if columns.attempts is not None:
+            require_path(rows, columns.attempts, where)
+            inner = [one for row in rows for one in lookup(row, columns.attempts) or ()]
+            where += f", inside `{columns.attempts}`"
+        if columns.choices is not None:
+            require_path(rows, columns.choices, where)
+        for path in (columns.text, columns.answer, columns.label, columns.model):
+            if path is not None:
+                require_path(inner, path, where)
+
+    def _text(self, made: Row, path: str | None, number: int) -> str | None:
+        value = lookup(made, path) if path is not None else None
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, int | float):
+            return str(value)
+        raise PolicyError(f"{self.path}, row {number}: `{path}` should be text, but is {value!r:.80}.")
+
+    def _label(self, made: Row, number: int) -> bool | None:
+        path = self._settings.columns.label
+        value = lookup(made, path) if path is not None else None
+        if isinstance(value, int | float) and value in (0, 1):
+            value = bool(value)
+        if value is None or isinstance(value, bool):
+            return value
+        raise PolicyError(f"{self.path}, row {number}: `{path}` should be true or false, but is {value!r:.80}.")

@@ -1,0 +1,262 @@
+"""The nouns of the house and their table schemas.
+
+One noun per thing, from the raw row to the decision:
+
+    Problem → Attempt → Verdict → PassRate → Decision
+
+Each noun is a table: a polars schema, one row a thing. Modules hand each other frames in these schemas,
+so what is on disk, what a function takes and what a person reads in the parquet files are the same.
+
+Invariants:
+  - a problem's ``id`` is a hash of its normalised content (`problem_id`): the same problem has the same id
+    in every run and from every source;
+  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``,
+    the text or the numbers that decided;
+  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
+
+This module needs the standard library and polars types only. It holds no logic beyond the id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import polars as pl
+
+
+class GoldilocksError(Exception):
+    """Whatever a user can mend. Its text says what was wrong, where, the value, and what to do.
+
+    GoldilocksError
+    ├── ConfigError     a recipe or a setting
+    ├── SourceError     an input file, data set, column or value
+    ├── StoreError      a run folder that is damaged, or was made by something else
+    ├── PolicyError     whoever answers the problems cannot
+    └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
+    """
+
+
+class ConfigError(GoldilocksError):
+    """A recipe or a setting that cannot be meant."""
+
+
+class SourceError(GoldilocksError):
+    """An input that is missing, unreadable, or not shaped as the recipe says."""
+
+
+class StoreError(GoldilocksError):
+    """A run folder that cannot be trusted."""
+
+
+class PolicyError(GoldilocksError):
+    """A policy that cannot answer."""
+
+
+class VerifierError(GoldilocksError):
+    """A verifier that cannot be started or keeps dying."""
+
+
+class Domain(StrEnum):
+    """What kind of problem it is, hence which verifier judges its attempts."""
+
+    MATH = "math"
+    CODE = "code"
+
+
+class Outcome(StrEnum):
+    """What the verifier says of one attempt."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    NO_ANSWER = "no_answer"  # the response holds no final answer
+    TIMEOUT = "timeout"  # the verifier ran past its limit and was killed
+    BROKEN = "broken"  # the verifier itself failed
+
+
+JUDGED = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
+"""Outcomes that count in a pass rate; the others are the verifier's own failures."""
+
+
+class DropReason(StrEnum):
+    """Why a row left. One reason a row; the evidence beside it says more."""
+
+    # statements: the format filter
+    MISSING_STATEMENT = "missing_statement"
+    MISSING_ANSWER = "missing_answer"
+    TRUNCATED = "truncated"
+    NOT_A_PROBLEM = "not_a_problem"
+    MISSING_FIGURE = "missing_figure"
+    PROOF = "proof"
+    MULTI_PART = "multi_part"
+    YES_NO = "yes_no"
+    REFERS_ELSEWHERE = "refers_elsewhere"
+    DEBRIS = "debris"
+    HEDGED_ANSWER = "hedged_answer"
+    TEXTUAL_ANSWER = "textual_answer"
+    ANSWER_IN_STATEMENT = "answer_in_statement"
+    WRONG_LANGUAGE = "wrong_language"
+    CHOICES_NEEDED = "choices_needed"  # multiple choice that makes no sense without its options
+    CHOICES_UNRESOLVED = "choices_unresolved"  # the letter of the answer names no option
+    # references
+    UNVERIFIABLE_ANSWER = "unverifiable_answer"
+    VERIFIER_FAILED = "verifier_failed"
+    # duplicates
+    DUPLICATE = "duplicate"
+    CONFLICTING_ANSWERS = "conflicting_answers"
+    # difficulty
+    TOO_FEW_ATTEMPTS = "too_few_attempts"
+    SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
+    NEVER_SOLVED = "never_solved"
+    TOO_EASY = "too_easy"
+    # export
+    OVER_QUOTA = "over_quota"
+
+
+PROBLEM = pl.Schema(
+    {
+        "id": pl.String(),  # problem_id of the row as it came
+        "group": pl.String(),  # the id of the original: translations and twins share it, splits never part it
+        "domain": pl.String(),
+        "statement": pl.String(),
+        "answer": pl.String(),  # the reference answer; null where the source has none
+        "choices": pl.List(pl.String()),  # options of a multiple-choice problem that came as a field of their own
+        "solution": pl.String(),
+        "lang": pl.String(),  # ISO 639-1
+        "source": pl.String(),  # the source's name in the recipe
+        "row": pl.Int64(),  # position in that source, from 0
+        "license": pl.String(),
+        "weight": pl.Float64(),  # the source's mixing weight
+        "raw_statement": pl.String(),  # before rewriting; null where nothing was rewritten
+        "raw_answer": pl.String(),
+        "meta": pl.String(),  # further columns of the source, as a JSON object
+    }
+)
+
+DROPPED = pl.Schema({**PROBLEM, "stage": pl.String(), "reason": pl.String(), "evidence": pl.String()})
+
+ATTEMPT = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),  # model@revision
+        "prompt": pl.String(),  # version of the prompt
+        "sampling": pl.String(),  # digest of the sampling parameters
+        "index": pl.Int32(),  # 0 … n-1 within the problem
+        "text": pl.String(),  # the whole response; null where only its final answer was recorded
+        "answer": pl.String(),  # a final answer recorded elsewhere; null where it must be extracted from text
+        "finish": pl.String(),  # stop, length, or null where unknown
+        "tokens": pl.Int32(),
+        "label": pl.Boolean(),  # correctness according to the file it came from; compared, never used
+    }
+)
+
+VERDICT = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),
+        "prompt": pl.String(),
+        "sampling": pl.String(),
+        "index": pl.Int32(),
+        "verifier": pl.String(),  # name@version
+        "reference": pl.String(),  # what the attempt was compared with
+        "outcome": pl.String(),
+        "answer": pl.String(),  # the final answer found in the attempt
+        "answer_class": pl.Int32(),  # 0 = the reference's; 1, 2, … other answers, equal by the verifier; null = none
+        "how": pl.String(),  # the tier that decided, or what failed
+    }
+)
+
+PASS_RATE = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),
+        "attempts": pl.Int32(),
+        "judged": pl.Int32(),  # correct + wrong + no_answer
+        "correct": pl.Int32(),
+        "wrong": pl.Int32(),
+        "no_answer": pl.Int32(),
+        "timeout": pl.Int32(),
+        "broken": pl.Int32(),
+        "pass_rate": pl.Float64(),  # correct / judged; null where nothing could be judged
+        "low": pl.Float64(),  # 95 % Wilson interval of the pass rate
+        "high": pl.Float64(),
+        "rival": pl.String(),  # the most frequent answer that is not the reference
+        "rival_votes": pl.Int32(),
+    }
+)
+
+DECISION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "stage": pl.String(),
+        "keep": pl.Boolean(),
+        "reason": pl.String(),  # a DropReason, null where kept
+        "evidence": pl.String(),
+        **{name: dtype for name, dtype in PASS_RATE.items() if name != "problem"},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under."""
+
+    id: str
+    statement: str
+    domain: Domain
+    lang: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptKey:
+    """What an attempt is filed under besides its problem and index.
+
+    Example: ``AttemptKey("qwen3-8b@9c925d6", "think-1", "5f0c2ab19e7d")``
+    """
+
+    policy: str
+    prompt: str
+    sampling: str
+
+
+class Policy(Protocol):
+    """Whoever answers problems: an engine, a server, or a file of attempts made elsewhere.
+
+    ``attempt`` yields one frame in the `ATTEMPT` schema per batch as attempts finish, at most one attempt per
+    requested (problem, index), none that was not requested. A policy that cannot answer raises `PolicyError`.
+    """
+
+    key: AttemptKey
+
+    def attempt(self, wanted: Sequence[tuple[Prompted, Sequence[int]]]) -> Iterator[pl.DataFrame]:
+        """Answer each problem once per index asked for."""
+        ...
+
+
+_SPACE = re.compile(r"\s+")
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00ad": None, "\u200b": None, "\ufeff": None})
+
+
+def normalise_text(text: str) -> str:
+    """Text with one Unicode form (NFC), straight quotes, no invisible characters and single spaces.
+
+    Nothing that can carry mathematical meaning is touched: case, superscripts and punctuation stay.
+    """
+    if text.isascii():
+        return " ".join(text.split())
+    return _SPACE.sub(" ", unicodedata.normalize("NFC", text).translate(_QUOTES)).strip()
+
+
+def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
+    """The problem's name everywhere: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
+
+    The reference answer is left out on purpose: one problem with two references is a conflict to be seen,
+    not two problems.
+    """
+    parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
+    return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -1,0 +1,221 @@
+"""Rows of files and data sets into Problems, by the column map of the recipe.
+
+Reads .jsonl (also .gz and .zst), .parquet, .csv, and Hugging Face data sets by hub name, local folder or
+saved-to-disk folder, a batch at a time: memory does not grow with the source.
+
+Invariants:
+  - every row of the source becomes a row of `PROBLEM`; a missing statement or answer stays null and is dropped,
+    with its reason, by the format filter;
+  - a path, column or type that is not as the recipe says is one `SourceError` that lists what was there instead.
+
+Not here: any judgement of the rows.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from curation.config import Column, Pick, Source
+from curation.records import PROBLEM, SourceError, problem_id
+from curation.rows import Row, last_boxed, lookup, options_of, read_csv, read_jsonl, read_parquet, require_path
+from curation.store import file_digest
+
+VERSION = "sources@1"
+
+FIRST_ROWS = 1000
+"""Rows in which a column must appear at least once; later rows may lack it."""
+
+
+def source_digest(source: Source, folder: Path) -> str:
+    """A hash of what the source holds: file contents, or the fingerprint of the data set."""
+    if source.kind == "dataset":
+        return str(_load_dataset(source, folder)._fingerprint)
+    return "-".join(file_digest(path) for path in _files(source, folder))
+
+
+def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
+    """The source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
+
+    Args:
+        folder: what relative paths are relative to.
+    """
+    start = 0
+    for rows in _batches(_rows(source, folder, batch_rows), batch_rows, source.limit):
+        if start == 0:
+            _check_columns(source, rows)
+        yield _problems(source, rows, start)
+        start += len(rows)
+    if start == 0:
+        raise SourceError(f"source {source.name}: {source.path} holds no rows.")
+
+
+def check_source(source: Source, folder: Path) -> None:
+    """Refuse a source that is not there, is empty, or lacks a column, by reading its first rows.
+
+    Raises:
+        SourceError: what is wrong, and what is there instead.
+    """
+    limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
+    next(read_source(source.model_copy(update={"limit": limit}), folder, limit))
+
+
+def _check_columns(source: Source, rows: Sequence[Row]) -> None:
+    columns = source.columns
+    where = f"source {source.name} ({source.path})"
+    for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang):
+        path = column.path if isinstance(column, Pick) else column
+        if path is not None:
+            require_path(rows, path, where)
+    for path in columns.meta:
+        require_path(rows, path, where)
+
+
+def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
+    columns = source.columns
+    place = f"source {source.name} ({source.path})"
+    statements = [_text(columns.statement, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
+    choices = [_options(columns.choices, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
+    ids = [problem_id(s or "", c, source.domain) for s, c in zip(statements, choices, strict=True)]
+    texts = {
+        name: [_text(column, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
+        for name, column in (("answer", columns.answer), ("solution", columns.solution), ("lang", columns.lang))
+    }
+    height = len(rows)
+    return pl.DataFrame(
+        {
+            "id": ids,
+            "group": ids,
+            "domain": [source.domain] * height,
+            "statement": statements,
+            "answer": texts["answer"],
+            "choices": choices,
+            "solution": texts["solution"],
+            "lang": [lang or "en" for lang in texts["lang"]],
+            "source": [source.name] * height,
+            "row": range(start, start + height),
+            "license": [source.license] * height,
+            "weight": [source.weight] * height,
+            "raw_statement": [None] * height,
+            "raw_answer": [None] * height,
+            "meta": [_meta(columns.meta, row) for row in rows],
+        },
+        schema=PROBLEM,
+    )
+
+
+def _text(column: Column | None, row: Row, where: str) -> str | None:
+    """One column of one row as text. Numbers become their usual writing; lists and objects are refused."""
+    if column is None:
+        return None
+    pick = column if isinstance(column, Pick) else Pick(path=column)
+    if pick.value is not None:
+        return pick.value
+    assert pick.path is not None
+    value = lookup(row, pick.path)
+    if value is None:
+        return None
+    if isinstance(value, bool | int | float):
+        value = str(value)
+    if not isinstance(value, str):
+        kind = "a list; name one of its items" if isinstance(value, list) else type(value).__name__
+        hint = f", as in `{pick.path}.0`" if isinstance(value, list) else ""
+        raise SourceError(f"{where}: `{pick.path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
+    return _take(pick.take, value)
+
+
+def _take(take: str, text: str) -> str | None:
+    if take == "hash":
+        _, mark, answer = text.rpartition("####")
+        return answer.strip() if mark else None
+    if take == "boxed":
+        return last_boxed(text)
+    return text
+
+
+def _options(column: Column | None, row: Row, where: str) -> list[str] | None:
+    if column is None:
+        return None
+    path = column.path if isinstance(column, Pick) else column
+    return options_of(lookup(row, path) if path is not None else None, f"{where}: `{path}`")
+
+
+def _meta(paths: Sequence[str], row: Row) -> str | None:
+    if not paths:
+        return None
+    found = {path: lookup(row, path) for path in paths}
+    return orjson.dumps(found, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _batches(rows: Iterable[Row], size: int, limit: int | None) -> Iterator[list[Row]]:
+    batch: list[Row] = []
+    for count, row in enumerate(rows):
+        if count == limit:
+            break
+        batch.append(row)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
+    if source.kind == "dataset":
+        dataset = _load_dataset(source, folder).with_format("arrow")
+        for table in dataset.iter(batch_size=batch_rows):
+            yield from table.to_pylist()
+        return
+    for path in _files(source, folder):
+        if source.kind == "jsonl":
+            yield from read_jsonl(path)
+        elif source.kind == "csv":
+            yield from read_csv(path)
+        else:
+            yield from read_parquet(path, batch_rows)
+
+
+def _files(source: Source, folder: Path) -> list[Path]:
+    pattern = Path(source.path).expanduser()
+    pattern = pattern if pattern.is_absolute() else folder / pattern
+    if pattern.is_file():
+        return [pattern]
+    found = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+    if not found:
+        raise SourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
+    return found
+
+
+def _neighbours(path: Path) -> str:
+    parent = path.parent
+    while not parent.is_dir():
+        parent = parent.parent
+    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in parent.iterdir())
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"{parent} holds {shown or 'nothing'}"
+
+
+def _load_dataset(source: Source, folder: Path) -> Any:
+    import datasets
+
+    local = folder / source.path
+    where = f"source {source.name}: data set {source.path}"
+    datasets.disable_progress_bars()
+    try:
+        if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
+            found = datasets.load_from_disk(str(local))
+        else:
+            name = str(local) if local.exists() else source.path
+            found = datasets.load_dataset(name, source.subset, revision=source.revision)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise SourceError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+    if isinstance(found, datasets.DatasetDict):
+        if source.split not in found:
+            raise SourceError(f"{where} has no split `{source.split}`; it has: {', '.join(found)}.")
+        found = found[source.split]
+    return found

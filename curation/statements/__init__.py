@@ -1,0 +1,19 @@
+"""The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
+
+    filter_statements(problems) -> Filtered(kept, dropped)     for the line
+    classify(rows)              -> one verdict per row         for the command line
+
+Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py and asking.py; debris
+is removed in cleaning.py; multiple choice is opened by `curation.choices`.
+
+It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
+"""
+
+from curation.statements.filtering import Filtered, classify, filter_statements, judge
+from curation.statements.rules import RULES, Rule
+from curation.statements.settings import StatementSettings
+
+VERSION = "statements@1"
+"""Changed whenever a decision could change."""
+
+__all__ = ["RULES", "VERSION", "Filtered", "Rule", "StatementSettings", "classify", "filter_statements", "judge"]

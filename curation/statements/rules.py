@@ -1,0 +1,258 @@
+"""The format rules: one named rule each, side by side, in order of precedence.
+
+A rule is a cheap test (``gate``: literals, lengths) and an expression that gives the evidence, the text that
+decided, or null where the rule does not fire. Both read the columns ``statement``, ``answer``, ``lang`` and
+``meta``; the evidence is only worked out where the gate lets a row through.
+
+Invariants:
+  - one rule, one `DropReason`; a row leaves by the first rule that fires;
+  - a null statement or answer fires nothing but the rules about missing ones (and those about proofs);
+  - rules read a row alone: no rule depends on another row.
+
+What needs understanding (missing premises, contradictions) is not here, nor whether an answer can be verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from curation.records import DropReason
+from curation.statements import asking, words
+from curation.statements.settings import StatementSettings
+
+STATEMENT = pl.col("statement")
+ANSWER = pl.col("answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A format rule: ``evidence`` is evaluated where ``gate`` holds, and is null where the rule does not fire."""
+
+    name: str
+    reason: DropReason
+    gate: pl.Expr
+    evidence: pl.Expr
+
+
+def has(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
+    """Any of the literals, whatever the case of their ASCII letters."""
+    return column.str.contains_any(list(needles), ascii_case_insensitive=True)
+
+
+def found(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
+    """The first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
+    text = column if harmless is None else column.str.replace_all(harmless, " ¦ ")
+    return text.str.extract(f"({pattern})").str.strip_chars()
+
+
+def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """``text`` where ``condition`` holds, else null."""
+    return pl.when(condition).then(text)
+
+
+def tail(column: pl.Expr, length: int = 60) -> pl.Expr:
+    """The end of a text, for evidence about how it ends."""
+    return column.str.tail(length)
+
+
+ALWAYS = pl.lit(True)
+_NO_ANSWER = ANSWER.is_null() | (ANSWER.str.strip_chars() == "") | ANSWER.str.contains(asking.NO_ANSWER)
+# An answer short enough to be compared, to a question that asks for it beside the proof.
+_ALSO_FINDS = _NO_ANSWER.not_() & (ANSWER.str.len_chars() <= 80) & STATEMENT.str.contains(words.ASKS_A_VALUE)
+_PROSE = ANSWER.str.replace_all(asking.FORMULA, " ¦ ")
+_GIVEN = STATEMENT.str.extract(asking.GIVES_ANSWER)
+_PLAIN_ANSWER = ANSWER.str.strip_chars(" $.")
+_BEGINS = STATEMENT.str.count_matches("\\begin{", literal=True)
+_ENDS = STATEMENT.str.count_matches("\\end{", literal=True)
+_LATIN_TAGS = ["en", "fr", "es", "it", "de"]
+
+
+def _missing_statement(min_letters: int) -> Rule:
+    """A statement that is null, blank, or shorter than any question can be."""
+    letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars()
+    return Rule(
+        "missing_statement",
+        DropReason.MISSING_STATEMENT,
+        STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * min_letters),
+        either_text(STATEMENT.is_null() | (letters < min_letters), STATEMENT.fill_null("null")),
+    )
+
+
+def _language_not_wanted(languages: Sequence[str]) -> Rule:
+    """A row in a language that the recipe does not take; fires nothing while no language is named."""
+    unwanted = pl.lit(bool(languages)) & pl.col("lang").is_in(list(languages)).not_()
+    return Rule("language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang"))
+
+
+_FIXED: tuple[Rule, ...] = (
+    Rule(
+        "proof",
+        DropReason.PROOF,
+        has(STATEMENT, words.PROOF_NEEDLES),
+        either_text(_ALSO_FINDS.not_(), found(STATEMENT, words.PROOF, words.PROOF_HARMLESS)),
+    ),
+    Rule(
+        "marking_scheme",
+        DropReason.PROOF,
+        _NO_ANSWER & pl.col("meta").is_not_null() & (pl.col("meta").str.len_bytes() > 2),
+        found(pl.col("meta"), words.MARKING),
+    ),
+    Rule("open_ended", DropReason.PROOF, _NO_ANSWER & STATEMENT.is_not_null(), found(STATEMENT, words.OPEN_ENDED)),
+    Rule(
+        "formal_task",
+        DropReason.PROOF,
+        _NO_ANSWER & STATEMENT.str.contains(words.FORMULA),
+        found(STATEMENT, words.FORMAL_TASK),
+    ),
+    Rule("missing_answer", DropReason.MISSING_ANSWER, _NO_ANSWER, ANSWER.fill_null("null")),
+    Rule(
+        "not_a_problem",
+        DropReason.NOT_A_PROBLEM,
+        has(STATEMENT, asking.NOT_A_PROBLEM_NEEDLES),
+        found(STATEMENT, asking.NOT_A_PROBLEM),
+    ),
+    Rule(
+        "missing_figure",
+        DropReason.MISSING_FIGURE,
+        has(STATEMENT, words.FIGURE_NEEDLES),
+        found(STATEMENT, words.FIGURE, words.FIGURE_HARMLESS),
+    ),
+    Rule(
+        "refers_elsewhere",
+        DropReason.REFERS_ELSEWHERE,
+        has(STATEMENT, words.ELSEWHERE_NEEDLES),
+        found(STATEMENT, words.ELSEWHERE),
+    ),
+    Rule(
+        "multi_part",
+        DropReason.MULTI_PART,
+        has(STATEMENT, asking.MULTI_PART_NEEDLES),
+        found(STATEMENT, asking.MULTI_PART),
+    ),
+    Rule(
+        "also_asked",
+        DropReason.MULTI_PART,
+        has(STATEMENT, ["also"]) | (STATEMENT.str.count_matches(r"[?？]") > 1),
+        found(STATEMENT, asking.ALSO_ASKED),
+    ),
+    Rule(
+        "marked_answers",
+        DropReason.MULTI_PART,
+        ANSWER.str.contains(r"[)）①.、:．]"),
+        found(ANSWER, asking.MARKED_ANSWERS),
+    ),
+    Rule(
+        "several_answers",
+        DropReason.MULTI_PART,
+        ANSWER.str.contains(r"[,;，；、和и]|and|und|et|y|e"),
+        either_text(
+            ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
+            & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
+            & (ANSWER.str.contains(asking.SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
+            found(STATEMENT, asking.ASKS_SEVERAL),
+        ),
+    ),
+    Rule("yes_no_answer", DropReason.YES_NO, ANSWER.is_not_null(), found(ANSWER, asking.YES_NO_ANSWER)),
+    Rule(
+        "true_or_false",
+        DropReason.YES_NO,
+        has(STATEMENT, ["true", "yes", "t/f", "vrai", "verdader", "vero", "wahr", "richtig", "верно", "判断", "打", "对错"]),
+        found(STATEMENT, asking.TRUE_FALSE),
+    ),
+    Rule("hedged_answer", DropReason.HEDGED_ANSWER, ANSWER.is_not_null(), found(ANSWER, asking.HEDGED)),
+    Rule(
+        "either_number",
+        DropReason.HEDGED_ANSWER,
+        ANSWER.str.contains(asking.EITHER_NUMBER),
+        either_text(STATEMENT.str.contains(asking.ASKS_A_NUMBER), ANSWER),
+    ),
+    Rule(
+        "worked_solution",
+        DropReason.TEXTUAL_ANSWER,
+        ANSWER.is_not_null(),
+        either_text(
+            ((ANSWER.str.len_chars() > asking.LONGEST_ANSWER) & ANSWER.str.contains(asking.PROSE))
+            | ANSWER.str.contains(asking.WORKED),
+            ANSWER.str.head(60),
+        ),
+    ),
+    Rule(
+        "textual_answer",
+        DropReason.TEXTUAL_ANSWER,
+        ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}{4}|\p{Cyrillic}{2}"),
+        pl.coalesce(
+            found(_PROSE, asking.SENTENCE),
+            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, asking.PHRASE)),
+            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, asking.HAN_SENTENCE)),
+        ),
+    ),
+    Rule(
+        "series_guess",
+        DropReason.NOT_A_PROBLEM,
+        has(STATEMENT, asking.SERIES_NEEDLES),
+        found(STATEMENT, asking.SERIES_GUESS, asking.SERIES_HARMLESS),
+    ),
+    Rule(
+        "answer_in_statement",
+        DropReason.ANSWER_IN_STATEMENT,
+        has(STATEMENT, asking.GIVES_ANSWER_NEEDLES),
+        either_text(
+            (_PLAIN_ANSWER.str.len_chars() > 0) & _GIVEN.str.starts_with(_PLAIN_ANSWER),
+            found(STATEMENT, asking.GIVES_ANSWER).str.head(80),
+        ),
+    ),
+    Rule(
+        "cut_off",
+        DropReason.TRUNCATED,
+        STATEMENT.is_not_null(),
+        either_text(
+            tail(STATEMENT, 40).str.contains(asking.CUT_OFF)
+            & tail(STATEMENT, 40).str.contains(asking.CUT_OFF_HARMLESS).not_(),
+            tail(STATEMENT, 40),
+        ),
+    ),
+    Rule(
+        "open_environment",
+        DropReason.TRUNCATED,
+        has(STATEMENT, ["\\begin{"]),
+        either_text(_BEGINS > _ENDS, pl.concat_str(_BEGINS, pl.lit(" \\begin, "), _ENDS, pl.lit(" \\end"))),
+    ),
+    Rule(
+        "no_task",
+        DropReason.NOT_A_PROBLEM,
+        has(STATEMENT, asking.TASK_NEEDLES).not_() & pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
+        either_text(STATEMENT.str.contains(asking.TASK).not_(), tail(STATEMENT, 80)),
+    ),
+    Rule(
+        "broken_characters",
+        DropReason.DEBRIS,
+        has(STATEMENT, ["\ufffd", "Ã©", "â€", "Ð¾", "锟斤拷", "<div", "</div", "<span", "&nbsp"]),
+        found(STATEMENT, r".{0,20}(?:\x{FFFD}|Ã©|â€|Ð¾|锟斤拷|</?div|</?span|&nbsp).{0,20}"),
+    ),
+    Rule(
+        "wrong_script",
+        DropReason.WRONG_LANGUAGE,
+        pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
+        pl.coalesce(
+            either_text(
+                pl.col("lang").is_in(["zh", "ru"]) & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),
+                found(STATEMENT, asking.LATIN_PROSE),
+            ),
+            either_text(pl.col("lang") != "zh", found(STATEMENT, r"\p{Han}{8,}")),
+            either_text(pl.col("lang") != "ru", found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}")),
+        ),
+    ),
+)  # fmt: skip
+
+
+def rules_for(settings: StatementSettings) -> tuple[Rule, ...]:
+    """The rules in order of precedence, less those switched off."""
+    table = (_missing_statement(settings.min_letters), _language_not_wanted(settings.languages), *_FIXED)
+    return tuple(rule for rule in table if rule.name not in settings.disabled)
+
+
+RULES = rules_for(StatementSettings())
+"""Every rule with the default settings, in order of precedence."""

@@ -1,0 +1,1 @@
+"""Verifiers: what an attempt is worth. Foreign code runs only in `curation.verify.sandbox`."""

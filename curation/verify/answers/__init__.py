@@ -1,0 +1,71 @@
+"""Whether two answers to a math problem are the same. The tiers, from quick to slow:
+
+    plain       identical integers, fractions and decimals, at sight
+    reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
+    forms       form against form, down to single expressions
+    exact       a polynomial normal form over the rationals
+    numeric     high-precision evaluation at random points of the right domain
+
+``quick`` is the first tier alone, safe and fast in any process. ``compare`` is all of them, unguarded: run it behind
+`judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
+
+In doubt, not equal; and the doubtful are marked. What counts as an approximation is `policy.ApproximationPolicy`.
+"""
+
+from __future__ import annotations
+
+from curation.verify.answers.plain import quick, read_plain
+from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison
+
+__all__ = [
+    "DEFAULT_POLICY",
+    "VERSION",
+    "ApproximationPolicy",
+    "Comparison",
+    "check_reference",
+    "compare",
+    "compare_texts",
+    "is_plain",
+    "quick",
+]
+
+VERSION = "answers@1"
+"""Changes whenever a verdict could change."""
+
+
+def is_plain(reference: str, *, lang: str = "en") -> bool:
+    """Whether a reference is a plain number, hence usable without another look."""
+    return read_plain(reference, lang) is not None
+
+
+def compare(
+    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+) -> Comparison:
+    """The verdict of all tiers on two final answers."""
+    found = quick(reference, answer, lang=lang, policy=policy)
+    if found is not None:
+        return found
+    from curation.verify.answers.tiers import compare_answers
+
+    return compare_answers(reference, answer, lang, policy)
+
+
+def compare_texts(
+    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+) -> Comparison:
+    """Like `compare`, for texts that may be whole responses: the final answer of each is found leniently first."""
+    found = quick(reference, answer, lang=lang, policy=policy)
+    if found is not None:
+        return found
+    from curation.verify.answers.tiers import compare_responses
+
+    return compare_responses(reference, answer, lang, policy)
+
+
+def check_reference(reference: str, *, lang: str = "en") -> str | None:
+    """None where ``reference`` can be verified against, else a clause that says why not."""
+    if is_plain(reference, lang=lang):
+        return None
+    from curation.verify.answers.tiers import why_unusable
+
+    return why_unusable(reference, lang)

@@ -1,0 +1,4 @@
+"""placeholder"""
+from curation.verify.answers.expr import Expr
+def is_zero(left: Expr, right: Expr) -> bool:
+    return False

@@ -1,0 +1,158 @@
+"""Expressions: what a formula was read as, before anything is computed.
+
+An `Expr` is immutable and hashable. Operations: ``num`` (value, and places where it was a decimal), ``sym`` (name),
+``const`` (pi, e, i, inf), ``add`` and ``mul`` (any number of arguments), ``pow``, ``fn`` (name and arguments; also
+factorials, roots, sums) and ``pm`` / ``mp`` (plus or minus of one argument).
+
+The constructors fold small rational numbers and nothing else; nothing huge is ever expanded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """One node.
+
+    Example: x² is ``Expr("pow", (Expr("sym", name="x"), Expr("num", value=Fraction(2))))``
+    """
+
+    op: str
+    args: tuple[Expr, ...] = ()
+    name: str = ""
+    value: Fraction = ZERO
+    places: int | None = None
+
+
+def num(value: Fraction | int, places: int | None = None) -> Expr:
+    """A rational number."""
+    return Expr("num", value=Fraction(value), places=places)
+
+
+def sym(name: str) -> Expr:
+    """A variable."""
+    return Expr("sym", name=name)
+
+
+def const(name: str) -> Expr:
+    """pi, e, i or inf."""
+    return Expr("const", name=name)
+
+
+def fn(name: str, *args: Expr) -> Expr:
+    """A function's value."""
+    return Expr("fn", args, name)
+
+
+ONE = num(1)
+MINUS_ONE = num(-1)
+INFINITY = const("inf")
+
+
+def add(*terms: Expr) -> Expr:
+    """A sum, flattened."""
+    flat: list[Expr] = []
+    for term in terms:
+        flat.extend(term.args if term.op == "add" else (term,))
+    return flat[0] if len(flat) == 1 else Expr("add", tuple(flat))
+
+
+def mul(*factors: Expr) -> Expr:
+    """A product, flattened; a sign folds into a number."""
+    flat: list[Expr] = []
+    for factor in factors:
+        flat.extend(factor.args if factor.op == "mul" else (factor,))
+    return flat[0] if len(flat) == 1 else Expr("mul", tuple(flat))
+
+
+def neg(term: Expr) -> Expr:
+    """The negative."""
+    if term.op == "num":
+        return num(-term.value, term.places)
+    if term.op == "pm":
+        return Expr("mp", term.args)
+    if term.op == "mp":
+        return Expr("pm", term.args)
+    return mul(MINUS_ONE, term)
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """A power, unevaluated."""
+    return Expr("pow", (base, exponent))
+
+
+def divide(top: Expr, bottom: Expr) -> Expr:
+    """A quotient; of two numbers written exactly, the fraction."""
+    if top.op == "num" and bottom.op == "num" and bottom.value != 0 and top.places is None and bottom.places is None:
+        return num(top.value / bottom.value)
+    return mul(top, power(bottom, MINUS_ONE))
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every node, parents first."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.args)
+
+
+def symbols(expr: Expr) -> frozenset[str]:
+    """The names of the free variables."""
+    return frozenset(node.name for node in walk(expr) if node.op == "sym") - {
+        node.args[0].name for node in walk(expr) if node.op == "fn" and node.name in ("sum", "prod", "int")
+    }
+
+
+def has(expr: Expr, op: str, name: str = "") -> bool:
+    """Whether a node of this kind occurs."""
+    return any(node.op == op and (not name or node.name == name) for node in walk(expr))
+
+
+def rename(expr: Expr, names: dict[str, Expr]) -> Expr:
+    """The expression with variables replaced."""
+    if expr.op == "sym":
+        return names.get(expr.name, expr)
+    if not expr.args:
+        return expr
+    return Expr(expr.op, tuple(rename(arg, names) for arg in expr.args), expr.name, expr.value, expr.places)
+
+
+def choose_signs(expr: Expr) -> list[Expr]:
+    """The readings of a ±; all its ± and ∓ go together. One element where there is none."""
+    if not has(expr, "pm") and not has(expr, "mp"):
+        return [expr]
+    return [_signed(expr, 1), _signed(expr, -1)]
+
+
+def _signed(expr: Expr, sign: int) -> Expr:
+    if expr.op in ("pm", "mp"):
+        inner = _signed(expr.args[0], sign)
+        return inner if (expr.op == "pm") == (sign > 0) else neg(inner)
+    if not expr.args:
+        return expr
+    return Expr(expr.op, tuple(_signed(arg, sign) for arg in expr.args), expr.name, expr.value, expr.places)
+
+
+def show(expr: Expr) -> str:
+    """A short text for people."""
+    if expr.op == "num":
+        if expr.places is not None:
+            return f"{float(expr.value):.12g}" if expr.value.numerator.bit_length() < 900 else "(a long decimal)"
+        return str(expr.value) if expr.value.numerator.bit_length() < 900 else "(a long number)"
+    if expr.op in ("sym", "const"):
+        return expr.name
+    inner = [show(arg) for arg in expr.args]
+    if expr.op == "add":
+        return "(" + " + ".join(inner) + ")"
+    if expr.op == "mul":
+        return "*".join(inner)
+    if expr.op == "pow":
+        return f"{inner[0]}^({inner[1]})"
+    return f"{expr.name or expr.op}({', '.join(inner)})"

@@ -1,0 +1,84 @@
+"""Forms: what an answer was read as, when it is more than one expression.
+
+    Value      one expression, perhaps with a unit
+    Words      text, a name, a choice letter, yes or no
+    Sequence   several answers: a bare list, a set, a tuple or a bracket that may be an interval
+    Union      parts joined by ∪, or conditions joined by "or"
+    Matrix     rows of expressions
+    Relation   a chain of =, <, ≤ …, ∈ between forms
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from curation.verify.answers.expr import Expr, show
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """``unit`` is normalised text; "%" and "deg" are units too, and the expression is the number before them."""
+
+    expr: Expr
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Text, with its spaces and case normalised; ``raw`` keeps the case."""
+
+    text: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Several forms. ``brackets`` is "" for a bare list, "{}" for a set, else the opening and closing bracket."""
+
+    items: tuple[Form, ...]
+    brackets: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Parts of which one holds (``joint`` False) or all (True)."""
+
+    parts: tuple[Form, ...]
+    joint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows of expressions, all of one length."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """``items[0] ops[0] items[1] ops[1] …``; ops are = != < <= > >= in notin :."""
+
+    items: tuple[Form, ...]
+    ops: tuple[str, ...]
+
+
+Form = Value | Words | Sequence | Union | Matrix | Relation
+
+
+def describe(form: Form) -> str:
+    """A short text for people."""
+    if isinstance(form, Value):
+        return show(form.expr) + (f" [{form.unit}]" if form.unit else "")
+    if isinstance(form, Words):
+        return f"“{form.text}”"
+    if isinstance(form, Sequence):
+        start, end = (form.brackets[0], form.brackets[-1]) if form.brackets else ("", "")
+        return start + ", ".join(describe(item) for item in form.items) + end
+    if isinstance(form, Union):
+        return (" and " if form.joint else " or ").join(describe(part) for part in form.parts)
+    if isinstance(form, Matrix):
+        return "[" + "; ".join(", ".join(show(cell) for cell in row) for row in form.rows) + "]"
+    parts = [describe(form.items[0])]
+    for op, item in zip(form.ops, form.items[1:], strict=True):
+        parts += [op, describe(item)]
+    return " ".join(parts)

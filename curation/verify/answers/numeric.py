@@ -1,0 +1,403 @@
+"""Numbers out of expressions: exact rationals, floats, and mpmath numbers of any precision.
+
+`rational` computes exactly where the result is a rational number of moderate size. `Floats` and `Precise` evaluate
+at a point; roots of odd order are real, other powers of negative numbers complex. Whatever is too large to hold
+(`Huge`), undefined at the point or not known to evaluate (`Uncomputable`) says so instead of costing time.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import threading
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from curation.verify.answers.expr import Expr
+
+LARGEST_BITS = 20_000
+"""Size of the numbers that exact arithmetic goes up to."""
+
+LARGEST_EXPONENT_BITS = 2_000
+"""Size of an exponent that a power is evaluated with."""
+
+LONGEST_SUM = 200
+"""Terms of a sum or product that is written out."""
+
+
+class Uncomputable(Exception):
+    """No value here: undefined at this point, or not a known function."""
+
+
+class Huge(Uncomputable):
+    """A value whose magnitude cannot be held."""
+
+
+def rational(expr: Expr) -> Fraction | None:
+    """The exact value where it is a rational number that exact arithmetic yields cheaply."""
+    op = expr.op
+    if op == "num":
+        return expr.value
+    if op in ("sym", "const", "pm", "mp"):
+        return None
+    if op == "fn" and expr.name not in _RATIONAL_FUNCTIONS:
+        return None
+    values = [rational(arg) for arg in expr.args]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if op == "add":
+        return _small(sum(known, Fraction(0)))
+    if op == "mul":
+        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in known) > LARGEST_BITS:
+            return None
+        return math.prod(known, start=Fraction(1))
+    if op == "pow":
+        return _rational_power(known[0], known[1])
+    return _RATIONAL_FUNCTIONS[expr.name](known)
+
+
+def _small(value: Fraction) -> Fraction | None:
+    return value if value.numerator.bit_length() + value.denominator.bit_length() <= LARGEST_BITS else None
+
+
+def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    if base == 0:
+        return Fraction(0) if exponent > 0 else None
+    size = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if abs(exponent) * size > LARGEST_BITS:
+        return base if base == 1 else None
+    if exponent.denominator == 1:
+        return base ** int(exponent)
+    root = exponent.denominator
+    if root > 64:
+        return None
+    sign = -1 if base < 0 else 1
+    if sign < 0 and root % 2 == 0:
+        return None
+    top, below = exact_root(abs(base.numerator), root), exact_root(base.denominator, root)
+    if top is None or below is None:
+        return None
+    return (sign * Fraction(top, below)) ** exponent.numerator
+
+
+def exact_root(number: int, order: int) -> int | None:
+    """The integer root, where there is one."""
+    if order == 2:
+        root = math.isqrt(number)
+    else:
+        low, high = 0, 1 << (number.bit_length() // order + 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**order <= number else (low, middle - 1)
+        root = low
+    return root if root**order == number else None
+
+
+def _factorial(args: list[Fraction]) -> Fraction | None:
+    if args[0].denominator != 1 or not 0 <= args[0] <= 1500:
+        return None
+    return Fraction(math.factorial(int(args[0])))
+
+
+def _binomial(args: list[Fraction]) -> Fraction | None:
+    top, below = args
+    if top.denominator != 1 or below.denominator != 1 or not 0 <= below or not 0 <= top <= 3000:
+        return None
+    return Fraction(math.comb(int(top), int(below)))
+
+
+def _integers(combine: Callable[..., int]) -> Callable[[list[Fraction]], Fraction | None]:
+    def apply(args: list[Fraction]) -> Fraction | None:
+        if any(arg.denominator != 1 for arg in args):
+            return None
+        return Fraction(combine(*(int(arg) for arg in args)))
+
+    return apply
+
+
+_RATIONAL_FUNCTIONS: dict[str, Callable[[list[Fraction]], Fraction | None]] = {
+    "abs": lambda args: abs(args[0]),
+    "floor": lambda args: Fraction(math.floor(args[0])),
+    "ceil": lambda args: Fraction(math.ceil(args[0])),
+    "max": lambda args: max(args),
+    "min": lambda args: min(args),
+    "sgn": lambda args: Fraction((args[0] > 0) - (args[0] < 0)),
+    "factorial": _factorial,
+    "binomial": _binomial,
+    "gcd": _integers(math.gcd),
+    "lcm": _integers(math.lcm),
+    "mod": lambda args: args[0] % args[1] if args[1] else None,
+}
+
+Point = Mapping[str, Fraction]
+
+
+class Arithmetic:
+    """Evaluation of expressions in one kind of number. ``spread`` holds log2 of the largest cancellation seen."""
+
+    def evaluate(self, expr: Expr, point: Point) -> Any:
+        """The value at ``point``; `Uncomputable` where there is none."""
+        op = expr.op
+        if op == "num":
+            return self.number(expr.value)
+        if op == "sym":
+            if expr.name not in point:
+                raise Uncomputable(expr.name)
+            return self.number(point[expr.name])
+        if op == "const":
+            return self.constant(expr.name)
+        if op == "add":
+            return self.total([self.evaluate(arg, point) for arg in expr.args])
+        if op == "mul":
+            product = self.evaluate(expr.args[0], point)
+            for arg in expr.args[1:]:
+                product = product * self.evaluate(arg, point)
+            return product
+        if op == "pow":
+            return self.raise_to(expr.args[0], expr.args[1], point)
+        if op == "fn":
+            if expr.name in ("sum", "prod"):
+                return self.repeat(expr, point)
+            return self.apply(expr.name, [self.evaluate(arg, point) for arg in expr.args])
+        raise Uncomputable(op)
+
+    def repeat(self, expr: Expr, point: Point) -> Any:
+        index, low, high, body = expr.args
+        start, end = (self._whole(bound, point) for bound in (low, high))
+        if end - start > LONGEST_SUM:
+            raise Uncomputable("a long sum")
+        values = [self.evaluate(body, {**point, index.name: Fraction(at)}) for at in range(start, end + 1)]
+        if expr.name == "sum":
+            return self.total(values or [self.number(Fraction(0))])
+        product = self.number(Fraction(1))
+        for value in values:
+            product = product * value
+        return product
+
+    def _whole(self, bound: Expr, point: Point) -> int:
+        value = self.evaluate(bound, point)
+        if value != int(value):
+            raise Uncomputable("a sum to a fraction")
+        return int(value)
+
+    def raise_to(self, base_expr: Expr, exponent_expr: Expr, point: Point) -> Any:
+        base = self.evaluate(base_expr, point)
+        exact = rational(exponent_expr)
+        if exact is None:
+            return self.power(base, self.evaluate(exponent_expr, point))
+        if base == 0 and exact <= 0:
+            raise Uncomputable("0 to no positive power")
+        if exact.denominator == 1:
+            return self.integer_power(base, exact.numerator)
+        if exact.denominator % 2 and not self.is_complex(base) and base < 0:
+            root = self.power(-base, self.number(exact))
+            return -root if exact.numerator % 2 else root
+        return self.power(base, self.number(exact))
+
+    def number(self, value: Fraction) -> Any:
+        raise NotImplementedError
+
+    def constant(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def total(self, terms: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        raise NotImplementedError
+
+    def integer_power(self, base: Any, exponent: int) -> Any:
+        raise NotImplementedError
+
+    def apply(self, name: str, args: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def is_complex(self, value: Any) -> bool:
+        raise NotImplementedError
+
+
+class Floats(Arithmetic):
+    """Double precision: quick to refute, never enough to confirm."""
+
+    def __init__(self) -> None:
+        self.spread = 1.0
+
+    def number(self, value: Fraction) -> float:
+        return float(value)
+
+    def constant(self, name: str) -> Any:
+        if name == "inf":
+            raise Uncomputable(name)
+        return {"pi": math.pi, "e": math.e, "i": 1j}[name]
+
+    def is_complex(self, value: Any) -> bool:
+        return isinstance(value, complex)
+
+    def total(self, terms: list[Any]) -> Any:
+        found = sum(terms)
+        largest = max(abs(term) for term in terms)
+        if largest:
+            self.spread = max(self.spread, largest / (abs(found) or largest * 1e-16))
+        return found
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        if base == 0 and (isinstance(exponent, complex) or exponent <= 0):
+            raise Uncomputable("0 to no positive power")
+        return base**exponent
+
+    def integer_power(self, base: Any, exponent: int) -> Any:
+        return base**exponent
+
+    def apply(self, name: str, args: list[Any]) -> Any:
+        function = _FLOAT_FUNCTIONS.get(name)
+        if function is None:
+            raise Uncomputable(name)
+        return function(*args)
+
+
+def _real_or_complex(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
+    def apply(value: Any) -> Any:
+        return complex_(value) if isinstance(value, complex) else real(value)
+
+    return apply
+
+
+def _ln(value: Any) -> Any:
+    if isinstance(value, complex) or value < 0:
+        return cmath.log(value)
+    return math.log(value)
+
+
+def _over(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: 1 / function(value)
+
+
+def _wide(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
+    """A function that is real only on [-1, 1]."""
+    return lambda value: complex_(value) if isinstance(value, complex) or abs(value) > 1 else real(value)
+
+
+_SIN = _real_or_complex(math.sin, cmath.sin)
+_COS = _real_or_complex(math.cos, cmath.cos)
+_TAN = _real_or_complex(math.tan, cmath.tan)
+_SINH = _real_or_complex(math.sinh, cmath.sinh)
+_COSH = _real_or_complex(math.cosh, cmath.cosh)
+_TANH = _real_or_complex(math.tanh, cmath.tanh)
+_FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sin": _SIN, "cos": _COS, "tan": _TAN, "sec": _over(_COS), "csc": _over(_SIN), "cot": _over(_TAN),
+    "sinh": _SINH, "cosh": _COSH, "tanh": _TANH, "sech": _over(_COSH), "csch": _over(_SINH), "coth": _over(_TANH),
+    "arcsin": _wide(math.asin, cmath.asin), "arccos": _wide(math.acos, cmath.acos),
+    "arctan": _real_or_complex(math.atan, cmath.atan), "arccot": lambda x: math.pi / 2 - math.atan(x),
+    "arcsec": lambda x: _FLOAT_FUNCTIONS["arccos"](1 / x), "arccsc": lambda x: _FLOAT_FUNCTIONS["arcsin"](1 / x),
+    "arcsinh": _real_or_complex(math.asinh, cmath.asinh), "arccosh": cmath.acosh, "arctanh": cmath.atanh,
+    "ln": _ln, "abs": abs, "floor": math.floor, "ceil": math.ceil, "max": max, "min": min,
+    "sgn": lambda x: (x > 0) - (x < 0), "factorial": lambda n: math.gamma(n + 1),
+    "binomial": lambda n, k: math.gamma(n + 1) / math.gamma(k + 1) / math.gamma(n - k + 1),
+    "mod": lambda a, b: a % b, "Re": lambda z: complex(z).real, "Im": lambda z: complex(z).imag,
+    "arg": lambda z: cmath.phase(z), "lgamma": lambda x: math.lgamma(x),
+}  # fmt: skip
+
+_LOCAL = threading.local()
+
+
+class Precise(Arithmetic):
+    """mpmath numbers of ``bits`` bits, in a context of this thread's own."""
+
+    def __init__(self, bits: int) -> None:
+        context = getattr(_LOCAL, "context", None)
+        if context is None:
+            context = _LOCAL.context = mpmath.mp.clone()
+        context.prec = bits
+        self.mp = context
+        self.bits = bits
+        self.absorbed = 0
+        self.cancelled = 0
+        """Bits by which, in some sum, the smallest term lay under the largest, and the sum under its largest term."""
+
+    def number(self, value: Fraction) -> Any:
+        return self.mp.mpf(value.numerator) / value.denominator
+
+    def constant(self, name: str) -> Any:
+        if name == "inf":
+            raise Uncomputable(name)
+        return {"pi": +self.mp.pi, "e": +self.mp.e, "i": self.mp.mpc(0, 1)}[name]
+
+    def is_complex(self, value: Any) -> bool:
+        return isinstance(value, self.mp.mpc)
+
+    def total(self, terms: list[Any]) -> Any:
+        found = terms[0]
+        for term in terms[1:]:
+            found = found + term
+        sizes = [self._size(term) for term in terms if term != 0]
+        if sizes:
+            self.absorbed = max(self.absorbed, max(sizes) - min(sizes))
+            if found != 0:
+                self.cancelled = max(self.cancelled, max(sizes) - self._size(found))
+        return found
+
+    def _size(self, value: Any) -> int:
+        size = self.mp.mag(value)
+        if not isinstance(size, int):
+            raise Uncomputable("not finite")
+        return size
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        if base == 0:
+            raise Uncomputable("0 to no positive power")
+        if exponent == 0:
+            return self.mp.mpf(1)
+        size = self._size(exponent)
+        if size > LARGEST_EXPONENT_BITS:
+            raise Huge("an exponent beyond all measure")
+        if not self.is_complex(exponent) and exponent == self.mp.floor(exponent) and size < self.bits - 8:
+            return self.integer_power(base, int(exponent))
+        with self.mp.extraprec(max(0, size) + 16):
+            found = self.mp.exp(exponent * self.mp.log(base))
+        return +found
+
+    def integer_power(self, base: Any, exponent: int) -> Any:
+        if exponent.bit_length() > LARGEST_EXPONENT_BITS:
+            raise Huge("an exponent beyond all measure")
+        size = self._size(base) if base != 0 else 0
+        if abs(size).bit_length() + exponent.bit_length() > LARGEST_EXPONENT_BITS:
+            raise Huge("a power beyond all measure")
+        return base**exponent
+
+    def apply(self, name: str, args: list[Any]) -> Any:
+        function = _PRECISE_FUNCTIONS.get(name)
+        if function is None:
+            raise Uncomputable(name)
+        for arg in args:
+            if arg != 0 and self._size(arg) > (64 if name in _GAMMAS else 3000):
+                raise Huge(f"{name} of a huge number")
+        return function(self.mp, *args)
+
+
+_GAMMAS = frozenset(("factorial", "binomial", "lgamma"))
+
+
+def _plain(name: str) -> Callable[..., Any]:
+    return lambda mp, *args: getattr(mp, name)(*args)
+
+
+def _log(mp: Any, value: Any) -> Any:
+    if value == 0:
+        raise Uncomputable("ln 0")
+    return mp.log(value)
+
+
+_PRECISE_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _plain(name) for name in ("sin cos tan sec csc cot sinh cosh tanh sech csch coth floor ceil arg").split()},
+    "arcsin": _plain("asin"), "arccos": _plain("acos"), "arctan": _plain("atan"),
+    "arccot": lambda mp, x: mp.pi / 2 - mp.atan(x), "arcsec": lambda mp, x: mp.acos(1 / x),
+    "arccsc": lambda mp, x: mp.asin(1 / x), "arcsinh": _plain("asinh"), "arccosh": _plain("acosh"),
+    "arctanh": _plain("atanh"), "ln": _log, "abs": lambda mp, x: abs(x), "max": lambda mp, *xs: max(xs),
+    "min": lambda mp, *xs: min(xs), "sgn": _plain("sign"), "factorial": _plain("factorial"),
+    "binomial": _plain("binomial"), "mod": lambda mp, a, b: a - b * mp.floor(a / b), "Re": _plain("re"),
+    "Im": _plain("im"), "lgamma": _plain("loggamma"),
+}  # fmt: skip

@@ -1,0 +1,84 @@
+r"""The quick tier: integers, fractions and decimals in exact rational arithmetic, and identical strings.
+
+Safe in any process: regular expressions of bounded length, no recursion, no sympy. What it does not recognise at
+sight it leaves to the slower tiers (None).
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from curation.records import Outcome
+from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison, Shown, approximately
+
+LONGEST = 200
+"""Characters of a string the quick tier looks at."""
+
+COMMA_LANGUAGES = frozenset({"fr", "de", "es", "it", "ru", "pt", "nl", "pl", "tr", "cs", "sv", "da", "fi", "uk"})
+"""Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
+
+_INTEGER = re.compile(r"-?\d{1,30}")
+_PLAIN = re.compile(
+    r"\s*\$?\s*(?:(?P<sign>[-+−])\s*)?\$?"
+    r"(?:(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:\s?/\s?(?P<den>\d+))?"
+    r"|\\[dt]?frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\})"
+    r"\s*\.?\s*\$?\s*\.?\s*"
+)
+
+
+def read_plain(text: str, lang: str) -> Shown | None:
+    """The number that ``text`` plainly is, or None where it takes more to say."""
+    if len(text) > LONGEST:
+        return None
+    if not text.isascii():
+        return None
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        return None
+    sign, whole, part, den, top, bottom = match.groups()
+    places = None
+    if whole is None:
+        if int(bottom) == 0:
+            return None
+        value = Fraction(int(top), int(bottom))
+    else:
+        if lang in COMMA_LANGUAGES and ("," in whole or (part and len(part) == 3)):
+            return None
+        value = Fraction(int(whole.replace(",", "")))
+        if part is not None:
+            if den is not None:
+                return None
+            places = len(part)
+            value += Fraction(int(part), 10**places)
+        elif den is not None:
+            if int(den) == 0 or "," in whole:
+                return None
+            value /= int(den)
+    return Shown(-value if sign in ("-", "−") else value, places)
+
+
+def quick(
+    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+) -> Comparison | None:
+    """The verdict where it can be told at sight, else None."""
+    if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
+        same = int(reference) == int(answer)
+        return Comparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
+    left = read_plain(reference, lang)
+    if left is None:
+        return None
+    right = read_plain(answer, lang)
+    if right is None:
+        return None
+    return compare_numbers(left, right, policy)
+
+
+def compare_numbers(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> Comparison:
+    """The verdict on two numbers."""
+    forms = (str(reference.value), str(answer.value))
+    if reference.value == answer.value:
+        return Comparison(Outcome.CORRECT, "number", *forms, False)
+    equal, doubtful = approximately(reference, answer, policy)
+    how = "approximation" if equal else "number"
+    return Comparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)

@@ -1,0 +1,105 @@
+"""When a rounded number counts as the number, and what a comparison says.
+
+The rules, all fields of `ApproximationPolicy` (digits are significant digits):
+
+  - exact against exact: only equality counts, never a float's;
+  - the reference is exact, the answer a decimal: the answer must be the reference rounded (or, from
+    ``truncation_digits`` on, cut) to the digits the answer gives, and give at least ``answer_digits``;
+  - the reference is a decimal, the answer exact and not an integer: the answer, rounded to the reference's digits,
+    must be the reference, which must give at least ``reference_digits``;
+  - both are decimals: the answer must give no fewer digits than the reference and round to it, the reference must
+    give at least ``decimal_digits``;
+  - a reference of ``float_digits`` or more is taken for a machine's print-out of an exact number: an answer rounded
+    to at least ``float_answer_digits`` counts;
+  - an integer is never an approximation: 5042 is not 15840/π.
+
+What a rule refuses although it lies near is WRONG and marked doubtful, for the review queue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from curation.records import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximationPolicy:
+    """How many digits make a decimal stand for a number. The module's text says which rule each belongs to."""
+
+    enabled: bool = True
+    answer_digits: int = 3
+    reference_digits: int = 3
+    decimal_digits: int = 4
+    truncation_digits: int = 4
+    float_digits: int = 10
+    float_answer_digits: int = 5
+
+
+DEFAULT_POLICY = ApproximationPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The verdict on one pair, CORRECT or WRONG, and how it was reached.
+
+    ``how`` names the tier; the forms are what the two sides were read as; ``doubtful`` asks for a person's look.
+    Example: ``Comparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
+    """
+
+    outcome: Outcome
+    how: str
+    reference_form: str
+    answer_form: str
+    doubtful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A number as it was written: its value, and for a decimal the place of its last digit (10**-places).
+
+    Examples: 1/3 is ``Shown(Fraction(1, 3), None)``, 2.50 is ``Shown(Fraction(5, 2), 2)``.
+    """
+
+    value: Fraction
+    places: int | None
+
+    @property
+    def digits(self) -> int:
+        """Significant digits of a decimal."""
+        scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
+        return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is written without a decimal point."""
+        return self.places is None
+
+
+def rounds_to(value: Fraction, shown: Shown, policy: ApproximationPolicy) -> bool:
+    """Whether ``value`` becomes ``shown`` when rounded (or cut, where it has digits enough) to its digits."""
+    unit = Fraction(1, 10) ** (shown.places or 0)
+    error = abs(value) - abs(shown.value)
+    if (value < 0) != (shown.value < 0):
+        return False
+    return abs(error) <= unit / 2 or (0 <= error < unit and shown.digits >= policy.truncation_digits)
+
+
+def approximately(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> tuple[bool, bool]:
+    """(counts as equal, doubtful) for two different numbers."""
+    if not policy.enabled or (reference.exact and answer.exact):
+        return False, False
+    if reference.exact or (reference.digits >= policy.float_digits and not answer.exact):
+        near = rounds_to(reference.value, answer, policy)
+        least = policy.answer_digits if reference.exact else policy.float_answer_digits
+        if reference.exact and reference.value.denominator == 1:
+            return False, near
+        return near and answer.digits >= least, near
+    near = rounds_to(answer.value, reference, policy)
+    if answer.exact:
+        integer = answer.value.denominator == 1
+        return near and reference.digits >= policy.reference_digits and not integer, near
+    if (answer.places or 0) < (reference.places or 0):
+        return False, rounds_to(reference.value, answer, policy)
+    return near and reference.digits >= policy.decimal_digits, near

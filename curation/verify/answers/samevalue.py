@@ -1,0 +1,221 @@
+"""Are two expressions the same number, or the same function? Exactly where possible, else by testing.
+
+The order: identical; exact rational values; an exact normal form (`exact`); floats at random points, which can only
+refute; then mpmath at random points with 60 digits or as many as the terms' magnitudes need, which refutes or
+confirms. Points are the same on every machine. Where a value is too large to hold, logarithms are compared.
+
+Domains: variables are real. Points are positive, negative and mixed, and count where both sides are real (complex
+values count where the imaginary unit is written, or no point is real on both). A variable in a factorial, in the
+exponent of a negative base or beside π in a trigonometric function is an integer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from curation.verify.answers.exact import is_zero
+from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
+from curation.verify.answers.numeric import Floats, Huge, Point, Precise, Uncomputable, rational
+
+DIGITS = 60
+BITS = int(DIGITS * 3.33) + 10
+MOST_BITS = 40_000
+"""Precision beyond which magnitudes are too far apart to decide."""
+
+FLOAT_TOLERANCE = 1e-6
+TRIALS = ("positive", "positive", "negative", "mixed", "positive", "negative")
+
+
+class Same(Enum):
+    """The answer: proved or tested equal, refuted, equal for positive variables only, or not to be had."""
+
+    PROVED = "exact"
+    TESTED = "numeric"
+    DIFFERENT = "different"
+    PARTLY = "equal on positive numbers only"
+    UNKNOWN = "unknown"
+
+    @property
+    def equal(self) -> bool:
+        return self in (Same.PROVED, Same.TESTED)
+
+
+def same_value(left: Expr, right: Expr) -> Same:
+    """Whether two expressions have the same value wherever both have one."""
+    if left == right:
+        return Same.PROVED
+    exact_left, exact_right = rational(left), rational(right)
+    if exact_left is not None and exact_right is not None:
+        return Same.PROVED if exact_left == exact_right else Same.DIFFERENT
+    if has(left, "const", "inf") or has(right, "const", "inf"):
+        return Same.DIFFERENT
+    names = sorted(symbols(left) | symbols(right))
+    integers = integer_names(left) | integer_names(right)
+    if _refuted_by_floats(left, right, names, integers):
+        return Same.DIFFERENT
+    if is_zero(left, right):
+        return Same.PROVED
+    try:
+        return _tested(left, right, names, integers)
+    except Huge:
+        return _by_logarithms(left, right)
+
+
+def integer_names(expr: Expr) -> frozenset[str]:
+    """Variables that can only be integers where they stand."""
+    found: set[str] = set()
+    for node in walk(expr):
+        if node.op == "fn" and node.name in ("factorial", "binomial", "factorial2"):
+            found |= symbols(node)
+        elif node.op == "fn" and node.name in ("sum", "prod"):
+            found |= symbols(node.args[1]) | symbols(node.args[2])
+        elif node.op == "pow":
+            base = rational(node.args[0])
+            if base is not None and base < 0:
+                found |= symbols(node.args[1])
+        elif node.op == "fn" and node.name in ("sin", "cos", "tan") and has(node.args[0], "const", "pi"):
+            found |= symbols(node.args[0]) & {"n", "k", "m", "l", "j", "N", "p"}
+    return frozenset(found)
+
+
+def points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
+    """Trial points, each with the name of its kind."""
+    for trial, kind in enumerate(TRIALS if names else ("positive",)):
+        point = {}
+        for position, name in enumerate(names):
+            dice = random.Random(f"{name}/{trial}")
+            if name in integers:
+                point[name] = Fraction(dice.randint(3, 6) + 4 * (trial % 3) + 2 * (len(names) - position))
+                continue
+            size = Fraction(dice.randint(300, 2700), 997)
+            negative = kind == "negative" or (kind == "mixed" and dice.random() < 0.5)
+            point[name] = -size if negative else size
+        yield kind, point
+
+
+def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> bool:
+    kind, point = next(points(names, integers))
+    floats = Floats()
+    try:
+        one, two = floats.evaluate(left, point), floats.evaluate(right, point)
+        largest = max(abs(one), abs(two))
+        distance = abs(one - two)
+    except (Uncomputable, ArithmeticError, ValueError, TypeError):
+        return False
+    if names and (isinstance(one, complex) or isinstance(two, complex)):
+        return False
+    if not 1e-280 < largest < 1e280 or floats.spread > 1e6:
+        return False
+    return bool(distance > FLOAT_TOLERANCE * largest * floats.spread)
+
+
+def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Same:
+    imaginary = has(left, "const", "i") or has(right, "const", "i")
+    agreed = 0
+    complex_agreed: list[bool] = []
+    for kind, point in points(names, integers):
+        try:
+            one, two, bits = _values(left, right, point)
+        except Huge:
+            raise
+        except (Uncomputable, ArithmeticError, ValueError, TypeError):
+            continue
+        if bits is None:
+            return Same.UNKNOWN
+        near = _near(one, two, bits)
+        if names and not imaginary and not (_real(one) and _real(two)):
+            complex_agreed.append(near)
+            continue
+        if not near:
+            return Same.PARTLY if agreed and kind in ("negative", "mixed") else Same.DIFFERENT
+        agreed += 1
+        if agreed >= 3 and kind != "positive":
+            break
+    if agreed >= min(2, len(names) + 1):
+        return Same.TESTED
+    if len(complex_agreed) >= 2:
+        return Same.TESTED if all(complex_agreed) else Same.DIFFERENT
+    return Same.UNKNOWN
+
+
+def _values(left: Expr, right: Expr, point: Point) -> tuple[Any, Any, int | None]:
+    """Both values, and the bits they are good for (negative: beside rounding noise); None where it takes too many.
+
+    A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
+    is the rounding noise of a sum that is exactly zero.
+    """
+    bits = BITS
+    before = 0
+    while True:
+        precise = Precise(bits)
+        one, two = precise.evaluate(left, point), precise.evaluate(right, point)
+        lost = max(precise.absorbed, precise.cancelled)
+        if lost + BITS // 2 < bits:
+            return one, two, bits - precise.cancelled
+        if before and precise.cancelled > bits - BITS // 2 and precise.cancelled > before + 20:
+            return one, two, -bits
+        before = max(precise.cancelled, 1)
+        bits = lost + 2 * BITS
+        if bits > MOST_BITS:
+            return one, two, None
+
+
+def _near(one: Any, two: Any, bits: int) -> bool:
+    largest = max(abs(one), abs(two))
+    if largest == 0:
+        return True
+    if bits < 0:
+        # Noise of a zero: what is small beside 1 is zero too; the rest must agree to the usual digits.
+        return bool(largest < Precise(64).mp.mpf(2) ** (bits // 3)) or bool(abs(one - two) <= largest / 2 ** (BITS // 2))
+    return bool(abs(one - two) <= largest / Precise(bits).mp.mpf(2) ** (bits - 40))
+
+
+def _real(value: Any) -> bool:
+    imaginary = getattr(value, "imag", 0)
+    return bool(abs(imaginary) <= abs(value) / 2**100)
+
+
+def _by_logarithms(left: Expr, right: Expr) -> Same:
+    """Products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
+    one, two = logarithm(left), logarithm(right)
+    for _ in range(4):
+        if one is None or two is None:
+            return Same.UNKNOWN
+        if is_zero(one, two):
+            return Same.PROVED
+        try:
+            found = _tested(one, two, [], frozenset())
+        except Huge:
+            one, two = logarithm(one), logarithm(two)
+            continue
+        return Same.DIFFERENT if found is Same.DIFFERENT else Same.UNKNOWN
+    return Same.UNKNOWN
+
+
+def logarithm(expr: Expr) -> Expr | None:
+    """ln of a positive constant that is a product of powers and factorials, unevaluated; None for anything else."""
+    if expr.op == "num":
+        return fn("ln", expr) if expr.value > 0 else None
+    if expr.op == "const":
+        return {"e": num(1), "pi": fn("ln", expr)}.get(expr.name)
+    if expr.op == "mul":
+        parts = [logarithm(arg) for arg in expr.args]
+        known = [part for part in parts if part is not None]
+        return add(*known) if len(known) == len(parts) else None
+    if expr.op == "pow":
+        inner = logarithm(expr.args[0])
+        return mul(expr.args[1], inner) if inner is not None else None
+    if expr.op == "fn" and expr.name == "factorial":
+        return fn("lgamma", add(expr.args[0], num(1)))
+    if expr.op == "fn" and expr.name == "ln":
+        return fn("ln", expr)
+    return None
+
+
+def difference(left: Expr, right: Expr) -> Expr:
+    """left - right."""
+    return add(left, neg(right))

@@ -1,0 +1,110 @@
+r"""Text normalisation: one spelling for what is written in many, before anything is parsed.
+
+Unicode signs become LaTeX, invisible and directional marks vanish, escapes that JSON has eaten (a form feed for
+``\f``) are repaired, thousands separators are closed. Every pass is linear; nothing is interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SIGNS = {
+    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "－": "-",
+    "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/",
+    "≤": r"\le ", "⩽": r"\le ", "≦": r"\le ", "≥": r"\ge ", "⩾": r"\ge ", "≧": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
+    "≃": r"\approx ", "≅": r"\approx ", "≡": r"\equiv ", "∞": r"\infty ", "π": r"\pi ", "√": r"\sqrt ", "∛": r"\sqrt[3]",
+    "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "∖": r"\setminus ", "±": r"\pm ", "∓": r"\mp ",
+    "°": r"^\circ ", "º": r"^\circ ", "′": "'", "’": "'", "‘": "'", "″": "''", "“": '"', "”": '"', "∑": r"\sum ",
+    "∏": r"\prod ", "∫": r"\int ", "∧": r"\land ", "∨": r"\lor ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ",
+    "⌉": r"\rceil ", "…": r"\ldots ", "⋯": r"\ldots ", "→": r"\to ", "⇒": r"\Rightarrow ", "∠": r"\angle ", "△": r"\triangle ",
+    "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
+    "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "δ": r"\delta ", "ε": r"\epsilon ", "ζ": r"\zeta ", "η": r"\eta ",
+    "θ": r"\theta ", "λ": r"\lambda ", "μ": r"\mu ", "ν": r"\nu ", "ξ": r"\xi ", "ρ": r"\rho ", "σ": r"\sigma ",
+    "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ", "χ": r"\chi ", "ψ": r"\psi ", "ω": r"\omega ", "Δ": r"\Delta ",
+    "Σ": r"\Sigma ", "Ω": r"\Omega ", "Φ": r"\Phi ", "Γ": r"\Gamma ", "Λ": r"\Lambda ", "Π": r"\Pi ",
+    "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "＝": "=",
+    "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ", "¢": r"\text{ cents}",
+    "⟨": r"\langle ", "⟩": r"\rangle ", "‖": r"\|", "∥": r"\|", "ℓ": r"\ell ", "⊂": r"\subset ", "⊆": r"\subseteq ",
+    "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
+    "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
+    "⅚": r"\frac{5}{6}", "⅛": r"\frac{1}{8}", "⅜": r"\frac{3}{8}", "⅝": r"\frac{5}{8}", "⅞": r"\frac{7}{8}",
+}  # fmt: skip
+_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
+_SUPER = {"⁰": "0", "¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7", "⁸": "8", "⁹": "9",
+          "⁺": "+", "⁻": "-", "ⁿ": "n", "ⁱ": "i", "ᵏ": "k", "ˣ": "x", "⁽": "(", "⁾": ")"}  # fmt: skip
+_SUPERS = re.compile("[" + "".join(_SUPER) + "]+")
+_SUB = {"₀": "0", "₁": "1", "₂": "2", "₃": "3", "₄": "4", "₅": "5", "₆": "6", "₇": "7", "₈": "8", "₉": "9", "ₙ": "n",
+        "ₖ": "k", "ᵢ": "i", "ₓ": "x", "ₘ": "m", "₊": "+", "₋": "-"}  # fmt: skip
+_SUBS = re.compile("[" + "".join(_SUB) + "]+")
+_EATEN = re.compile(r"\\?([\x0c\x09\x08\x0d\x0b\x07])(?=([a-z]{2,}))")
+_EATEN_LETTER = {"\x0c": "f", "\x09": "t", "\x08": "b", "\x0d": "r", "\x0b": "v", "\x07": "a"}
+_EATEN_WORDS = frozenset(
+    "rac orall rown lat loor ext imes an heta au o riangle extbf herefore frac fracc oxed inom eta ar egin ullet mod ight "
+    "ho angle ightarrow ceil ec arphi ert lpha ngle pprox rctan rcsin rccos st".split()
+)
+_DOUBLED = re.compile(r"\\\\(?=(?:frac|dfrac|tfrac|sqrt|left|right|le|leq|ge|geq|lt|gt|ne|neq|pi|text|boxed|cdot|times|cup|"
+                      r"cap|in|infty|pm|mp|theta|alpha|beta|circ|quad|mathrm|mathbb|mathbf|begin|end|sin|cos|tan|log|ln|"
+                      r"binom|overline|ldots|dots|ell)(?![a-zA-Z]))")  # fmt: skip
+_THOUSANDS = re.compile(
+    r"(?<![\d.,])(\d{1,3})((?:(?:\{,\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
+)
+_SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d))")
+_NON_DIGIT = re.compile(r"\D")
+
+
+def normalise(raw: str) -> str:
+    """One spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
+    text = raw
+    if not text.isascii():
+        text = "".join(char for char in text if char < "\x7f" or unicodedata.category(char) not in ("Cf", "Co", "Cn", "Cs"))
+        text = _SUPERS.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match.group()) + "}", text)
+        text = _SUBS.sub(lambda match: "_{" + "".join(_SUB[char] for char in match.group()) + "}", text)
+        text = _THOUSANDS.sub(_closed, text)
+        text = _SIGN.sub(lambda match: _SIGNS[match.group()], text)
+        text = unicodedata.normalize("NFKC", text)
+    if _EATEN.search(text):
+        text = _EATEN.sub(_repaired, text)
+    text = "".join(char for char in text if char >= " " or char in "\n\t\r") if not text.isprintable() else text
+    if "\\\\" in text and "\\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)
+    if any(char.isdigit() for char in text):
+        text = _THOUSANDS.sub(_closed, text)
+        text = _SPACED.sub(_closed, text)
+    return text.strip()
+
+
+def _repaired(match: re.Match[str]) -> str:
+    rest = match.group(2)
+    letter = _EATEN_LETTER[match.group(1)]
+    if any(rest.startswith(word) for word in _EATEN_WORDS):
+        return "\\" + letter
+    return match.group()
+
+
+def _closed(match: re.Match[str]) -> str:
+    return match.group(1) + _NON_DIGIT.sub("", match.group(2))
+
+
+_ENV = re.compile(r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|cases|center)\*?\}|\\(?:no)?indent\b|&(?==)")
+_DOLLAR_MONEY = re.compile(r"\\\$|(?<![\w}$)\]])\$(?=\s?\d)(?![^$]*\$)")
+_WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"), ("`", "`"), ('"', '"'))
+_TAIL_CHAFF = re.compile(r"(?:\s|\\\\|\\noindent|\\medskip|\\qed|\\end\{\w+\*?\}|~|\.(?!\d))+$")
+
+
+def unwrap(text: str) -> str:
+    """Text without math delimiters, environments that only align, and trailing debris; money signs become ``\\money``."""
+    text = _ENV.sub(" ", text) if "\\" in text else text
+    while True:
+        before = text
+        text = _TAIL_CHAFF.sub("", text).strip()
+        for start, end in _WRAPPERS:
+            if text.startswith(start) and text.endswith(end) and len(text) > len(start) + len(end):
+                inner = text[len(start) : -len(end)]
+                if start not in inner and end not in inner:
+                    text = inner.strip()
+        if text == before:
+            break
+    if "$" in text:
+        text = _DOLLAR_MONEY.sub(r"\\money ", text).replace("$", " ")
+    return text.replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ").strip()

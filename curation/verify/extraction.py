@@ -1,0 +1,275 @@
+r"""The final answer of a response.
+
+An attempt is asked for ``\boxed{}`` after its reasoning, so that is what counts: the last top-level box after the
+last ``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts made elsewhere
+were often asked for something else; for them, and only where there is no box at all, these fall-backs are tried in
+order, each named in `Extracted.how`:
+
+    hashes     the last ``#### 18``
+    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
+    bare       the whole response is one short line
+    display    (lenient only) the last formula of the text, ``$…$``, ``\[…\]``, ``\(…\)``
+    emphasis   (lenient only) the last ``**…**``
+    number     (lenient only) the last number
+
+A response that was cut off has no final answer: an open ``<think>`` or an unfinished last box gives None unless
+``lenient``. Lenient reading is for pairs of texts made by people (`goldilocks verify answers`), never for rewards.
+
+Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST_BARE = 160
+"""Characters of a response that is taken as nothing but its answer."""
+
+LONGEST_ANSWER = 4000
+"""Characters of an answer that is looked for by a fall-back."""
+
+TAIL = 20_000
+"""Characters at the end of a response that fall-backs search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A final answer and the rule that found it.
+
+    Example: ``Extracted("boxed", "\\frac{1}{2}")``
+    """
+
+    how: str
+    answer: str
+
+
+_THINK_END = "</think>"
+_BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+_BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
+_BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
+_JOINER = re.compile(
+    r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
+    r"|\b(?:and|or|et|ou|und|oder|y|o|e|и|или)\b|和|或|与|及|、|，|；|\*\*"
+    r"|\b(?:for|part|thus|but|papers|solutions?|answers?|are|is|bins)\b|\([a-z]\))*"
+)
+_HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
+_CUE = re.compile(
+    r"(?:(?:final\s+answers?|correct\s+answers?|(?:the|my|our)\s+(?:\w+\s+)?answers?|answers?|the\s+(?:correct\s+)?"
+    r"(?:choice|option)|therefore|hence|so)\s*(?:is|are|:|=|：|\bwould be\b|\bmust be\b|\bshould be\b)"
+    r"|(?<![^\W\d_])A:|la\s+réponse(?:\s+finale)?\s+est|réponse(?:\s+finale)?\s*(?:est\b|:)"
+    r"|(?:die\s+)?antwort(?:\s+(?:ist|lautet))?\s*:?|(?:la\s+)?respuesta(?:\s+final)?\s*(?:es\b|:)"
+    r"|(?:a\s+)?resposta(?:\s+final)?\s*(?:é\b|:)|(?:la\s+)?risposta(?:\s+finale)?\s*(?:è\b|:)"
+    r"|(?:окончательный\s+)?ответ\s*(?:[:—–-]|равен|является)?|(?:最终)?答案\s*(?:是|为|：|:)|答(?:：|:)"
+    r"|答え(?:は|：|:)|정답(?:은|:)|الجواب\s*(?:هو|:)?|الإجابة\s*(?:هي|:)?|उत्तर\s*(?:है|:))",
+    re.IGNORECASE,
+)
+_WEAK_CUE = re.compile(r"(?:therefore|hence|so)\b", re.IGNORECASE)
+_LINE_CUE = re.compile(r"A:", re.IGNORECASE)
+_DISPLAY = re.compile(r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|\$([^$]{1,2000})\$", re.DOTALL)
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?!\w)|(?<![\w])\.\d+")
+_CHAFF_END = re.compile(
+    r"(?:\.?\s*(?:I hope (?:it|this) is correct|<\|[a-z_]+\|>(?:user|assistant)?|</s>|<eos>)\.?)+\s*$", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\|")
+
+
+def extract_answer(response: str, *, lenient: bool = False) -> Extracted | None:
+    """The final answer of ``response``, or None where it gives none."""
+    end = response.rfind(_THINK_END)
+    if end >= 0:
+        text = response[end + len(_THINK_END) :]
+        if lenient and not text.strip():
+            text = response[:end]
+    elif "<think>" in response and not lenient:
+        return None
+    else:
+        text = response
+    if "\\" in text and _BOX.search(text):
+        return _boxed(text, lenient)
+    tail = text[-TAIL:]
+    found = _by_hashes(tail) or _by_cue(tail) or _bare(text)
+    if found is None and lenient:
+        found = _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
+    return found
+
+
+def strip_boxes(text: str) -> str:
+    """``text`` without its box commands, their contents kept."""
+    if "boxed" not in text and "fbox" not in text:
+        return text
+    return _BOX.sub(" ", text)
+
+
+def _boxed(text: str, lenient: bool) -> Extracted | None:
+    spans, cut = _top_level_boxes(text)
+    if cut is not None and (not spans or cut > spans[-1][2]):
+        return _answer("boxed (unfinished)", text[cut:].split("\n", 1)[0]) if lenient else None
+    bare = [match for match in _BARE_BOX.finditer(text) if not spans or match.start() > spans[-1][2]]
+    if bare:
+        return _answer("boxed", bare[-1].group(1) or bare[-1].group(2))
+    if not spans:
+        return None
+    parts = [spans[-1]]
+    for span in reversed(spans[:-1]):
+        gap = text[span[2] : parts[0][0]]
+        if len(gap) > 60 or not gap.strip() or not _joins(gap):
+            break
+        parts.insert(0, span)
+    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _inner(parts)))
+
+
+def _inner(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    return [(start, inner, end - 1) for start, inner, end in spans]
+
+
+def _joins(gap: str) -> bool:
+    if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or re.search(r"(?:no|wait|actually)\b", gap, re.I):
+        return False
+    match = _JOINER.match(gap)
+    return match is not None and match.end() == len(gap)
+
+
+def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]:
+    """(start, start of content, end after the brace) of each outermost box; and where an unfinished one begins."""
+    spans: list[tuple[int, int, int]] = []
+    stack: list[tuple[int, int] | None] = []
+    boxes = 0
+    for match in _BOX_OR_BRACE.finditer(text):
+        token = match.group()
+        if len(token) > 2:
+            stack.append((match.start(), match.end()))
+            boxes += 1
+        elif token == "{":
+            stack.append(None)
+        elif token == "}" and stack:
+            opened = stack.pop()
+            if opened is not None:
+                boxes -= 1
+                while spans and spans[-1][0] > opened[0]:
+                    spans.pop()
+                spans.append((opened[0], opened[1], match.end()))
+    unfinished = [opened for opened in stack if opened is not None]
+    return spans, unfinished[-1][1] if unfinished else None
+
+
+def _by_hashes(text: str) -> Extracted | None:
+    matches = _HASHES.findall(text)
+    return _answer("hashes", matches[-1]) if matches else None
+
+
+def _by_cue(text: str) -> Extracted | None:
+    """What follows the last cue, up to the end of its sentence."""
+    best: Extracted | None = None
+    for match in _CUE.finditer(text):
+        weak = _WEAK_CUE.match(match.group()) is not None
+        if _LINE_CUE.fullmatch(match.group()) and text[: match.start()].rstrip(" \t*")[-1:] not in ("", "\n"):
+            continue
+        found = _after(text, match.end())
+        if found and not (weak and (best is not None or not _short(found))):
+            best = Extracted("cue", found)
+    return best
+
+
+def _after(text: str, start: int) -> str:
+    rest = text[start : start + LONGEST_ANSWER].lstrip(" \t:：=*_")
+    if rest[:1] == "\n":
+        rest = rest.lstrip()
+    rest = _CHAFF_END.sub("", rest)
+    display = _DISPLAY.match(rest)
+    if display:
+        begins_line = rest[display.end() :].lstrip(" .*")[:1] in ("", "\n")
+        if begins_line or rest.startswith(("\\[", "$$")):
+            return _tidy(next(group for group in display.groups() if group is not None))
+    end = _SENTENCE_END.search(rest)
+    return _tidy(rest[: end.start()] if end else rest)
+
+
+def _short(found: str) -> bool:
+    return len(found) <= 40 and any(char.isdigit() for char in found)
+
+
+def _bare(text: str) -> Extracted | None:
+    stripped = text.strip()
+    if not stripped or len(stripped) > LONGEST_BARE or "\n" in stripped:
+        return None
+    words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
+    return _answer("bare", stripped) if len(words) <= 4 else None
+
+
+def _by_display(text: str) -> Extracted | None:
+    last = None
+    for last in _DISPLAY.finditer(text):
+        pass
+    return _answer("display", next(group for group in last.groups() if group is not None)) if last else None
+
+
+def _by_emphasis(text: str) -> Extracted | None:
+    matches = [match for match in _BOLD.findall(text) if any(char.isdigit() for char in match)]
+    return _answer("emphasis", matches[-1]) if matches else None
+
+
+def _by_number(text: str) -> Extracted | None:
+    matches = [match.group() for match in _NUMBER.finditer(text)]
+    return _answer("number", matches[-1]) if matches else None
+
+
+def _answer(how: str, text: str) -> Extracted | None:
+    tidy = _tidy(text)
+    return Extracted(how, tidy) if tidy else None
+
+
+def _tidy(text: str) -> str:
+    text = text.strip()
+    while text.startswith("**") or text.endswith("**"):
+        text = text.removeprefix("**").removesuffix("**").strip()
+    return text.rstrip("。").removesuffix(".").strip() if text != "." else ""
+
+
+_EMPTY = frozenset(
+    {
+        "",
+        "null",
+        "none",
+        "nan",
+        "n/a",
+        "undefined",
+        "{",
+        "}",
+        "{}",
+        "[",
+        "]",
+        "[]",
+        '"',
+        "no answer provided",
+        "no answer",
+        "not provided",
+        "unknown",
+        "error",
+        "to be determined",
+    }
+)
+_KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
+
+
+def clean_recorded(answer: str | None) -> str | None:
+    """A recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
+
+    Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
+    """
+    if answer is None:
+        return None
+    text = answer.strip()
+    keyed = _KEYED.match(text)
+    if keyed:
+        text = text[keyed.end() :].strip()
+        if text.endswith("}") and text.count("{") < text.count("}"):
+            text = text[:-1].rstrip()
+    text = text.removesuffix(",").rstrip()
+    if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
+        text = text[1:-1].strip()
+    elif text.count('"') == 1:
+        text = text.strip('"').strip()
+    text = text.removesuffix(",").rstrip()
+    return None if text.casefold().rstrip(".") in _EMPTY else text

@@ -1,0 +1,253 @@
+"""Judging attempts at math problems: extraction, comparison behind a hard limit, and grouping of equal answers.
+
+The parent extracts final answers and settles with `answers.quick` what needs no care; only what is left goes to
+worker processes, one job a problem, one announced step a comparison.
+
+Which text is judged: a response's own ``text`` where there is one; its recorded ``answer`` only where there is no
+text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer out of it: the verifier must
+not depend on another's extraction.)
+
+Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance, joined
+with whatever they are equal to, transitively. A comparison that failed joins nothing. Attempts without an answer,
+and attempts that could not be compared with the reference, have no class.
+
+Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from curation.records import Outcome
+from curation.verify import answers
+from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.workers import Limits, Reply, WorkerPool
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One attempt: its whole text, or only the final answer that somebody recorded.
+
+    Example: ``Response("… so we get\\nA: 26", None)``
+    """
+
+    text: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTask:
+    """One problem with the responses to judge.
+
+    Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
+    """
+
+    problem: str
+    reference: str
+    lang: str
+    responses: tuple[Response, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict on one response. ``how`` names the tier that decided, or what failed.
+
+    Example: ``Judged(Outcome.CORRECT, "18", 0, "number")``
+    """
+
+    outcome: Outcome
+    answer: str | None
+    answer_class: int | None
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """The verdicts on one problem's responses, in their order."""
+
+    problem: str
+    verdicts: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCheck:
+    """Whether a reference can be verified against. ``failed`` tells the verifier's own failure from a bad reference.
+
+    Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
+    """
+
+    ok: bool
+    failed: Outcome | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    outcome: Outcome
+    how: str
+    group: int | None
+
+
+class MathJudge:
+    """The math verifier with its workers. A context manager; workers start when they are first needed."""
+
+    def __init__(self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048) -> None:
+        self.version = answers.VERSION
+        self._pool = WorkerPool(
+            "curation.verify.judging:run", workers or os.cpu_count() or 1, Limits(limit_s, memory_mb)
+        )
+        self._open = False
+
+    def __enter__(self) -> MathJudge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.close()
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """The verdicts on each task's responses, in order."""
+        waiting: deque[tuple[JudgeTask, list[str | None]]] = deque()
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for task in tasks:
+                found = [final_answer(response) for response in task.responses]
+                waiting.append((task, found))
+                distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
+                settled = _settle_quickly(task, distinct)
+                if settled is not None:
+                    yield settled, None
+                else:
+                    yield None, {"do": "judge", "reference": task.reference, "lang": task.lang, "answers": distinct}
+
+        for settled, reply in self._through(prepared()):
+            task, found = waiting.popleft()
+            verdicts = settled if settled is not None else _verdicts(reply, found)
+            yield JudgeResult(task.problem, tuple(_judged(answer, verdicts) for answer in found))
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Whether each (reference, language) can be verified against."""
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for reference, lang in references:
+                if answers.is_plain(reference, lang=lang):
+                    yield ReferenceCheck(True, None, ""), None
+                else:
+                    yield None, {"do": "check", "reference": reference, "lang": lang}
+
+        for settled, reply in self._through(prepared()):
+            if settled is not None:
+                yield settled
+            elif reply.failed is not None:
+                yield ReferenceCheck(False, reply.failed, reply.why)
+            else:
+                failed = reply.value["failed"]
+                why = reply.value["why"]
+                yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
+
+    def same(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
+        """The outcome of comparing each (reference, answer)."""
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for reference, answer in pairs:
+                quick = answers.quick(reference, answer, lang=lang)
+                if quick is not None:
+                    yield quick.outcome, None
+                else:
+                    yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer]}
+
+        for settled, reply in self._through(prepared()):
+            yield settled if settled is not None else _outcome(reply)
+
+    def _through(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        from concurrent.futures import Future
+
+        flying: deque[tuple[Any, Future[Reply] | None]] = deque()
+        busy = 0
+        room = 4 * self._pool.workers
+        try:
+            for settled, job in items:
+                if job is None:
+                    flying.append((settled, None))
+                else:
+                    if not self._open:
+                        self._pool.__enter__()
+                        self._open = True
+                    flying.append((None, self._pool.submit(job)))
+                    busy += 1
+                while flying and (
+                    flying[0][1] is None or flying[0][1].done() or busy >= room or len(flying) >= 256 * room
+                ):
+                    done, future = flying.popleft()
+                    busy -= future is not None
+                    yield done, future.result() if future is not None else None
+            while flying:
+                done, future = flying.popleft()
+                yield done, future.result() if future is not None else None
+        finally:
+            for _, future in flying:
+                if future is not None:
+                    future.cancel()
+
+
+def final_answer(response: Response) -> str | None:
+    """The final answer of a response, from its text or, where it has none, from what was recorded."""
+    if response.text is None:
+        return clean_recorded(response.answer)
+    found = extract_answer(response.text)
+    return found.answer if found is not None else None
+
+
+def _settle_quickly(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict] | None:
+    """All verdicts of a problem where `answers.quick` decides every comparison, else None."""
+    verdicts: dict[str, _Verdict] = {}
+    leaders: list[str] = []
+    for answer in distinct:
+        found = answers.quick(task.reference, answer, lang=task.lang)
+        if found is None:
+            return None
+        if found.outcome is Outcome.CORRECT:
+            verdicts[answer] = _Verdict(found.outcome, found.how, 0)
+            continue
+        group = None
+        for index, leader in enumerate(leaders):
+            twin = answers.quick(leader, answer, lang=task.lang)
+            if twin is None:
+                return None
+            if twin.outcome is Outcome.CORRECT:
+                group = index + 1
+                break
+        if group is None:
+            leaders.append(answer)
+            group = len(leaders)
+        verdicts[answer] = _Verdict(found.outcome, found.how, group)
+    return verdicts
+
+
+def _verdicts(reply: Reply, found: list[str | None]) -> dict[str, _Verdict]:
+    if reply.failed is not None:
+        return {answer: _Verdict(reply.failed, reply.why, None) for answer in found if answer is not None}
+    return {
+        answer: _Verdict(Outcome(outcome), how, group) for answer, (outcome, how, group) in reply.value["verdicts"].items()
+    }
+
+
+def _judged(answer: str | None, verdicts: dict[str, _Verdict]) -> Judged:
+    if answer is None:
+        return Judged(Outcome.NO_ANSWER, None, None, "no final answer")
+    verdict = verdicts[answer]
+    return Judged(verdict.outcome, answer, verdict.group, verdict.how)
+
+
+def _outcome(reply: Reply) -> Outcome:
+    if reply.failed is not None:
+        return reply.failed
+    ((outcome, _, _),) = reply.value["verdicts"].values()
+    return Outcome(outcome)

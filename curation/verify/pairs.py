@@ -1,0 +1,90 @@
+"""`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
+
+Rows in are JSON lines with ``gold`` and ``pred`` (strings with LaTeX, ``$``, a box, or plain text; a null ``pred``
+is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``how`` and ``ms`` (time of the
+comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final answer is found
+leniently, unlike in judging.
+
+Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from curation.records import Outcome, SourceError
+from curation.verify.workers import Limits, Reply, WorkerPool
+
+
+def verify_pairs(
+    path_in: Path,
+    path_out: Path,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    *,
+    limit_s: float = 2.0,
+    lang: str = "en",
+) -> dict[str, int]:
+    """Judge every pair of ``path_in`` into ``path_out``; returns the number of rows per verdict.
+
+    ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
+    """
+    counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
+    aside = path_out.with_name(path_out.name + ".tmp")
+    path_out.parent.mkdir(parents=True, exist_ok=True)
+    rows: deque[dict[str, Any]] = deque()
+
+    def jobs() -> Iterator[dict[str, Any]]:
+        for row in read_pairs(path_in):
+            rows.append(row)
+            pred = row["pred"] if row["pred"] is not None else ""
+            yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
+
+    pool = WorkerPool("curation.verify.judging:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
+    with pool, aside.open("w", encoding="utf-8") as out:
+        for done, reply in enumerate(pool.map(jobs()), 1):
+            row = {**rows.popleft(), **_verdict(reply)}
+            counts[row["verdict"]] += 1
+            out.write(json.dumps(row, ensure_ascii=True) + "\n")
+            if progress is not None:
+                progress(done)
+    aside.replace(path_out)
+    return counts
+
+
+def _verdict(reply: Reply) -> dict[str, Any]:
+    if reply.failed is not None:
+        return {"equal": False, "verdict": reply.failed.value, "how": reply.why, "doubtful": True, "ms": None}
+    return {"equal": reply.value["verdict"] == Outcome.CORRECT.value, **reply.value}
+
+
+def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
+    try:
+        lines = path.open(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot read the pairs in {path}: {error.strerror or error}") from error
+    with lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise _bad(path, number, line, f"not JSON ({error})") from error
+            if not isinstance(row, dict):
+                raise _bad(path, number, line, 'not an object with "gold" and "pred"')
+            if not isinstance(row.get("gold"), str):
+                raise _bad(path, number, line, '"gold" must be a string')
+            if not isinstance(row.get("pred", ""), str | None):
+                raise _bad(path, number, line, '"pred" must be a string or null')
+            yield {**row, "pred": row.get("pred")}
+
+
+def _bad(path: Path, number: int, line: str, why: str) -> SourceError:
+    return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120]!r}")

@@ -1,0 +1,109 @@
+"""The worker's side of `workers`: a loop that reads jobs, announces steps and writes values.
+
+Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `workers.WorkerPool`. Messages are JSON
+lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
+
+Invariants:
+  - a step's announcement has left the process before the step begins;
+  - the CPU limit is a kernel timer with the default action, so no code can delay it;
+  - memory is bounded by RLIMIT_AS; running out of it is reported as BROKEN, or ends the process, which is the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from curation.records import Outcome
+
+PR_SET_PDEATHSIG = 1
+
+
+class Guard(Protocol):
+    """How a job names its risky steps.
+
+    ``enter(step)`` returns None when the step may run; then ``leave()`` must follow. It returns the outcome
+    (TIMEOUT or BROKEN) of a step that has failed before: the caller uses that instead of trying again.
+    """
+
+    def enter(self, step: str) -> Outcome | None: ...
+
+    def leave(self) -> None: ...
+
+
+class PipeGuard:
+    """The guard of one job in a worker process."""
+
+    def __init__(self, send: Callable[[Any], None], written_off: dict[str, str], step_s: float) -> None:
+        self._send = send
+        self._written_off = written_off
+        self._step_s = step_s
+
+    def enter(self, step: str) -> Outcome | None:
+        if step in self._written_off:
+            return Outcome(self._written_off[step])
+        self._send({"enter": step})
+        signal.setitimer(signal.ITIMER_PROF, self._step_s)
+        return None
+
+    def leave(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._send({"leave": True})
+
+
+def die_with(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent goes; leave at once if it has gone already."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def serve(target: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
+    """Answer jobs until stdin ends."""
+
+    def send(message: Any) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(channel, data) :]
+
+    half = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
+    send({"ready": True})
+    for count, line in enumerate(sys.stdin.buffer, 1):
+        request = json.loads(line)
+        guard = PipeGuard(send, request["written_off"], settings["step_s"])
+        try:
+            value = target(request["job"], guard)
+        except Exception as error:  # the one boundary of a worker: whatever a job raises is its own BROKEN
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            send({"broken": f"{type(error).__name__}: {str(error)[:300]}"})
+            continue
+        tired = count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > half
+        send({"value": value, "tired": tired})
+
+
+def main() -> None:
+    """Set the limits, import the target, serve."""
+    name, settings = sys.argv[1], json.loads(sys.argv[2])
+    die_with(int(settings["parent"]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit = int(settings["memory_mb"]) << 20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    channel = os.dup(1)
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    module, _, function = name.partition(":")
+    serve(getattr(importlib.import_module(module), function), settings, channel)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""Worker processes with a hard limit per step, for work that may hang, crash or eat memory.
+
+A job goes to one worker. Before every risky step the worker announces the step's name; a step that passes its
+limit ends with the worker's death, a new worker takes the job again, and the step is written off as TIMEOUT
+(it was killed) or BROKEN (the worker died of something else: a crash, no memory). So a job always ends, its other
+steps keep their results, and nothing that happens in a worker reaches the parent.
+
+Two limits guard a step. The kernel counts the worker's own CPU time (``ITIMER_PROF``, no handler: the process dies),
+so an overloaded machine changes no verdict. The parent counts wall time, five times as long, and sends SIGKILL.
+
+Invariants:
+  - results come in the order of the jobs, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
+  - workers are fresh interpreters, never forks of the parent, and import only their target;
+  - workers die with their parent, also when it is killed with -9 (end of file on their pipe, PDEATHSIG);
+  - everything works from any thread; no signal handler is set in the parent.
+
+It does not sandbox: a worker runs this project's code on foreign *data*. Foreign code belongs into `sandbox`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from curation.records import Outcome, VerifierError
+
+WALL_FACTOR = 5.0
+"""Wall seconds granted per second of the CPU limit before the parent kills."""
+
+STARTUP_S = 120.0
+"""Wall seconds a worker may take to import its target."""
+
+SILENCE_S = 600.0
+"""Wall seconds a worker may work between two announced steps."""
+
+START_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What became of one job: its value, or, where the worker failed outside every announced step, why.
+
+    Example: ``Reply({"outcome": "correct"}, None, "")`` or ``Reply(None, Outcome.BROKEN, "worker died (signal 11)")``
+    """
+
+    value: Any
+    failed: Outcome | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a worker may use: CPU seconds per step, MiB of address space, jobs before it is replaced."""
+
+    step_s: float = 2.0
+    memory_mb: int = 2048
+    jobs: int = 5000
+
+
+class WorkerPool:
+    """``workers`` processes that run ``target``, a ``"package.module:function"`` taking (job, `Guard`) → JSON value.
+
+    Jobs and results are JSON values. Use it as a context manager; `map` may be called from several threads at once.
+    """
+
+    def __init__(self, target: str, workers: int, limits: Limits | None = None) -> None:
+        if workers < 1:
+            raise VerifierError(f"a pool needs at least 1 worker, not {workers}")
+        self.target = target
+        self.workers = workers
+        self.limits = limits or Limits()
+        self.restarts = 0
+        self._jobs: queue.SimpleQueue[tuple[Any, Future[Reply]] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> WorkerPool:
+        with self._lock:
+            while len(self._threads) < self.workers:
+                thread = threading.Thread(target=self._serve, name=f"verify-{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all workers, killing those at work; jobs not yet done are cancelled."""
+        self._closing.set()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        while not self._jobs.empty():
+            left = self._jobs.get()
+            if left is not None:
+                left[1].cancel()
+
+    def submit(self, job: Any) -> Future[Reply]:
+        """Queue one job."""
+        if self._closing.is_set() or not self._threads:
+            raise VerifierError("the worker pool is not open; use it as a context manager")
+        future: Future[Reply] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def map(self, jobs: Iterable[Any]) -> Iterator[Reply]:
+        """The replies to ``jobs``, in their order."""
+        flying: deque[Future[Reply]] = deque()
+        try:
+            for job in jobs:
+                flying.append(self.submit(job))
+                while len(flying) >= 4 * self.workers or (flying and flying[0].done()):
+                    yield flying.popleft().result()
+            while flying:
+                yield flying.popleft().result()
+        finally:
+            for future in flying:
+                future.cancel()
+
+    def _serve(self) -> None:
+        worker: _Worker | None = None
+        try:
+            while (item := self._jobs.get()) is not None:
+                job, future = item
+                if self._closing.is_set() or not future.set_running_or_notify_cancel():
+                    future.cancel()
+                    continue
+                try:
+                    worker, reply = self._run(worker, job)
+                except VerifierError as error:
+                    worker = None
+                    future.set_exception(error)
+                else:
+                    future.set_result(reply)
+        finally:
+            if worker is not None:
+                worker.kill()
+
+    def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, Reply]:
+        """Run one job, as often as steps must be written off."""
+        written_off: dict[str, str] = {}
+        while True:
+            worker = worker or self._start()
+            event = worker.run(job, written_off, self._closing)
+            if event.value_ready:
+                if event.tired:
+                    worker.kill()
+                    worker = None
+                return worker, Reply(event.value, None, "")
+            worker.kill()
+            worker = None
+            self.restarts += 1
+            if event.step is None or event.step in written_off:
+                return None, Reply(None, event.outcome, event.why)
+            written_off[event.step] = event.outcome.value
+
+    def _start(self) -> _Worker:
+        why = ""
+        for _ in range(START_TRIES):
+            worker = _Worker(self.target, self.limits)
+            why = worker.await_ready(self._closing)
+            if not why:
+                return worker
+            worker.kill()
+            if self._closing.is_set():
+                break
+        raise VerifierError(f"a verifier's worker for {self.target} does not start: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """How one run in a worker ended: with a value, or with the worker's end in a step."""
+
+    value_ready: bool
+    value: Any = None
+    tired: bool = False
+    step: str | None = None
+    outcome: Outcome = Outcome.BROKEN
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _Worker:
+    """One process and the pipes to it. Used by one thread only."""
+
+    target: str
+    limits: Limits
+    process: subprocess.Popen[bytes] = field(init=False)
+    complaints: IO[bytes] = field(init=False)
+    buffer: bytearray = field(init=False, default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        root = str(Path(__file__).resolve().parents[2])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.complaints = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "curation.verify.worker", self.target, json.dumps(self._settings())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.complaints,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
+            bufsize=0,
+        )
+
+    def _settings(self) -> dict[str, float]:
+        return {
+            "parent": os.getpid(),
+            "step_s": self.limits.step_s,
+            "memory_mb": self.limits.memory_mb,
+            "jobs": self.limits.jobs,
+        }
+
+    def await_ready(self, closing: threading.Event) -> str:
+        """Empty when the worker is ready, else why it is not."""
+        message = self._read(time.monotonic() + STARTUP_S, closing)
+        if message == {"ready": True}:
+            return ""
+        self.complaints.seek(0, os.SEEK_END)
+        self.complaints.seek(max(0, self.complaints.tell() - 2000))
+        tail = self.complaints.read().decode("utf-8", "replace").strip()
+        return tail or f"no sign of life ({message})"
+
+    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _Event:
+        step: str | None = None
+        wall = self.limits.step_s * WALL_FACTOR
+        try:
+            self._write({"job": job, "written_off": written_off})
+        except (BrokenPipeError, ConnectionError):
+            return _Event(False, why="the worker was gone")
+        deadline = time.monotonic() + SILENCE_S
+        while True:
+            message = self._read(deadline, closing)
+            if message is None:
+                return self._ended(step)
+            if message == "late":
+                return _Event(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its wall-clock guard")
+            if "enter" in message:
+                step = message["enter"]
+                deadline = time.monotonic() + wall
+            elif "leave" in message:
+                step = None
+                deadline = time.monotonic() + SILENCE_S
+            elif "value" in message:
+                return _Event(True, value=message["value"], tired=message["tired"])
+            else:
+                return _Event(False, step=step, outcome=Outcome.BROKEN, why=str(message.get("broken", message)))
+
+    def _ended(self, step: str | None) -> _Event:
+        code = self.process.wait()
+        if code == -signal.SIGPROF:
+            return _Event(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its CPU limit")
+        return _Event(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (exit status {code})")
+
+    def _write(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        data = json.dumps(message).encode() + b"\n"
+        view = memoryview(data)
+        while view:
+            view = view[self.process.stdin.write(view) :]
+
+    def _read(self, deadline: float, closing: threading.Event) -> Any:
+        """The next message; None at the worker's end or when the pool closes, ``"late"`` past the deadline."""
+        assert self.process.stdout is not None
+        descriptor = self.process.stdout.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        while (end := self.buffer.find(b"\n")) < 0:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return "late"
+            if not poll.poll(min(left, 0.2) * 1000):
+                if closing.is_set():
+                    self.process.kill()
+                continue
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                return None
+            self.buffer += chunk
+        line = bytes(self.buffer[:end])
+        del self.buffer[: end + 1]
+        return json.loads(line)
+
+    def kill(self) -> None:
+        """End the process at once and give back its pipes."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.complaints):
+            if stream is not None:
+                stream.close()

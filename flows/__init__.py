@@ -1,0 +1,1 @@
+"""Prefect flows, the command line and recipes: wiring and nothing else."""

@@ -1,0 +1,85 @@
+"""The `goldilocks` command. Each command reads its arguments, calls one function and prints what it returns.
+
+Whatever a user can mend ends as one sentence on standard error and exit status 1; nothing else is caught.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from curation.records import GoldilocksError
+
+app = typer.Typer(
+    name="goldilocks",
+    help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe, as in stage1.band.attempts=8."),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+
+
+@app.command()
+def run(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to run.")],
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    dry: Annotated[bool, typer.Option("--dry", help="Print what would be done, and do nothing.")] = False,
+) -> None:
+    """Run a recipe from raw rows to a curated set; a run that was killed goes on where it was."""
+    from flows.commands import run_recipe
+
+    run_recipe(recipe, overrides or [], out, dry=dry)
+
+
+@app.command()
+def status(folder: RunFolder) -> None:
+    """Show the funnel so far."""
+    from flows.commands import show_status
+
+    show_status(folder)
+
+
+@app.command()
+def explain(
+    folder: RunFolder,
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or the beginning of one.")],
+) -> None:
+    """Show one problem's whole way, with the evidence of every decision."""
+    from flows.explain import explain_problem
+
+    explain_problem(folder, problem)
+
+
+@app.command()
+def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
+    """Judge the recorded attempts again with today's verifier; print which decisions changed, and why."""
+    from flows.rejudge import rejudge_run
+
+    rejudge_run(folder, overrides or [])
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except GoldilocksError as error:
+        print(f"goldilocks: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("goldilocks: interrupted; run the same command again to go on.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

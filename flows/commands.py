@@ -1,0 +1,106 @@
+"""What `goldilocks run` and `goldilocks status` do and print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from curation import sources
+from curation.policies.recorded import Recorded
+from curation.store import locked
+from curation.verify import answers
+from flows.funnel import StageStatus, status
+from flows.publish import published_verifier
+from flows.recipe import load_recipe
+from flows.run_folder import FOLDERS, Run, difficulty_stage, found, open_run
+
+
+def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
+    """Run a recipe; returns the folder of the curated set, None after a dry run."""
+    recipe = load_recipe(path, overrides)
+    run = Run((out or Path("runs") / recipe.name).absolute(), recipe, path.parent.absolute())
+    if dry:
+        _print_plan(run)
+        return None
+    _check_inputs(run)
+    with locked(run.folder):
+        run.save()
+        curated = run_flow(run)
+    print_funnel(run)
+    Console().print(f"\ncurated set and card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
+    return curated
+
+
+def run_flow(run: Run) -> Path:
+    """The recipe's Prefect flow, with a Prefect API of its own where the user has none."""
+    from flows.server import prefect_api
+
+    with prefect_api():
+        from flows.curate_math import curate_math
+
+        return curate_math(run)
+
+
+def show_status(folder: Path) -> None:
+    """Print the funnel of a run folder, finished or not."""
+    print_funnel(open_run(folder.absolute()))
+
+
+def print_funnel(run: Run) -> None:
+    """The funnel as a table on standard output."""
+    verifier = published_verifier(run) or answers.VERSION
+    rows = status(run, verifier)
+    table = Table(title=f"{run.recipe.name}: {run.folder}", title_justify="left", box=None, pad_edge=False)
+    for name in ("stage", "in", "kept", "dropped", "kept %"):
+        table.add_column(name, justify="left" if name == "stage" else "right")
+    table.add_column("why dropped", overflow="fold")
+    for seen in rows:
+        if not seen.row.stage.endswith((".attempts", ".verdicts")) or not seen.finished:
+            _add_stage(table, seen)
+    Console().print(table, highlight=False)
+
+
+def _add_stage(table: Table, seen: StageStatus) -> None:
+    row = seen.row
+    if not seen.finished and not seen.shards:
+        table.add_row(row.title, "", "", "", "", "not begun")
+        return
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(row.reasons.items(), key=lambda r: -r[1]))
+    if not seen.finished:
+        of = f" of {seen.total}" if seen.total is not None else ""
+        reasons = f"[so far: {seen.shards}{of} shards] {reasons}"
+    share = f"{100 * row.kept / row.rows_in:.1f}" if row.rows_in else ""
+    dropped = f"{row.dropped:,}"
+    table.add_row(row.title, f"{row.rows_in:,}", f"{row.kept:,}", dropped, share, reasons.replace("[", "\\["))
+
+
+def _check_inputs(run: Run) -> None:
+    """Whatever can be seen to be wrong with the inputs is said before anything runs."""
+    for source in run.recipe.sources:
+        sources.check_source(source, run.recipe_folder)
+    for part in run.stages:
+        Recorded(difficulty_stage(run.recipe, part).policy, run.recipe_folder).check()
+
+
+def _print_plan(run: Run) -> None:
+    """What a run would read and do, and what of it is already there."""
+    recipe = run.recipe
+    console = Console(highlight=False)
+    console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
+    _check_inputs(run)
+    for source in recipe.sources:
+        limit = f", at most {source.limit:,} rows" if source.limit else ""
+        console.print(f"  source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}")
+    for part in run.stages:
+        table = difficulty_stage(recipe, part)
+        band = table.band
+        console.print(
+            f"  {part}: {table.policy.name}, {band.attempts} attempts a problem; kept with at least "
+            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
+            f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+        )
+    finished = [name for name in FOLDERS if found(run, name) is not None]
+    console.print(f"  already finished there: {', '.join(finished) or 'nothing'}")

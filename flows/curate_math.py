@@ -1,0 +1,48 @@
+"""The math line: raw rows to a curated set with its data card. Read it from top to bottom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from flows import publish, tasks
+from flows.funnel import funnel_rows
+from flows.run_folder import TITLES, Done, Run
+
+
+@flow(name="curate-math", persist_result=False, validate_parameters=False)
+def curate_math(run: Run) -> Path:
+    """Sources → statements → references → duplicates → difficulty (one or two stages) → curated set and card."""
+    read = tasks.read_sources(run)
+    asked = tasks.filter_statements(run, read)
+    checked = tasks.check_references(run, asked)
+    problems = tasks.find_duplicates(run, checked)
+
+    decided = []
+    for part in run.stages:  # stage 2 re-grades the entire original set, not the survivors of stage 1
+        made = tasks.make_attempts(run, part, problems)
+        verdicts = tasks.judge_attempts(run, part, problems, made)
+        decided.append(tasks.decide(run, part, problems, verdicts))
+
+    exported = tasks.export_problems(run, problems, decided)
+    curated = publish.publish(run, [read, asked, checked, problems], decided, exported)
+    show(run, curated, [read, asked, checked, problems, *decided, exported])
+    return curated
+
+
+def show(run: Run, curated: Path, stages: list[Done]) -> None:
+    """The funnel and the card as Prefect artifacts."""
+    rows = [
+        {"stage": row.title, "in": row.rows_in, "kept": row.kept, "dropped": row.rows_in - row.kept}
+        for row in funnel_rows(stages, TITLES)
+    ]
+    create_table_artifact(table=rows, key=_key(run, "funnel"), description=f"Funnel of {run.recipe.name}")
+    card = (curated / "README.md").read_text(encoding="utf-8")
+    create_markdown_artifact(markdown=card, key=_key(run, "card"), description=f"Data card of {run.recipe.name}")
+
+
+def _key(run: Run, what: str) -> str:
+    """An artifact's key holds lower-case letters, digits and dashes only."""
+    return f"{what}-{run.recipe.name}".replace(".", "-").replace("_", "-")

@@ -1,0 +1,201 @@
+"""What was planted in the demo, against what a run did: caught, caught for another reason, missed, false alarms.
+
+Pure functions over planted.jsonl and the run's decisions; `show` prints their results.
+
+``decisions`` is a frame with one row per row of the sources, its final fate:
+
+    source, row   the source's name in the recipe and the row's position in it, from 0
+    statement     the row's text as it came
+    stage         where it was decided
+    reason        a DropReason; null where the row was kept
+    rewritten     whether the statement or the answer was rewritten
+
+Rows are matched by (source, row), since a planted row may have no text and planted duplicates share theirs.
+Not here: any decision of its own; a row caught by another rule than the planted one is not counted as caught.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from curation.records import DropReason
+from flows.demo.rows import KEEP, REWRITTEN
+
+COLUMNS = ("source", "row", "statement", "stage", "reason", "rewritten")
+
+LATE = frozenset(
+    {
+        DropReason.TOO_FEW_ATTEMPTS,
+        DropReason.SUSPECTED_WRONG_LABEL,
+        DropReason.NEVER_SOLVED,
+        DropReason.TOO_EASY,
+        DropReason.OVER_QUOTA,
+    }
+)
+"""Reasons that speak of difficulty or quota; every other reason says that the row itself is bad."""
+
+NOT_FOUND = "not in the run"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What happened to one row. ``reason`` is a DropReason, None where the row was kept, or `NOT_FOUND`."""
+
+    source: str
+    row: int
+    statement: str
+    reason: str | None
+    rewritten: bool = False
+
+    def __str__(self) -> str:
+        text = " ".join(self.statement.split()) or "(no statement)"
+        end = self.reason or ("rewritten and kept" if self.rewritten else "kept")
+        return f"{self.source}:{self.row} {text[:70] + '…' if len(text) > 70 else text} → {end}"
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no rule found the row itself bad, however hard it is."""
+        return self.reason is None or self.reason in LATE
+
+    def meets(self, expected: str) -> bool:
+        """Whether this is what was expected of a planted row."""
+        if expected == KEEP:
+            return self.reason is None
+        if expected == REWRITTEN:
+            return self.rewritten and self.is_good
+        return self.reason == expected
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtRow:
+    """One kind of planted row. ``planted == caught + len(otherwise) + len(missed)``.
+
+    ``otherwise`` were dropped, but for another reason than the planted one.
+    """
+
+    kind: str
+    expected: str
+    planted: int
+    caught: int
+    otherwise: tuple[Fate, ...] = ()
+    missed: tuple[Fate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """How well wrong labels were suspected. Shares are None where there is nothing to divide by."""
+
+    planted: int
+    suspected: int
+    right: int
+    false: tuple[Fate, ...] = field(default=())
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the planted wrong labels that were suspected."""
+        return self.right / self.planted if self.planted else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the suspicions that were right."""
+        return self.right / self.suspected if self.suspected else None
+
+
+def caught(planted_path: Path, decisions: pl.DataFrame) -> list[CaughtRow]:
+    """Per kind, in alphabetical order: how many planted rows met their expected fate."""
+    fates = _fates(decisions)
+    kinds: dict[str, list[tuple[Mapping[str, Any], Fate]]] = {}
+    for planted in _planted(planted_path):
+        place = (planted["source"], planted["row"])
+        fate = fates.get(place, Fate(*place, planted["question"] or "", NOT_FOUND))
+        kinds.setdefault(planted["kind"], []).append((planted, fate))
+    return [_caught_kind(kind, pairs) for kind, pairs in sorted(kinds.items())]
+
+
+def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], Fate]]) -> CaughtRow:
+    right, otherwise, missed = 0, [], []
+    for planted, fate in pairs:
+        expected = planted["expected"]
+        if fate.meets(expected):
+            right += 1
+        elif expected in (KEEP, REWRITTEN) or fate.reason in (None, NOT_FOUND):
+            missed.append(fate)
+        else:
+            otherwise.append(fate)
+    return CaughtRow(kind, pairs[0][0]["expected"], len(pairs), right, tuple(otherwise), tuple(missed))
+
+
+def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[Fate]:
+    """Rows in which nothing was planted, dropped for what they are and not for how hard they are.
+
+    Dropped controls are no rows of this list: `caught` has them among the missed.
+    """
+    planted = {(p["source"], p["row"]) for p in _planted(planted_path)}
+    return [fate for place, fate in _fates(decisions).items() if place not in planted and not fate.is_good]
+
+
+def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
+    """Recall and precision of the suspicion of wrong labels."""
+    wanted = DropReason.SUSPECTED_WRONG_LABEL
+    planted = {(p["source"], p["row"]) for p in _planted(planted_path) if p["expected"] == wanted}
+    suspected = {place: fate for place, fate in _fates(decisions).items() if fate.reason == wanted}
+    false = tuple(fate for place, fate in suspected.items() if place not in planted)
+    return LabelScore(len(planted), len(suspected), len(suspected) - len(false), false)
+
+
+def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
+    """Print the table, the rows that were missed, the false alarms, and the score of wrong labels."""
+    found = caught(planted_path, decisions)
+    table = Table("kind", "expected", title="Planted and caught", title_justify="left")
+    for name in ("planted", "caught", "other reason", "missed"):
+        table.add_column(name, justify="right")
+    for one in found:
+        counts = (one.planted, one.caught, len(one.otherwise), len(one.missed))
+        style = None if one.planted == one.caught else "yellow"
+        table.add_row(one.kind, one.expected, *(str(count) if count else "·" for count in counts), style=style)
+    totals = (
+        sum(x) for x in zip(*((o.planted, o.caught, len(o.otherwise), len(o.missed)) for o in found), strict=True)
+    )
+    table.add_section()
+    table.add_row("all", "", *(str(total) for total in totals), style="bold")
+    console.print(table)
+    _show_fates(console, "Missed", [fate for one in found for fate in one.missed])
+    _show_fates(console, "Dropped for another reason", [fate for one in found for fate in one.otherwise])
+    _show_fates(console, "False alarms (good rows dropped by a format rule)", false_alarms(planted_path, decisions))
+    score = wrong_labels(planted_path, decisions)
+    console.print(
+        f"Wrong labels: {score.right} of {score.planted} planted ones suspected (recall {_share(score.recall)}), "
+        f"{score.right} of {score.suspected} suspicions right (precision {_share(score.precision)}).",
+        highlight=False,
+    )
+    _show_fates(console, "Wrongly suspected", score.false)
+
+
+def _show_fates(console: Console, title: str, fates: Sequence[Fate]) -> None:
+    console.print(f"{title}: {len(fates) or 'none'}", highlight=False)
+    for fate in fates:
+        console.print(f"  {fate}", markup=False, highlight=False)
+
+
+def _share(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.0%}"
+
+
+def _planted(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def _fates(decisions: pl.DataFrame) -> dict[tuple[str, int], Fate]:
+    """The fate of every row by its place."""
+    return {
+        (source, row): Fate(source, row, statement or "", reason, bool(rewritten))
+        for source, row, statement, _, reason, rewritten in decisions.select(COLUMNS).iter_rows()
+    }

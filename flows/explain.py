@@ -1,0 +1,123 @@
+"""One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+
+from curation.attempts import AttemptStore
+from curation.policies.recorded import Recorded
+from curation.records import StoreError
+from curation.verify import answers
+from flows.publish import published_verifier
+from flows.run_folder import TITLES, Run, difficulty_stage, open_run
+
+FILTERS = ("sources", "statements", "references", "duplicates")
+
+
+def explain_problem(folder: Path, problem: str) -> None:
+    """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
+    run = open_run(folder.absolute())
+    console = Console(highlight=False)
+    name = find_id(run, problem)
+    read = _rows(run, "sources", "kept", name)
+    for row in read.iter_rows(named=True):
+        console.print(f"[bold]{name}[/bold]  row {row['row']} of {escape(row['source'])} ({escape(row['license'])})")
+        _print_field(console, "statement", row["statement"])
+        for option in row["choices"] or ():
+            _print_field(console, "option", option)
+        _print_field(console, "reference", row["answer"])
+    for stage in FILTERS[1:]:
+        _print_filter(console, run, stage, name, read)
+    verifier = published_verifier(run) or answers.VERSION
+    for part in run.stages:
+        _print_difficulty(console, run, part, verifier, name)
+    curated = _rows(run, "export", "kept", name)
+    over = _rows(run, "export", "dropped", name)
+    for row in over.iter_rows(named=True):
+        console.print(f"[bold]{TITLES['export']}[/bold]: dropped, {row['reason']}: {escape(row['evidence'])}")
+    if not curated.is_empty():
+        console.print(f"[bold]{TITLES['export']}[/bold]: in the curated set")
+
+
+def find_id(run: Run, beginning: str) -> str:
+    """The one id of the run that begins so.
+
+    Raises:
+        StoreError: none does, or several do.
+    """
+    files = sorted((run.where("sources") / "kept").glob("*.parquet"))
+    found: set[str] = set()
+    for file in files:
+        ids = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select("id").collect()
+        found.update(ids["id"])
+    if not found:
+        raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5])
+        raise StoreError(f"{beginning!r} begins {len(found)} ids: {shown}{' …' if len(found) > 5 else ''}; give more.")
+    return found.pop()
+
+
+def _rows(run: Run, stage: str, table: str, name: str, verifier: str = "", column: str = "id") -> pl.DataFrame:
+    files = sorted((run.where(stage, verifier) / table).glob("*.parquet"))
+    found = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == name).collect() for file in files]
+    return pl.concat(found) if found else pl.DataFrame({column: []}, schema={column: pl.String})
+
+
+def _print_field(console: Console, label: str, text: Any) -> None:
+    console.print(f"  {label:<10} {escape(str(text)) if text is not None else '[dim]none[/dim]'}", soft_wrap=True)
+
+
+def _print_filter(console: Console, run: Run, stage: str, name: str, read: pl.DataFrame) -> None:
+    title = f"[bold]{TITLES[stage]}[/bold]"
+    kept, dropped = _rows(run, stage, "kept", name), _rows(run, stage, "dropped", name)
+    for row in dropped.iter_rows(named=True):
+        where = f"row {row['row']} of {escape(row['source'])}"
+        console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
+    for row in kept.iter_rows(named=True):
+        rewritten = stage == "statements" and (row["raw_statement"] is not None or row["raw_answer"] is not None)
+        console.print(f"{title}: kept row {row['row']} of {escape(row['source'])}{', rewritten' if rewritten else ''}")
+        if rewritten:
+            _print_field(console, "statement", row["statement"])
+            _print_field(console, "reference", row["answer"])
+    if kept.is_empty() and dropped.is_empty() and not read.is_empty():
+        console.print(f"{title}: [dim]not reached[/dim]")
+
+
+def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
+    decisions = _rows(run, f"{part}.decisions", "decisions", name, verifier, "problem")
+    verdicts = _rows(run, f"{part}.verdicts", "verdicts", name, verifier, "problem")
+    title = f"[bold]{part.replace('stage', 'stage ')}[/bold]"
+    if decisions.is_empty():
+        console.print(f"{title}: [dim]not reached[/dim]")
+        return
+    row = decisions.row(0, named=True)
+    fate = "kept" if row["keep"] else f"dropped, {row['reason']}"
+    console.print(f"{title} ({escape(row['policy'])}, {verifier}): {fate}: {escape(row['evidence'])}", soft_wrap=True)
+    if row["pass_rate"] is not None:
+        failed = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
+        interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+        console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failed}")
+    policy = Recorded(difficulty_stage(run.recipe, part).policy, run.recipe_folder)
+    held = AttemptStore(run.folder / "attempts", policy.key).read([name])
+    ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
+    seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
+    for verdict in verdicts.iter_rows(named=True):
+        group = verdict["answer_class"]
+        votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
+        console.print(
+            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {escape(str(verdict['answer'])):<20} "
+            f"[dim]{votes}; {escape(verdict['how'])}; … {escape(ends.get(verdict['index'], ''))}[/dim]",
+            soft_wrap=True,
+        )
+
+
+def _end(attempt: dict[str, Any]) -> str:
+    """The last words of a response."""
+    return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]

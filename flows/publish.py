@@ -1,0 +1,147 @@
+"""Publishing a run: the curated set as parquet, the dropped rows with their reasons beside it, and the data card.
+
+The folder is made aside and renamed, so `DIR/curated` is always whole. Files hold up to `FILE_ROWS` rows.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import polars as pl
+
+from curation import cards, export
+from curation.records import DROPPED, PASS_RATE, DropReason
+from curation.store import Shard, Stage, read_shard, read_table, write_aside, write_parquet
+from flows.funnel import funnel_rows
+from flows.recipe import as_toml
+from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
+
+FILE_ROWS = 50_000
+
+
+def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
+    """The kept problems with their pass rates; those over the recipe's size leave here."""
+    last, first = decided[-1], decided[0] if len(decided) > 1 else None
+    index = read_table(last.folder, "kept", ["id", "group", "source", "weight"])
+    leaving = export.over_quota(index, run.recipe.export.size, run.recipe.seed) if index.height else {}
+
+    def work(shard: int) -> Shard:
+        kept = read_shard(last.folder, "kept", shard)
+        evidence = pl.Series("evidence", [leaving.get(name) for name in kept["id"]], pl.String)
+        curated = export.curate(
+            kept.filter(evidence.is_null()),
+            read_shard(last.folder, "decisions", shard),
+            read_shard(first.folder, "decisions", shard) if first is not None else None,
+        )
+        reason = DropReason.OVER_QUOTA.value
+        dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
+        over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
+        return Shard(kept.height, {"kept": curated, "dropped": over})
+
+    settings = f"{run.recipe.export.size} {run.recipe.seed}"
+    stage = Stage(run.where("export"), "export", export.VERSION, settings, inputs(problems, *decided))
+    counts = shard_counts(last.folder)
+    shards = ((rows, lambda shard=number: work(shard)) for number, rows in enumerate(counts))
+    return drive(stage, shards, total=sum(counts), rows_in=last.manifest.kept)
+
+
+def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done) -> Path:
+    """Write `DIR/curated`: data/, dropped/, plots/ and README.md. An unchanged set is left as it is."""
+    target = run.folder / "curated"
+    made_from = {
+        "export": exported.manifest.digest,
+        "dropped": [done.manifest.digest for done in (*filters, *decided)],
+        "card": cards.VERSION,
+        "recipe": run.recipe.digest(),
+        "verifier": decided[-1].folder.name,
+        "goldilocks": version("goldilocks-rl"),
+    }
+    mark = target / ".published.json"
+    if mark.exists() and json.loads(mark.read_text(encoding="utf-8")) == made_from:
+        return target
+    aside = run.folder / ".aside-curated"
+    shutil.rmtree(aside, ignore_errors=True)
+    _write_tables(aside / "data", "train", [exported], "kept")
+    _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    cards.write_card(card_facts(run, filters, decided, exported), aside)
+    write_aside(aside / mark.name, json.dumps(made_from, indent=1) + "\n")
+    shutil.rmtree(target, ignore_errors=True)
+    aside.rename(target)
+    return target
+
+
+def published_verifier(run: Run) -> str | None:
+    """The verifier behind the published set."""
+    mark = run.folder / "curated" / ".published.json"
+    return str(json.loads(mark.read_text(encoding="utf-8"))["verifier"]) if mark.exists() else None
+
+
+def card_facts(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done) -> cards.CardFacts:
+    """What the card says, gathered from the finished stages."""
+    recipe = run.recipe
+    rates = {
+        part: read_table(done.folder, "decisions", PASS_RATE.names())
+        for part, done in zip(run.stages, decided, strict=True)
+    }
+    settings = {"stage1": recipe.stage1, **({"stage2": recipe.stage2} if recipe.stage2 is not None else {})}
+    curated = read_table(exported.folder, "kept")
+    per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
+    read = dict(read_table(filters[0].folder, "kept", ["source"]).group_by("source").len().iter_rows())
+    return cards.CardFacts(
+        name=recipe.name,
+        pretty_name=recipe.export.pretty_name or recipe.name,
+        description=recipe.description,
+        license=recipe.export.license,
+        version=version("goldilocks-rl"),
+        created=None,
+        funnel=tuple(funnel_rows([*filters, *decided, exported], TITLES)),
+        sources=tuple(
+            cards.SourceFacts(
+                source.name, source.url, source.license, read.get(source.name, 0), per_source.get(source.name, 0)
+            )
+            for source in recipe.sources
+        ),
+        curated=curated,
+        rates=rates,
+        bands={
+            part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
+            for part, table in settings.items()
+        },
+        policies={part: table.policy.name for part, table in settings.items()},
+        verifier=decided[-1].folder.name,
+        recipe_toml=as_toml(recipe),
+        notes=(),
+    )
+
+
+def _write_tables(folder: Path, name: str, stages: Sequence[Done], table: str) -> None:
+    """All shards of the stages' tables as files of up to `FILE_ROWS` rows; one empty file where there are no rows."""
+    files = list(_grouped([(done, i, n) for done in stages for i, n in enumerate(_rows_of(done, table))]))
+    for number, members in enumerate(files):
+        frame = pl.concat([read_shard(done.folder, table, index) for done, index in members])
+        write_parquet(folder / f"{name}-{number:05}-of-{len(files):05}.parquet", frame)
+
+
+def _rows_of(done: Done, table: str) -> list[int]:
+    if (done.folder / table).is_dir():
+        return shard_counts(done.folder, table)
+    return []
+
+
+def _grouped(shards: Sequence[tuple[Done, int, int]]) -> Iterator[list[tuple[Done, int]]]:
+    """Shards in order, gathered into groups of up to `FILE_ROWS` rows; empty shards only where all are empty."""
+    filled = [shard for shard in shards if shard[2]] or list(shards[:1])
+    group: list[tuple[Done, int]] = []
+    rows = 0
+    for done, index, count in filled:
+        if group and rows + count > FILE_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append((done, index))
+        rows += count
+    if group:
+        yield group

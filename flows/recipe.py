@@ -1,0 +1,138 @@
+"""Recipes: a TOML file, overrides from the command line, and one clear sentence for whatever cannot be meant."""
+
+from __future__ import annotations
+
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from curation.config import Recipe, plain
+from curation.records import ConfigError
+
+
+def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """Read and check a recipe.
+
+    Args:
+        overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``); the value is
+            read as TOML, or as text where it is not TOML.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"recipe {path}: there is no such file.") from error
+    except (IsADirectoryError, PermissionError) as error:
+        raise ConfigError(f"recipe {path}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"recipe {path}: not TOML ({error}).") from error
+    for override in overrides:
+        _set(table, override)
+    return parse_recipe(table, str(path))
+
+
+def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
+    """Check a recipe given as a table; ``where`` is named in the error."""
+    try:
+        return Recipe.model_validate(plain(table))
+    except ValidationError as error:
+        problems = [_sentence(detail) for detail in error.errors()]
+        raise ConfigError(f"recipe {where}: " + "\n  ".join(dict.fromkeys(problems))) from error
+
+
+def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
+    """A recipe with some settings changed."""
+    table = recipe.model_dump(mode="json")
+    for override in overrides:
+        _set(table, override)
+    return parse_recipe(table, recipe.name)
+
+
+def as_toml(recipe: Recipe) -> str:
+    """The recipe as TOML: what was set, without the defaults."""
+    import tomli_w
+
+    return tomli_w.dumps(recipe.model_dump(mode="json", exclude_defaults=True))
+
+
+def _set(table: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override}: write key=value, as in stage1.band.attempts=8.")
+    *path, last = key.strip().split(".")
+    target: Any = table
+    for step in path:
+        if isinstance(target, list):
+            target = target[_position(target, step, override)]
+        elif isinstance(target, dict):
+            target = target.setdefault(step, {})
+        else:
+            raise ConfigError(f"--set {override}: `{step}` lies inside a value that is no table.")
+    if isinstance(target, list):
+        target[_position(target, last, override)] = _value(text)
+    elif isinstance(target, dict):
+        target[last] = _value(text)
+    else:
+        raise ConfigError(f"--set {override}: `{last}` lies inside a value that is no table.")
+
+
+def _position(target: list[Any], step: str, override: str) -> int:
+    if not step.isdigit() or int(step) >= len(target):
+        raise ConfigError(f"--set {override}: `{step}` is not a position; the list has {len(target)}, from 0.")
+    return int(step)
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    """One pydantic error as a sentence that names the key, the value and what is allowed."""
+    steps = [str(step) for step in detail["loc"] if not _is_branch(step)]
+    key = ".".join(steps) or "the recipe"
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        allowed = ", ".join(sorted(_fields(steps[:-1])))
+        return f"unknown key `{key}`; allowed here: {allowed}."
+    if detail["type"] == "missing":
+        return f"`{key}` is missing."
+    if detail["type"] == "value_error":
+        return f"{key}: {message}."
+    return f"`{key}` = {detail['input']!r:.80}: {message[:1].lower()}{message[1:]}."
+
+
+def _is_branch(step: int | str) -> bool:
+    """Names that pydantic adds for the branches of a union, which are no keys of the recipe."""
+    return step in ("str", "Pick", "RecordedPolicy") or (isinstance(step, str) and "[" in step)
+
+
+def _fields(steps: Sequence[str]) -> list[str]:
+    model: type[BaseModel] = Recipe
+    for step in steps:
+        if step.isdigit():
+            continue
+        field = model.model_fields.get(step)
+        inner = _model_in(field.annotation) if field is not None else None
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType, tuple, typing.Annotated):
+        for argument in typing.get_args(annotation):
+            found = _model_in(argument)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,152 @@
+"""Judge the recorded attempts of a run again: which decisions a better verifier changes, and why.
+
+No attempt is made. Verdicts and decisions of each verifier stay side by side in the run folder; the set that is
+published is that of the verifier that judged last. The problems are those of the run: references that only the new
+verifier can read come in with the next `goldilocks run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from curation.records import StoreError
+from curation.store import locked, read_table
+from curation.verify import answers
+from flows import publish, stages
+from flows.commands import print_funnel
+from flows.recipe import override_recipe
+from flows.run_folder import Done, Run, found, open_run
+
+EXAMPLES = 20
+"""Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One decision that changed, with the verdicts behind it."""
+
+    stage: str
+    problem: str
+    before: str
+    after: str
+    verdicts: tuple[str, ...]
+
+
+def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
+    """Judge again, publish, and print what changed."""
+    console = Console(highlight=False)
+    folder = folder.absolute()
+    run = open_run(folder)
+    old = publish.published_verifier(run)
+    if old is None:
+        raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
+    run = Run(folder, override_recipe(run.recipe, overrides), run.recipe_folder)
+    with locked(folder):
+        filters = [_held(run, name) for name in ("sources", "statements", "references", "duplicates")]
+        before = _snapshot(run, old)
+        decided = [_decide_again(run, part, filters[-1]) for part in run.stages]
+        after = _snapshot(run, answers.VERSION)
+        run.save()
+        publish.publish(run, filters, decided, publish.export_problems(run, filters[-1], decided))
+    changes = list(changed(before, after))
+    total = sum(frame.height for frame, _ in after.values())
+    console.print(f"verifier {old} → {answers.VERSION}: {len(changes)} of {total:,} decisions changed")
+    _print_changes(console, changes)
+    lines = pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row")
+    lines.write_ndjson(folder / "rejudged.jsonl")
+    if changes:
+        console.print(f"all of them: {folder / 'rejudged.jsonl'}", soft_wrap=True)
+        print_funnel(run)
+
+
+Snapshot = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+_ROW = {
+    "stage": pl.String(),
+    "problem": pl.String(),
+    "before": pl.String(),
+    "after": pl.String(),
+    "why": pl.List(pl.String()),
+}
+
+
+def changed(before: Snapshot, after: Snapshot) -> Iterator[Changed]:
+    """Decisions that differ, each with the verdicts that differ, in the order of the problems.
+
+    Args:
+        before, after: per stage, `DECISION` and `VERDICT` rows.
+    """
+    for stage, (decisions, verdicts) in after.items():
+        old_decisions, old_verdicts = before[stage]
+        fates = _fates(old_decisions, "before").join(_fates(decisions, "after"), on="problem", maintain_order="left")
+        moved = fates.filter(pl.col("before") != pl.col("after"))
+        why = _why(old_verdicts, verdicts)
+        for problem, was, now in moved.iter_rows():
+            yield Changed(stage, problem, was, now, tuple(why.get(problem, ())))
+
+
+def _fates(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
+    return decisions.select("problem", pl.coalesce("reason", pl.lit("kept")).alias(name))
+
+
+def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
+    """Per problem, the attempts whose outcome, answer or answer class changed."""
+    columns = ["outcome", "answer", "answer_class", "how"]
+    both = old.select("problem", "index", *columns).join(
+        new.select("problem", "index", "reference", *columns), on=["problem", "index"], maintain_order="right"
+    )
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_right")) for name in columns[:3])
+    why: dict[str, list[str]] = {}
+    for row in both.filter(differs).iter_rows(named=True):
+        why.setdefault(row["problem"], []).append(
+            f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
+            f"({row['how']}), is {row['outcome_right']} ({row['how_right']})"
+        )
+    return why
+
+
+def _decide_again(run: Run, part: str, problems: Done) -> Done:
+    made = _held(run, f"{part}.attempts")
+    return stages.decide(run, part, problems, stages.judge_attempts(run, part, problems, made))
+
+
+def _held(run: Run, stage: str) -> Done:
+    done = found(run, stage)
+    if done is None:
+        raise StoreError(f"{run.where(stage)} is not finished; finish the run with `goldilocks run`.")
+    return done
+
+
+def _snapshot(run: Run, verifier: str) -> Snapshot:
+    return {
+        part: (
+            read_table(run.where(f"{part}.decisions", verifier), "decisions"),
+            read_table(run.where(f"{part}.verdicts", verifier), "verdicts"),
+        )
+        for part in run.stages
+    }
+
+
+def _as_row(change: Changed) -> tuple[str, str, str, str, list[str]]:
+    return change.stage, change.problem, change.before, change.after, list(change.verdicts)
+
+
+def _print_changes(console: Console, changes: Sequence[Changed]) -> None:
+    if not changes:
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("stage", "problem", "before", "after", "why"):
+        table.add_column(name, overflow="fold")
+    for change in changes[:EXAMPLES]:
+        shown = [*change.verdicts[:2], *([f"… {len(change.verdicts) - 2} more"] if len(change.verdicts) > 2 else [])]
+        why = "\n".join(shown) or "thresholds"
+        table.add_row(change.stage, change.problem, change.before, change.after, escape(why))
+    console.print(table)
+    if len(changes) > EXAMPLES:
+        console.print(f"… and {len(changes) - EXAMPLES} more")

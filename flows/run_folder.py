@@ -1,0 +1,155 @@
+"""A run and its folder: where each stage lies, what a stage hands to the next, and how a stage's shards are driven.
+
+DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
+DIR/stages/01-sources … 04-duplicates, 05-stage1-attempts, 06-stage2-attempts
+DIR/attempts/                       the append-only attempt store
+DIR/verdicts/stage1/<verifier>/     apart, by the verifier's version, so that another one can judge again
+DIR/decisions/stage1/<verifier>/
+DIR/curated/                        the curated set: data card, data/, dropped/, plots/
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from curation.config import DifficultyStage, Recipe
+from curation.records import StoreError
+from curation.store import Manifest, Shard, Stage, finished_shards, read_manifest, write_aside
+from flows.progress import bar
+from flows.recipe import parse_recipe
+
+FOLDERS = {
+    "sources": "stages/01-sources",
+    "statements": "stages/02-statements",
+    "references": "stages/03-references",
+    "duplicates": "stages/04-duplicates",
+    "stage1.attempts": "stages/05-stage1-attempts",
+    "stage2.attempts": "stages/06-stage2-attempts",
+    "export": "stages/07-export",
+}
+
+TITLES = {
+    "sources": "read sources",
+    "statements": "filter statements",
+    "references": "check references",
+    "duplicates": "find duplicates",
+    "stage1.attempts": "stage 1: attempts",
+    "stage1.verdicts": "stage 1: verdicts",
+    "stage1.decisions": "stage 1: decisions",
+    "stage2.attempts": "stage 2: attempts",
+    "stage2.verdicts": "stage 2: verdicts",
+    "stage2.decisions": "stage 2: decisions",
+    "export": "publish curated set",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A finished stage: its folder and its numbers. ``reused`` says that nothing had to be computed."""
+
+    name: str
+    folder: Path
+    manifest: Manifest
+    reused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One recipe in one folder."""
+
+    folder: Path
+    recipe: Recipe
+    recipe_folder: Path
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The difficulty stages of the recipe, in order; the last one decides what is curated."""
+        return ("stage1",) if self.recipe.stage2 is None else ("stage1", "stage2")
+
+    def where(self, stage: str, verifier: str = "") -> Path:
+        """The folder of a stage; verdicts and decisions have one per verifier."""
+        if stage in FOLDERS:
+            return self.folder / FOLDERS[stage]
+        part, kind = stage.split(".")
+        return self.folder / kind / part / verifier
+
+    def save(self) -> None:
+        """Write run.json; a folder that belongs to another recipe is refused."""
+        path = self.folder / "run.json"
+        if path.exists():
+            held = open_run(self.folder).recipe.name
+            if held != self.recipe.name:
+                raise StoreError(
+                    f"{self.folder} holds a run of recipe `{held}`, not `{self.recipe.name}`; give another --out."
+                )
+        table = {"recipe_folder": str(self.recipe_folder), "recipe": self.recipe.model_dump(mode="json")}
+        write_aside(path, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
+    """The recipe's table of a difficulty stage."""
+    settings = recipe.stage1 if part == "stage1" else recipe.stage2
+    assert settings is not None, part
+    return settings
+
+
+def open_run(folder: Path) -> Run:
+    """The run that a folder holds."""
+    path = folder / "run.json"
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
+        ) from error
+    except json.JSONDecodeError as error:
+        raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
+    return Run(folder, parse_recipe(table["recipe"], str(path)), Path(table["recipe_folder"]))
+
+
+def found(run: Run, stage: str, verifier: str = "") -> Done | None:
+    """A stage as it lies on disk, whatever made it; None where it is not finished."""
+    folder = run.where(stage, verifier)
+    manifest = read_manifest(folder)
+    return Done(stage, folder, manifest, reused=True) if manifest is not None else None
+
+
+def drive(
+    stage: Stage,
+    shards: Iterable[tuple[int, Callable[[], Shard]]],
+    *,
+    total: int | None,
+    rows_in: int | None = None,
+) -> Done:
+    """Bring a stage to its manifest: finished shards are passed over, the others computed and written in order.
+
+    Args:
+        shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
+        total: rows for the progress bar.
+        rows_in: rows that must go in, checked when the stage closes.
+    """
+    manifest = stage.manifest()
+    if manifest is not None:
+        return Done(stage.name, stage.folder, manifest, reused=True)
+    stage.prepare()
+    count = 0
+    with bar(TITLES.get(stage.name, stage.name), total) as advance:
+        for index, (rows, work) in enumerate(shards):
+            if not stage.finished(index):
+                stage.write(index, work())
+            advance(rows)
+            count = index + 1
+    return Done(stage.name, stage.folder, stage.close(count, rows_in))
+
+
+def shard_counts(folder: Path, table: str = "kept") -> list[int]:
+    """Rows of each shard of a finished stage's table."""
+    return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]
+
+
+def inputs(*done: Done, **more: str) -> Mapping[str, str]:
+    """What a stage was made from, for its fingerprint."""
+    return {**{stage.name: stage.manifest.digest for stage in done}, **more}

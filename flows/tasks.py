@@ -1,0 +1,32 @@
+"""One thin Prefect task per stage: a name, and nothing else.
+
+A stage's own folder remembers what is finished; Prefect's caches and result storage stay out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from flows import publish, stages
+from flows.run_folder import TITLES, Done
+
+P = ParamSpec("P")
+
+
+def stage_task(name: str, work: Callable[P, Done]) -> Callable[P, Done]:
+    """A Prefect task around a stage."""
+    return task(name=name, cache_policy=NO_CACHE, persist_result=False)(work)
+
+
+read_sources = stage_task(TITLES["sources"], stages.read_sources)
+filter_statements = stage_task(TITLES["statements"], stages.filter_statements)
+check_references = stage_task(TITLES["references"], stages.check_references)
+find_duplicates = stage_task(TITLES["duplicates"], stages.find_duplicates)
+make_attempts = stage_task("attempts", stages.make_attempts)
+judge_attempts = stage_task("verdicts", stages.judge_attempts)
+decide = stage_task("decisions", stages.decide)
+export_problems = stage_task(TITLES["export"], publish.export_problems)

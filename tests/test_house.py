@@ -1,0 +1,166 @@
+"""The house rules: what may lie where, who may import whom, and how large a piece may grow."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("curation", "training", "flows")
+TOP_LEVEL = {
+    *PACKAGES,
+    "tests",
+    "data_cards",
+    "pyproject.toml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+}
+SHARED_ROOMS = {"attempts", "config", "languages", "policies", "prompts", "records", "rows", "store", "verify"}
+"""Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
+BROAD_EXCEPTS: dict[str, str] = {}
+"""`file::function` of a boundary that may catch everything, and why it must."""
+FILE_LINES, FUNCTION_LINES = 400, 80
+HEAVY = {"prefect", "torch", "transformers", "sympy", "datasets", "matplotlib", "vllm"}
+# Spelled in pieces, so that this file keeps its own rules.
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b")
+FOREIGN_PLACES = re.compile(
+    r"/wo" + r"rk/|/ro" + r"ot/|file:/" + r"/|\bpypi\.(?:python\.)?o" + r"rg|pythonho" + r"sted|registry\.n"
+    r"pmjs|deb\.deb" + r"ian|download\.pyto" + r"rch"
+)
+
+
+def tracked() -> list[str]:
+    """Every file that git tracks or would add."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
+
+
+def modules() -> Iterator[tuple[str, str, ast.Module]]:
+    """Name, text and syntax tree of each Python file of the three packages."""
+    for name in tracked():
+        if name.endswith(".py") and name.split("/")[0] in PACKAGES:
+            text = (ROOT / name).read_text()
+            yield name, text, ast.parse(text)
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method, nested ones too."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def named(node: ast.AST | None) -> set[str]:
+    """The plain names in an expression."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node else set()
+
+
+def broad_places(node: ast.AST, function: str = "<module>") -> Iterator[tuple[str, int]]:
+    """Function and line of every handler that catches everything."""
+    everything = {"Exception", "BaseException"}
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from broad_places(child, child.name)
+            continue
+        if isinstance(child, ast.ExceptHandler) and (child.type is None or named(child.type) & everything):
+            yield function, child.lineno
+        if isinstance(child, ast.Call) and ast.unparse(child.func).endswith("suppress") and named(child) & everything:
+            yield function, child.lineno
+        yield from broad_places(child, function)
+
+
+def test_the_top_level_holds_only_what_belongs_there() -> None:
+    tops = {name.split("/")[0] for name in tracked()}
+    assert {top for top in tops if not top.startswith(".")} <= TOP_LEVEL
+
+
+def test_the_walls_stand() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_stage_is_kept_apart_by_the_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (apart,) = (contract["modules"] for contract in settings["contracts"] if contract["type"] == "independence")
+    rooms = {name.split("/")[1].removesuffix(".py") for name, _, _ in modules() if name.startswith("curation/")}
+    stages = {f"curation.{room}" for room in rooms - SHARED_ROOMS - {"__init__"}}
+    assert stages == set(apart)
+
+
+def test_vllm_is_imported_only_where_it_is_used() -> None:
+    early = [
+        f"{name}:{node.lineno}"
+        for name, _, tree in modules()
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom) and re.search(r"\b(from|import) vllm\b", ast.unparse(node))
+    ]
+    assert early == []
+
+
+def test_no_file_outgrows_one_sitting() -> None:
+    long = {name: len(text.splitlines()) for name, text, _ in modules()}
+    assert {name: lines for name, lines in long.items() if lines > FILE_LINES} == {}
+
+
+def test_no_function_outgrows_one_page() -> None:
+    lengths = {
+        f"{name}::{function.name}": (function.end_lineno or function.lineno) - function.lineno + 1
+        for name, _, tree in modules()
+        for function in functions(tree)
+    }
+    assert {place: lines for place, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_no_module_is_named_like_a_standard_one_or_a_drawer() -> None:
+    taken = sys.stdlib_module_names | {"common", "helper", "helpers", "misc", "util", "utils"}
+    assert [name for name, _, _ in modules() if not name.endswith("__.py") and Path(name).stem in taken] == []
+
+
+def test_nothing_catches_everything_but_a_named_boundary() -> None:
+    places = [(f"{name}::{where}", line) for name, _, tree in modules() for where, line in broad_places(tree)]
+    assert [f"{place} (line {line})" for place, line in places if place not in BROAD_EXCEPTS] == []
+    assert set(BROAD_EXCEPTS) <= {place for place, _ in places}, "an entry that no longer applies"
+
+
+def test_code_from_text_runs_in_the_sandbox_only() -> None:
+    calls = [
+        f"{name}:{node.lineno}"
+        for name, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"exec", "eval"}
+        if not name.startswith("curation/verify/sandbox")
+    ]
+    assert calls == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    files = [name for name in tracked() if Path(name).suffix in {".py", ".toml", ".md", ".txt", ""}]
+    assert [name for name in files if UNFINISHED.search((ROOT / name).read_text())] == []
+
+
+def test_no_file_names_a_place_that_only_one_machine_has() -> None:
+    found = []
+    for name in tracked():
+        data = (ROOT / name).read_bytes()
+        if b"\0" in data:
+            continue
+        for number, line in enumerate(data.decode().splitlines(), start=1):
+            if hit := FOREIGN_PLACES.search(line):
+                found.append(f"{name}:{number}: {hit[0]}")
+    assert found == []
+
+
+@pytest.mark.parametrize("module", ["curation", "flows.cli"])
+def test_a_light_import_stays_light(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted(set(sys.modules) & {HEAVY}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
