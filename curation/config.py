@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 class Settings(BaseModel):
     """What all recipe tables share: no unknown keys, no silent casts, immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def digest(self) -> str:
         """A short hash of the settings; equal settings have equal digests in every process."""
@@ -71,7 +71,7 @@ class Source(Settings):
     url: str | None = Field(None, description="Where the source is published; shown on the card.")
     limit: int | None = Field(None, ge=1, description="Read at most so many rows, from the front.")
     weight: float = Field(
-        1.0, gt=0, strict=False, description="Mixing weight: the source's relative share where `export.size` bites."
+        1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
     )
     columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
 
@@ -96,9 +96,7 @@ class StatementSettings(Settings):
 class VerifySettings(Settings):
     """How answers are judged."""
 
-    limit_s: float = Field(
-        2.0, gt=0, strict=False, description="Seconds for one comparison; then the worker is killed."
-    )
+    limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
 
 
@@ -119,7 +117,7 @@ class AttemptColumns(Settings):
 class RecordedPolicy(Settings):
     """Attempts made elsewhere, read from a file."""
 
-    kind: Literal["recorded"]
+    kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
     name: str = Field(pattern=r"^[^@\s]+@[^@\s]+$", description="`model@revision` that the attempts are filed under.")
     path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
@@ -142,9 +140,7 @@ class Band(Settings):
 
     attempts: int = Field(16, ge=1, description="Attempts per problem. 16 in the paper.")
     min_correct: int = Field(1, ge=0, description="Fewer correct attempts: never_solved. Not in the paper.")
-    max_pass_rate: float = Field(
-        0.75, ge=0, le=1, strict=False, description="Higher: too_easy. Not in the paper; 12 of 16 here."
-    )
+    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. Not in the paper; 12 of 16 here.")
     min_judged: int | None = Field(
         None,
         ge=1,
@@ -155,7 +151,6 @@ class Band(Settings):
         0.5,
         ge=0.5,
         le=1,
-        strict=False,
         description="suspected_wrong_label where more than this share of the judged attempts agree on one answer "
         "that is not the reference. 1 switches the rule off. The paper says `majority`.",
     )
@@ -186,14 +181,16 @@ class DifficultyStage(Settings):
     band: Band = Field(default_factory=Band, description="What is kept.")
 
 
-def _second_band() -> Band:
-    return Band(max_pass_rate=0.875)
+class SecondBand(Band):
+    """The band of stage 2."""
+
+    max_pass_rate: float = Field(0.875, ge=0, le=1, description="Higher: too_easy. Not in the paper; 14 of 16 here.")
 
 
 class SecondStage(DifficultyStage):
     """Stage 2: the trained grader re-grades the entire original set (paper, section 4.1)."""
 
-    band: Band = Field(default_factory=_second_band, description="What is kept; 14 of 16 at most by default.")
+    band: SecondBand = Field(default_factory=SecondBand, description="What is kept.")
 
 
 class ExportSettings(Settings):
@@ -216,11 +213,11 @@ class Recipe(Settings):
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
     workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
-    statements: StatementSettings = Field(default_factory=StatementSettings)
-    verify: VerifySettings = Field(default_factory=VerifySettings)
+    statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
+    verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     stage2: SecondStage | None = Field(None, description="Difficulty, trained grader, on the entire original set.")
-    export: ExportSettings = Field(default_factory=ExportSettings)
+    export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
 
     @model_validator(mode="after")
     def _distinct_sources(self) -> Self:

@@ -84,6 +84,21 @@ def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def against_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+    """Verdicts against the labels that came with recorded attempts: how many could be compared, and those that differ.
+
+    A label is another's opinion: it is compared so that somebody reads the differences, and decides nothing.
+
+    Args:
+        verdicts, attempts: `VERDICT` and `ATTEMPT` rows of the same attempts.
+    """
+    labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
+    both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
+    compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in JUDGED]))
+    differs = compared.filter((pl.col("outcome") == Outcome.CORRECT.value) != pl.col("label"))
+    return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "how")
+
+
 def decide(rates: pl.DataFrame, band: Band, stage: str) -> pl.DataFrame:
     """One `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers."""
     most_correct = most_correct_kept(band)

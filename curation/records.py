@@ -249,7 +249,7 @@ def normalise_text(text: str) -> str:
     """
     if text.isascii():
         return " ".join(text.split())
-    return _SPACE.sub(" ", unicodedata.normalize("NFC", text).translate(_QUOTES)).strip()
+    return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_QUOTES))).strip()
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:

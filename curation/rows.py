@@ -9,6 +9,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
+import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,7 @@ from curation.records import SourceError
 
 Row = Mapping[str, Any]
 _ABSENT = object()
+_LONG_INTEGER = re.compile(rb"\d{19}")
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
@@ -92,17 +96,33 @@ def last_boxed(text: str) -> str | None:
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
         return None
-    begin = text.index("{", start) + 1
+    begin = position = text.index("{", start) + 1
     depth = 1
-    for position in range(begin, len(text)):
+    while position < len(text):
         character = text[position]
-        if character == "{" and text[position - 1] != "\\":
+        if character == "\\":
+            position += 1  # whatever it escapes
+        elif character == "{":
             depth += 1
-        elif character == "}" and text[position - 1] != "\\":
+        elif character == "}":
             depth -= 1
             if depth == 0:
                 return text[begin:position].strip()
+        position += 1
     return None
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """The boundary at which a missing or damaged file becomes a `SourceError`."""
+    import zstandard
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: there is no such file.") from error
+    except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
+        raise SourceError(f"{path}: cannot be read to its end ({error}).") from error
 
 
 @contextmanager
@@ -122,20 +142,17 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 def read_jsonl(path: Path) -> Iterator[Row]:
     """Rows of a .jsonl, .jsonl.gz or .jsonl.zst file; blank lines are passed over."""
-    with _opened(path) as handle:
-        try:
-            for number, line in enumerate(handle, start=1):
-                if line.isspace():
-                    continue
+    with _readable(path), _opened(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            if not line.isspace():
                 yield _json_row(line, path, number)
-        except (EOFError, OSError) as error:
-            raise SourceError(f"{path}: cannot be read to its end ({error}).") from error
 
 
 def _json_row(line: bytes, path: Path, number: int) -> Row:
     try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+        # orjson makes floats of integers beyond 64 bits; the standard library keeps their digits
+        row = json.loads(line) if _LONG_INTEGER.search(line) else orjson.loads(line)
+    except ValueError as error:
         shown = line[:60].decode("utf-8", "replace")
         raise SourceError(f"{path}, line {number}: not JSON ({error}): {shown!r}.") from error
     if not isinstance(row, dict):
@@ -146,7 +163,7 @@ def _json_row(line: bytes, path: Path, number: int) -> Row:
 def read_csv(path: Path) -> Iterator[Row]:
     """Rows of a .csv file with a header; an empty field is None."""
     csv.field_size_limit(1 << 30)
-    with _opened(path) as handle, io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
+    with _readable(path), _opened(path) as handle, io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
         reader = csv.DictReader(text, restkey="_surplus")
         try:
             for row in reader:
@@ -168,5 +185,7 @@ def read_parquet(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=batch_rows):
                 yield from batch.to_pylist()
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: there is no such file.") from error
     except (pyarrow.ArrowInvalid, OSError) as error:
         raise SourceError(f"{path}: not a readable parquet file ({error}).") from error

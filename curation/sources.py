@@ -14,11 +14,11 @@ Not here: any judgement of the rows.
 from __future__ import annotations
 
 import glob
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from curation.config import Column, Pick, Source
@@ -79,11 +79,11 @@ def _check_columns(source: Source, rows: Sequence[Row]) -> None:
 def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
     columns = source.columns
     place = f"source {source.name} ({source.path})"
-    statements = [_text(columns.statement, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
+    statements = [text_of(columns.statement, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
     choices = [_options(columns.choices, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
     ids = [problem_id(s or "", c, source.domain) for s, c in zip(statements, choices, strict=True)]
     texts = {
-        name: [_text(column, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
+        name: [text_of(column, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
         for name, column in (("answer", columns.answer), ("solution", columns.solution), ("lang", columns.lang))
     }
     height = len(rows)
@@ -109,7 +109,7 @@ def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
     )
 
 
-def _text(column: Column | None, row: Row, where: str) -> str | None:
+def text_of(column: Column | None, row: Row, where: str) -> str | None:
     """One column of one row as text. Numbers become their usual writing; lists and objects are refused."""
     if column is None:
         return None
@@ -149,7 +149,7 @@ def _meta(paths: Sequence[str], row: Row) -> str | None:
     if not paths:
         return None
     found = {path: lookup(row, path) for path in paths}
-    return orjson.dumps(found, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return json.dumps(found, default=str, ensure_ascii=False)
 
 
 def _batches(rows: Iterable[Row], size: int, limit: int | None) -> Iterator[list[Row]]:

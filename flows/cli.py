@@ -22,6 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+verify_app = typer.Typer(help="Judge answers outside a run.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(verify_app, name="verify")
+
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe, as in stage1.band.attempts=8."),
@@ -67,6 +70,43 @@ def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
     from flows.rejudge import rejudge_run
 
     rejudge_run(folder, overrides or [])
+
+
+@app.command()
+def settings(
+    prefix: Annotated[str, typer.Argument(metavar="[KEY]", help="Only settings below this key.")] = "",
+) -> None:
+    """List every setting of a recipe, with its default and what it means."""
+    from flows.settings import print_settings
+
+    print_settings(prefix)
+
+
+@app.command()
+def classify(
+    rows: Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field stands, as in statement=question."),
+    ] = None,
+) -> None:
+    """Run the format filter alone: keep or reason, with its evidence, for each row."""
+    from flows.files import classify_file
+
+    classify_file(rows, out, columns or [])
+
+
+@verify_app.command()
+def answers(
+    pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
+    workers: Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")] = None,
+) -> None:
+    """Compare math answers with their references."""
+    from flows.files import verify_file
+
+    verify_file(pairs, out, workers)
 
 
 def main() -> None:

@@ -60,7 +60,16 @@ def print_funnel(run: Run) -> None:
     for seen in rows:
         if not seen.row.stage.endswith((".attempts", ".verdicts")) or not seen.finished:
             _add_stage(table, seen)
-    Console().print(table, highlight=False)
+    console = Console(highlight=False)
+    console.print(table)
+    for part in run.stages:
+        judged = found(run, f"{part}.verdicts", verifier)
+        labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
+        if judged is not None and labelled:
+            against = judged.manifest.notes["against_labels"]
+            share = f"{labelled - against:,} of {labelled:,} verdicts ({100 * (1 - against / labelled):.2f} %)"
+            others = f"; the others: {judged.folder / 'against_labels'}" if against else ""
+            console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
 
 
 def _add_stage(table: Table, seen: StageStatus) -> None:

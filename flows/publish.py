@@ -22,6 +22,11 @@ from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
 
 FILE_ROWS = 50_000
 
+NOTES = (
+    "Repeated problems were found by their normalised text; near duplicates and overlap with benchmarks were not.",
+)
+"""What the line does not do yet; sentences for the card's limits."""
+
 
 def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
     """The kept problems with their pass rates; those over the recipe's size leave here."""
@@ -114,7 +119,7 @@ def card_facts(run: Run, filters: Sequence[Done], decided: Sequence[Done], expor
         policies={part: table.policy.name for part, table in settings.items()},
         verifier=decided[-1].folder.name,
         recipe_toml=as_toml(recipe),
-        notes=(),
+        notes=NOTES,
     )
 
 

@@ -41,7 +41,7 @@ def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
     try:
         return Recipe.model_validate(plain(table))
     except ValidationError as error:
-        problems = [_sentence(detail) for detail in error.errors()]
+        problems = [_sentence(detail) for detail in _causes(error.errors())]
         raise ConfigError(f"recipe {where}: " + "\n  ".join(dict.fromkeys(problems))) from error
 
 
@@ -54,10 +54,10 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def as_toml(recipe: Recipe) -> str:
-    """The recipe as TOML: what was set, without the defaults."""
+    """The recipe as TOML, with every default that it ran with."""
     import tomli_w
 
-    return tomli_w.dumps(recipe.model_dump(mode="json", exclude_defaults=True))
+    return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))
 
 
 def _set(table: dict[str, Any], override: str) -> None:
@@ -94,6 +94,21 @@ def _value(text: str) -> Any:
         return text
 
 
+def _causes(details: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """Errors without those that only follow from another one.
+
+    A list is called too short when its items are invalid; a table that fails as a table is also "not text" where
+    text would have done.
+    """
+
+    def follows(detail: ErrorDetails) -> bool:
+        if detail["type"] == "too_short":
+            return any(other["loc"][: len(detail["loc"])] == detail["loc"] and other is not detail for other in details)
+        return detail["type"] == "string_type" and isinstance(detail["input"], Mapping) and len(details) > 1
+
+    return [detail for detail in details if not follows(detail)]
+
+
 def _sentence(detail: ErrorDetails) -> str:
     """One pydantic error as a sentence that names the key, the value and what is allowed."""
     steps = [str(step) for step in detail["loc"] if not _is_branch(step)]
@@ -120,19 +135,19 @@ def _fields(steps: Sequence[str]) -> list[str]:
         if step.isdigit():
             continue
         field = model.model_fields.get(step)
-        inner = _model_in(field.annotation) if field is not None else None
+        inner = model_in(field.annotation) if field is not None else None
         if inner is None:
             return []
         model = inner
     return list(model.model_fields)
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if typing.get_origin(annotation) in (typing.Union, types.UnionType, tuple, typing.Annotated):
         for argument in typing.get_args(annotation):
-            found = _model_in(argument)
+            found = model_in(argument)
             if found is not None:
                 return found
     return None

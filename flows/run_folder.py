@@ -32,17 +32,17 @@ FOLDERS = {
 }
 
 TITLES = {
-    "sources": "read sources",
-    "statements": "filter statements",
-    "references": "check references",
-    "duplicates": "find duplicates",
-    "stage1.attempts": "stage 1: attempts",
-    "stage1.verdicts": "stage 1: verdicts",
-    "stage1.decisions": "stage 1: decisions",
-    "stage2.attempts": "stage 2: attempts",
-    "stage2.verdicts": "stage 2: verdicts",
-    "stage2.decisions": "stage 2: decisions",
-    "export": "publish curated set",
+    "sources": "Sources",
+    "statements": "Format filter",
+    "references": "Reference check",
+    "duplicates": "Exact duplicates",
+    "stage1.attempts": "Stage 1: attempts",
+    "stage1.verdicts": "Stage 1: verdicts",
+    "stage1.decisions": "Stage 1: difficulty",
+    "stage2.attempts": "Stage 2: attempts",
+    "stage2.verdicts": "Stage 2: verdicts",
+    "stage2.decisions": "Stage 2: difficulty",
+    "export": "Curated set",
 }
 
 

@@ -140,8 +140,12 @@ def judge_attempts(run: Run, part: str, problems: Done, made: Done) -> Done:
             frame = read_shard(problems.folder, "kept", index).select("id", "answer", "lang")
             held = store.read(frame["id"].to_list()).filter(pl.col("index") < settings.band.attempts)
             verdicts = _judge(judge, frame, held)
+            labelled, against = difficulty.against_labels(verdicts, held)
             return Shard(
-                frame.height, {"verdicts": verdicts}, kept_rows=frame.height, notes={"attempts": verdicts.height}
+                frame.height,
+                {"verdicts": verdicts, "against_labels": against},
+                kept_rows=frame.height,
+                notes={"attempts": verdicts.height, "labelled": labelled, "against_labels": against.height},
             )
 
         name = f"{part}.verdicts"

@@ -26,38 +26,70 @@ from curation.records import DropReason
 
 __all__ = ["Opened", "Refused", "candidates", "consider", "open_questions"]
 
-# Second labels, of which an inline multiple choice must hold one; then the first and second in one style and order.
+# Literals of which an inline multiple choice holds one: the second label.
 _SECOND = [
-    "B)", "B )", "B）", "B.", "B．", "B、", "B:", "B：", "B}", "B]", "Ｂ", "b)", "b )", "b）", "\nb.", "②", "2)", "2）", "2.", "2．", "2、",
-]  # fmt: skip
+    "B)",
+    "B )",
+    "B）",
+    "B.",
+    "B．",
+    "B、",
+    "B:",
+    "B：",
+    "B}",
+    "B]",
+    "Ｂ",
+    "b)",
+    "b )",
+    "b）",
+    "\nb.",
+    "②",
+    "2)",
+    "2）",
+    "2．",
+    "2、",
+]
+# The first and the second label in one style and in order (Rust syntax).
 _INLINE = (
-    r"[(（\[{\s&$;,，；。?？)）:：}]\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]|\p{Han}A[.．、)][\s\S]*B[.．、)]|[\s.?:;&]\(?\s*a\s*[)）.][\s\S]*\bb\s*[)）.]"
-    r"|①[\s\S]*②[\s\S]*③|[\s(（?:]1\s*[)）.．、][\s\S]*[\s(（]2\s*[)）.．、][\s\S]*3\s*[)）.．、]|^A[).．、][\s\S]*B[).．、]"
+    r"(?:^|[(（\[{\s&$;,，；。?？)）:：}])\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]"
+    r"|\p{Han}[AＡ][.．、)][\s\S]*[BＢ][.．、)]"
+    r"|(?:^|[\s.?:;&])\(?\s*a\s*[)）.][\s\S]*b\s*[)）.]|①[\s\S]*②[\s\S]*③"
+    r"|[\s(（?:]1\s*[)）．、][\s\S]*2\s*[)）．、][\s\S]*3\s*[)）．、]"
 )
 # Questions that send the reader to options.
 _SENDS = re.compile(
-    r"(?i)\bwhich\s+(?:one\s+)?(?:of|option|choice|statement)|\bof\s+the\s+following\b|\bchoose\b|\bselect\b|下列|以下|选|哪|正确的是|\blaquelle\b|\blequel\b|\bcuál\b|\bqual[ei]\b|\bwelche|\bкак(?:ое|ая|ой)\s+из"
+    r"(?i)\bwhich\s+(?:one\s+)?(?:of|option|choice|statement)|\bof\s+the\s+following\b|\bchoose\b|\bselect\b|下列"
+    r"|以下|选|哪|正确的是|\blaquelle\b|\blequel\b|\bcuál\b|\bqual[ei]\b|\bwelche|\bкак(?:ое|ая|ой)\s+из"
 )
 _LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
 _OUTCOME = pl.Schema(
-    {"_at": pl.UInt32, "opened": pl.Boolean, "statement": pl.String, "answer": pl.String, "reason": pl.String, "evidence": pl.String}
+    {
+        "_at": pl.UInt32,
+        "opened": pl.Boolean,
+        "statement": pl.String,
+        "answer": pl.String,
+        "reason": pl.String,
+        "evidence": pl.String,
+    }
 )  # fmt: skip
 
 
 def candidates() -> pl.Expr:
-    """Rows that may be multiple choice: statement and answer are there, and options as a field or in the statement."""
-    inline = pl.col("statement").str.contains_any(_SECOND) & pl.col("statement").str.contains(_INLINE)
+    """Rows that may be multiple choice, by literals only: options as a field, or a second label in the statement."""
+    inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
-    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
-    return (usable & (listed | inline)).fill_null(False)
+    return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
 
 
 def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per multiple choice among ``rows``: ``_at``, ``opened`` with statement and answer, or reason and evidence.
+    """One row per multiple choice: ``_at``, ``opened`` with statement and answer, or reason and evidence.
 
-    ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to be
-    multiple choice are not in the result.
+    ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
+    be multiple choice are not in the result.
     """
+    listed = pl.col("choices").list.len().fill_null(0) > 0
+    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
+    rows = rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
     first = _counting_from(rows)
     outcomes: list[tuple[int, bool, str | None, str | None, str | None, str | None]] = []
     for at, statement, answer, choices, lang, source in rows.select(
@@ -72,14 +104,18 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def consider(
-    statement: str, answer: str, choices: Sequence[str | None] | None, lang: str | None = None, first: int | None = None
+    statement: str,
+    answer: str,
+    choices: Sequence[str | None] | None = None,
+    lang: str | None = None,
+    first: int | None = None,
 ) -> Opened | Refused | None:
     """One problem opened or refused; null where it is no multiple choice.
 
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
     if choices:
-        options = [tidy_option(unlabelled(choice or "", index)) for index, choice in enumerate(choices)]
+        options = [unlabelled((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split(statement) if _LABELLED.search(statement) else None
         question = inline.question if inline and _same(inline.options, options) else statement
         return _settled(question, answer, options, "upper", lang, first)
@@ -95,6 +131,8 @@ def _settled(
     """The question opened with the option that the answer names."""
     if names_several(answer, len(options)) and resolve(answer, options, "text") is None:
         return Refused(DropReason.CHOICES_NEEDED, answer)
+    if not is_only_letter(answer):
+        options = [tidy_option(option) for option in options]
     index = resolve(answer, options, kind, first)
     if index is None or not options[index]:
         shown = " | ".join(options)
@@ -115,11 +153,21 @@ def _meant(found: Split, answer: str) -> bool:
         return False
     if found.kind == "upper":
         by_text = resolve(answer, found.options) is not None
-        return label or by_text or names_several(answer, len(found.options)) or (len(found.options) >= 4 and short and sends)
+        return (
+            label
+            or by_text
+            or names_several(answer, len(found.options))
+            or (len(found.options) >= 4 and short and sends)
+        )
     if found.kind == "lower":
         return (label or (resolve(answer, found.options) is not None and len(found.options) >= 3)) and short
     bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
-    return len(found.options) >= 3 and sends and short and (bracketed or resolve(answer, found.options, "upper") is not None)
+    return (
+        len(found.options) >= 3
+        and sends
+        and short
+        and (bracketed or resolve(answer, found.options, "upper") is not None)
+    )
 
 
 def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
@@ -131,7 +179,9 @@ def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
     """Per source whose answers are all small integers: 0 or 1, as its answers show where they start counting."""
     numbered = (
         rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
-        .with_columns(number=pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), size=pl.col("choices").list.len())
+        .with_columns(
+            number=pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), size=pl.col("choices").list.len()
+        )
         .group_by("source")
         .agg(
             plain=pl.col("number").is_not_null().all(),

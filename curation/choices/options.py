@@ -23,7 +23,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A statement cut into its question and its options; ``kind`` is upper, lower, digit or circled."""
+    """A statement cut into its question and its options as they stand; ``kind``: upper, lower, digit or circled."""
 
     question: str
     options: tuple[str, ...]
@@ -33,7 +33,8 @@ class Split:
 
 # A LaTeX font command around a label, with or without the option inside: \textbf{(A)}, \text{A)}, \mathrm{(E) none}
 _WRAPPED = re.compile(
-    r"\\(?:textbf|textrm|textit|text|mathbf|mathrm|mathit|bf|rm|textsf|mbox)\s*\{\s*(\(?\s*[A-Ja-h1-8]\s*[).:]\)?)\s*(?:\\ |~)*([^{}]*)\}"
+    r"\\(?:textbf|textrm|textit|text|mathbf|mathrm|mathit|bf|rm|textsf"
+    r"|mbox)\s*\{\s*(\(?\s*[A-Ja-h1-8]\s*[).:]\)?)\s*(?:\\ |~)*([^{}]*)\}"
 )
 # The same with the bracket outside: (\textbf{A}), (\mathrm{A}), $\mathbf{A}$.
 _WRAPPED_LETTER = re.compile(
@@ -45,7 +46,10 @@ _BOLD = re.compile(r"\*\*\s*(\(?[A-Ja-h][).:])\s*\*\*")
 _STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("upper", re.compile(r"[(（]\s*([A-J])\s*[)）]\s*[.:．、]?")),
     ("upper", re.compile(r"(?:(?<=[\s&$;,，；。.．?？)）:：])|^|(?<=[\u4e00-\u9fff]))([A-J])\s*[)）]")),
-    ("upper", re.compile(r"(?:(?<=[\s&$;,，；。?？)）:：~}])|^|(?<=[\u4e00-\u9fff]))([A-J])\s*[.．、:：](?!\w*\.[A-J]\.)")),
+    (
+        "upper",
+        re.compile(r"(?:(?<=[\s&$;,，；。?？)）:：~}])|^|(?<=[\u4e00-\u9fff]))([A-J])\s*[.．、:：](?!\w*\.[A-J]\.)"),
+    ),
     ("upper", re.compile(r"(?<![A-Za-z\\])([A-J])\s*[．、]")),
     ("upper", re.compile(r"\[\s*([A-J])\s*\]")),
     ("lower", re.compile(r"\(\s*([a-h])\s*\)")),
@@ -58,11 +62,14 @@ _STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _HEADER = re.compile(
-    r"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:(?:answer\s+)?(?:choices|options)(?:\s+are)?|select\s+one(?:\s+answer)?|choose\s+(?:one|the\s+(?:correct|right|best)\s+(?:answer|option|one))"
-    r"(?:\s+(?:from|of|below)[^.\n]{0,40})?|pick\s+one|options?\s*list|选项(?:如下)?|备选答案|opciones|opzioni|réponses?\s+possibles?|antwortmöglichkeiten|варианты(?:\s+ответ(?:а|ов))?)\**\s*[:：.]?\s*$"
+    r"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:(?:answer\s+)?(?:choices|options)(?:\s+are)?"
+    r"|select\s+one(?:\s+answer)?|choose\s+(?:one|the\s+(?:correct|right|best)\s+(?:answer|option|one))"
+    r"(?:\s+(?:from|of|below)[^.\n]{0,40})?|pick\s+one|options?\s*list|选项(?:如下)?|备选答案|opciones|opzioni"
+    r"|réponses?\s+possibles?|antwortmöglichkeiten|варианты(?:\s+ответ(?:а|ов))?)\**\s*[:：.]?\s*$"
 )
 _LAYOUT_AFTER = re.compile(
-    r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
+    r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item"
+    r"|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
 )
 
 
@@ -112,6 +119,10 @@ def _alphabet(kind: str) -> str:
     return {"upper": UPPER, "lower": UPPER.lower(), "digit": "12345678", "circled": _CIRCLED}[kind]
 
 
+# An option that is more than layout.
+_SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
+
+
 def _run(text: str, kind: str, style: re.Pattern[str]) -> Split | None:
     """The longest run of consecutive labels of one style, the last one where several are as long."""
     alphabet = _alphabet(kind)
@@ -131,8 +142,8 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> Split | None:
     stops = [start for _, start, _ in best[1:]] + [len(text)]
     texts = [text[end:stop] for (_, _, end), stop in zip(best, stops, strict=True)]
     texts[-1], after = _last_option(texts)
-    options = tuple(tidy_option(option) for option in texts)
-    if not all(options):
+    options = tuple(option.strip() for option in texts)
+    if not all(_SOMETHING.search(option) for option in options):
         return None
     question = tidy_question(text[: best[0][1]])
     if after:
@@ -167,9 +178,7 @@ def tidy_question(question: str) -> str:
         text = _LAYOUT_AFTER.sub("", text)
         if text.endswith("$") and text.replace("\\$", "").replace("$$", "").count("$") % 2:
             text = text[:-1]
-        elif text.endswith("$$") and text.count("$$") % 2:
-            text = text[:-2]
-        elif text.endswith("\\["):
+        elif (text.endswith("$$") and text.count("$$") % 2) or text.endswith("\\["):
             text = text[:-2]
         text = _HEADER.sub("", text).rstrip()
         if text == before:
@@ -178,9 +187,12 @@ def tidy_question(question: str) -> str:
 
 
 _EDGE = re.compile(
-    r"^(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s|\$\$?\s*(?=$))+|(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\\$|\s|[;；])+$"
+    r"^(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s|\$\$?\s*(?=$))+|(?:&|\\\\|\\qquad|\\quad"
+    r"|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\\$|\s|[;；])+$"
 )
-_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices|gather\*?|equation\*?)\}(?:\{[^{}]*\})*|\\item\b|\\\]\s*$")
+_ENVIRONMENT = re.compile(
+    r"\\(?:begin|end)\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices|gather\*?|equation\*?)\}(?:\{[^{}]*\})*|\\item\b|\\\]\s*$"
+)
 _ALL_TEXT = re.compile(r"\\(?:text|textbf|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
 _MONEY = re.compile(r"^-?\$\s?\d[^$]*$")
 _LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
@@ -211,6 +223,8 @@ def tidy_option(option: str) -> str:
 def unlabelled(option: str, index: int) -> str:
     """A separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
+    if text[:1] not in "ABCDEFGHIJ( [":
+        return text
     for _ in range(2):
         label = _LABEL_AGAIN.match(text)
         if not label or label.group(1) != UPPER[index : index + 1]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 _MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
 _LEAD = re.compile(
-    r"(?i)^\W*(?:the\s+)?(?:correct\s+|final\s+|right\s+)?(?:answer|option|choice|ans|key|réponse|respuesta|risposta|antwort|ответ|正确答案|答案|故选|选择?)\s*(?:is|为|是)?\s*[:：]?\s*"
+    r"(?i)^\W*(?:the\s+)?(?:correct\s+|final\s+|right\s+)?(?:answer|option|choice|ans|key|réponse|respuesta"
+    r"|risposta|antwort|ответ|正确答案|答案|故选|选择?)\s*(?:is|为|是)?\s*[:：]?\s*"
 )
 _LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
 _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
@@ -20,12 +22,14 @@ _NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
 _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 
+@lru_cache(maxsize=4096)
 def bare(text: str) -> str:
     """A text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 
 
+@lru_cache(maxsize=4096)
 def names_several(answer: str, count: int) -> bool:
     """Whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
     plain = _LEAD.sub("", answer.strip()).strip("$ .。").upper()
@@ -36,8 +40,9 @@ def names_several(answer: str, count: int) -> bool:
     return len(letters) > 1 and letters == sorted(set(letters)) and all(ord(one) - 65 < count for one in letters)
 
 
+@lru_cache(maxsize=4096)
 def named_letter(answer: str) -> str | None:
-    """The letter that the answer consists of or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), upper case."""
+    """The letter that the answer is, or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), in upper case."""
     plain = _LEAD.sub("", answer.strip())
     plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
     plain = plain.strip("$* \n\\")
@@ -45,9 +50,12 @@ def named_letter(answer: str) -> str | None:
     return match.group(1).upper() if match else None
 
 
+@lru_cache(maxsize=4096)
 def is_only_letter(answer: str) -> bool:
     """Whether the answer is a label and nothing else."""
-    plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", _LEAD.sub("", answer.strip()))
+    plain = re.sub(
+        r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", _LEAD.sub("", answer.strip())
+    )
     return _ONLY_LETTER.match(plain.strip("$* \n\\")) is not None
 
 
@@ -61,6 +69,13 @@ def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int
     >>> resolve("B", ["6", "7"]), resolve("7", ["6", "7"]), resolve("9", ["6", "7"])
     (1, 1, None)
     """
+    lone = named_letter(answer) if is_only_letter(answer) else None
+    if (
+        lone
+        and kind in ("upper", "lower")
+        and not any(len(option) < 6 and bare(option) == lone.lower() for option in options)
+    ):
+        return _within(ord(lone) - 65, options)
     texts = [bare(option) for option in options]
     said = bare(_LEAD.sub("", answer.strip()))
     same = [index for index, text in enumerate(texts) if text == said]
@@ -71,7 +86,8 @@ def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int
     if kind == "digit" and number and re.match(r"\W*[(（]", answer.strip()):
         return _within(int(number.group(1)) - 1, options)
     if len(same) == 1:
-        return same[0]
+        counted = _within(int(number.group(1)) - first, options) if number and first is not None else same[0]
+        return same[0] if counted == same[0] else None
     if len(same) > 1:
         letter = named_letter(answer)
         return same[0] if letter is None else _within(ord(letter) - 65, options)

@@ -9,7 +9,8 @@ from curation.statements.words import either
 
 # A verb or a question word that asks for something, right after the mark of a part.
 _ASKS = (
-    r"(?:find|what|how|determine|calculate|compute|show|prove|is|are|does|do|can|evaluate|solve|express|write|state|give"
+    r"(?:find|what|how|determine|calculate|compute|show|prove|is|are|does|do|can|evaluate|solve|express|write"
+    r"|state|give"
     r"|sketch|draw|graph|plot|explain|which|who|when|where|why|use|using|estimate|describe|verify|deduce|hence|list"
     r"|simplify|factor|expand|differentiate|integrate|identify|name|construct|derive|approximate|interpret"
     r"|trouver|trouvez|calculer|calculez|déterminer|déterminez|montrer|montrez|quel(?:le)?s?|combien|résoudre"
@@ -20,11 +21,16 @@ _ASKS = (
 )
 # The same for parts that stand after a condition of their own ("(b) …" with a condition before the mark).
 _ORDERS = (
-    r"(?:find|what|how|determine|calculate|compute|show|prove|evaluate|solve|sketch|explain|deduce|hence|trouver|calculer"
-    r"|déterminer|montrer|calcular?|hallar?|determinar?|demuestr[ae]|calcolare?|trovare?|determinare?|berechnen?|bestimmen?"
+    r"(?:find|what|how|determine|calculate|compute|show|prove|evaluate|solve|sketch|explain|deduce|hence|trouver"
+    r"|calculer"
+    r"|déterminer|montrer|calcular?|hallar?|determinar?|demuestr[ae]|calcolare?|trovare?|determinare?|berechnen?"
+    r"|bestimmen?"
     r"|zeigen?|найдите|вычислите|определите|сколько|докажите)\b"
 )
-_ZH_ASKS = r"(?:求|证明|计算|判断|写出|画出|解方程|解不等式|化简|是否|为什么|多少|[?？]|说明|试[求写问]|讨论|估计|化为|化成|何值|____)"
+_ZH_ASKS = (
+    r"(?:求|证明|计算|判断|写出|画出|解方程|解不等式|化简|是否|为什么|多少|[?？]|说明|试[求写问]|讨论|估计"
+    r"|化为|化成|何值|____)"
+)
 # Anything between the first part and the second: no bracket that opens the second.
 _UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
 
@@ -38,25 +44,34 @@ MULTI_PART = either(
     rf"(?:^|\n|[.?:;]\s+)(?:i|1)\s*[.)]\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)(?:ii|2)\s*[.)]\s+{_ASKS}",
     rf"\bpart\s+\(?(?:a|1|i|one)\b\)?\s*[:.)\-]?\s*{_ASKS}?[\s\S]*\bpart\s+\(?(?:b|2|ii|two)\b",
     rf"[（(]\s*\$*(?:[1１]|Ⅰ|i|I|一)\$*\s*[)）]{_UNTIL_2}{_ZH_ASKS}{_UNTIL_2}[（(]\s*\$*(?:[2２]|Ⅱ|ii|II|二)\$*\s*[)）]",
-    r"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]{0,120}?(?:求|证明|计算|多少|[?？])[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２|二)[、.．]\s*[^\n]{0,160}?(?:求|证明|计算|多少|[?？])",
-    rf"①\s*[^②]{{0,120}}?(?:求|证明|计算|多少|[?？])[\s\S]*②[\s\S]{{0,160}}?(?:求|证明|计算|多少|[?？])",
+    r"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]{0,120}?(?:求|证明|计算|多少|[?？])[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２"
+    r"|二)[、.．]\s*[^\n]{0,160}?(?:求|证明|计算|多少|[?？])",
+    r"①\s*[^②]{0,120}?(?:求|证明|计算|多少|[?？])[\s\S]*②[\s\S]{0,160}?(?:求|证明|计算|多少|[?？])",
 )  # fmt: skip
 
 MULTI_PART_NEEDLES = [
     "(i", "( i", "（i", "（ i", "(2", "（2", "( 2", "（ 2",
-    "(a)", "( a )", "(i)", "(1)", "( 1 )", "a)", "a.", "1.", "1)", "i)", "part a", "part (", "part 1", "part i", "part one",
-    "（1）", "(１)", "（１）", "（Ⅰ）", "(Ⅰ)", "（一）", "(一)", "（i）", "（$", "($1$", "($$1", "(2)", "（2）", "（２）", "（Ⅱ）", "(Ⅱ)",
+    "(a)", "( a )", "(i)", "(1)", "( 1 )", "a)", "a.", "1.", "1)", "i)", "part a", "part (", "part 1", "part i",
+    "part one",
+    "（1）", "(１)", "（１）", "（Ⅰ）", "(Ⅰ)", "（一）", "(一)", "（$", "($1$", "($$1", "(2)",
+    "（２）", "（Ⅱ）", "(Ⅱ)",
     "一、", "1、", "１、", "1．", "①",
 ]  # fmt: skip
 
 # "find also", two asked quantities in two sentences
 ALSO_ASKED = either(
-    r"\b(?:find|determine|compute|calculate)\s+also\b|\balso\s*,?\s+(?:find|determine|compute|calculate|prove|show|give|state)\b",
-    r"\bhow\s+(?:many|much|long|far|old|fast)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)|what\s+(?:is|are|was|percent))\b[^?]*\?",
-    r"\bwhat\s+(?:is|are|was|percent)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)|what\s+(?:is|are|was|percent|does))\b[^?]*\?",
+    r"\b(?:find|determine|compute|calculate)\s+also\b|\balso\s*,?\s+(?:find|determine|compute|calculate|prove"
+    r"|show|give|state)\b",
+    r"\bhow\s+(?:many|much|long|far|old|fast)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)"
+    r"|what\s+(?:is|are|was|percent))\b[^?]*\?",
+    r"\bwhat\s+(?:is|are|was|percent)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)"
+    r"|what\s+(?:is|are|was|percent|does))\b[^?]*\?",
     r"(?:多少|几)[^?？]{0,20}[?？][^?？]{0,80}(?:多少|几)[^?？]{0,20}[?？]",
-    r"\bcombien\b[^?]{3,}\?[^?]{0,160}\b(?:combien|quel(?:le)?)\b[^?]*\?|\bcuánt[oa]s?\b[^?]{3,}\?[^?]{0,160}\bcuánt[oa]s?\b[^?]*\?",
-    r"\bquant[oiea]\b[^?]{3,}\?[^?]{0,160}\bquant[oiea]\b[^?]*\?|\bwie\s?viele?\b[^?]{3,}\?[^?]{0,160}\bwie\s?viele?\b[^?]*\?|\bсколько\b[^?]{3,}\?[^?]{0,160}\bсколько\b[^?]*\?",
+    r"\bcombien\b[^?]{3,}\?[^?]{0,160}\b(?:combien|quel(?:le)?)\b[^?]*\?"
+    r"|\bcuánt[oa]s?\b[^?]{3,}\?[^?]{0,160}\bcuánt[oa]s?\b[^?]*\?",
+    r"\bquant[oiea]\b[^?]{3,}\?[^?]{0,160}\bquant[oiea]\b[^?]*\?"
+    r"|\bwie\s?viele?\b[^?]{3,}\?[^?]{0,160}\bwie\s?viele?\b[^?]*\?"
+    r"|\bсколько\b[^?]{3,}\?[^?]{0,160}\bсколько\b[^?]*\?",
 )
 
 # Several answers in the reference, by their marks: "(a) 3 (b) 5", "（1）2；（2）3", "① 4 ② 5", "a) 1; b) 2"
@@ -71,7 +86,9 @@ MARKED_ANSWERS = either(
 SEVERAL = r"[^,;，；]\s*(?:[;；]|,\s|，|、|\band\b|\bund\b|\bet\b|\by\b|\be\b|(?:^|[^a-z])и\b|和)\s*[^,;，；\s]"
 ASKS_SEVERAL = either(
     r"____[\s\S]*____",
-    r"\b(?:find|determine|compute|calculate|need\s+to\s+find)\s+(?:the\s+)?(?:values?\s+(?:of|for)\s+)?(?:both\s+)?\$?\\?[a-z]\w{0,5}\$?\s*(?:,\s*\$?\\?[a-z]\w{0,5}\$?\s*)*,?\s*(?:and)\s+\$?\\?[a-z]\w{0,5}\$?\s*(?:[.?]|$|such|so|if|that|for|where|when)",
+    r"\b(?:find|determine|compute|calculate|need\s+to\s+find)\s+(?:the\s+)?(?:values?\s+(?:of"
+    r"|for)\s+)?(?:both\s+)?(?:\$|\\\()?\\?[a-z]\w{0,5}(?:\$|\\\))?\s*(?:,\s*(?:\$|\\\()?\\?[a-z]\w{0,5}(?:\$"
+    r"|\\\))?\s*)*,?\s*and\s+(?:\$|\\\()?\\?[a-z]\w{0,5}(?:\$|\\\))?\s*(?:[.?]|$|such|so|if|that|for|where|when)",
     r"\bfind\s+the\s+(?:\w+\s+){1,4}and\s+the\s+(?:\w+\s+){1,3}of\b",
     r"\brespectively\s*\?|分别(?:是|为|等于|有)?(?:多少|____|几|[（(]\s*[)）])|各(?:是|为|有)?(?:多少|几)",
     r"\?[^?]{8,}\?",
@@ -80,39 +97,55 @@ ASKS_SEVERAL = either(
 # --- yes/no ----------------------------------------------------------------------------------------------------------
 
 YES_NO_ANSWER = (
-    r"(?i)^[\s$(\[*\"'“「]*(?:\\(?:text|mathrm|textbf|boxed|operatorname)\s*\{\s*)*(?:yes|no|true|false|correct|incorrect|right|wrong|oui|non|vrai|faux|vraie"
-    r"|fausse|s[ií]|verdader[oa]|fals[oa]|ver[oa]|ja|nein|wahr|falsch|richtig|да|нет|верно|неверно|истина|ложь|правда"
+    r"(?i)^[\s$(\[*\"'“「]*(?:\\(?:text|mathrm|textbf|boxed|operatorname)\s*\{\s*)*(?:yes|no|true|false|correct"
+    r"|incorrect|right|wrong|oui|non|vrai|faux|vraie"
+    r"|fausse|s[iíì]|verdader[oa]|fals[oa]|ver[oa]|ja|nein|wahr|falsch|richtig|да|нет|верно|неверно|истина|ложь|правда"
     r"|是的?|否|不是|对的?|不对|错误?的?|正确|不正确|不能|能|可以|不可以|会|不会|存在|不存在|√|×|✓|✗)"
     r"[\s}$)\]*.。．\"'”」]*(?:$|[,，;；:：—–-]\s*\D|\.\s+\D)"
 )
+TRUE_FALSE_NEEDLES = [
+    "true", "yes", "t/f", "vrai", "verdader", "vero", "wahr", "richtig", "верно", "判断", "对的打", "对错",
+]  # fmt: skip
 TRUE_FALSE = either(
-    r"\b(?:true\s*(?:or|/)\s*false|yes\s*(?:or|/)\s*no|t/f)\b\s*\)?\s*(?:[?:.]|\z)|\b(?:is|are|whether|state|say|decide|determine|statements?)\b[^.?]{0,80}\b(?:true\s+or\s+false|yes\s+or\s+no)\b|\bvrai\s+ou\s+faux\b|\bverdadero\s+o\s+falso\b"
-    r"|\bvero\s+o\s+falso\b|\b(?:wahr|richtig)\s+oder\s+falsch\b|верно\s+или\s+неверно|判断(?:题|对错|正误)|对的打|[（(]\s*(?:判断|对错)\s*[)）]"
+    r"\b(?:true\s*(?:or|/)\s*false|yes\s*(?:or|/)\s*no|t/f)\b\s*\)?\s*(?:[?:.]|\z)|\b(?:is|are|whether|state|say"
+    r"|decide|determine|statements?)\b[^.?]{0,80}\b(?:true\s+or\s+false|yes\s+or\s+no)\b|\bvrai\s+ou\s+faux\b"
+    r"|\bverdadero\s+o\s+falso\b"
+    r"|\bvero\s+o\s+falso\b|\b(?:wahr|richtig)\s+oder\s+falsch\b|верно\s+или\s+неверно|判断(?:题|对错|正误)|对的打"
+    r"|[（(]\s*(?:判断|对错)\s*[)）]"
 )
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 NO_ANSWER = (
-    r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+|no answer|not (?:given|available|provided)"
-    r"|(?:answer|solution)s? (?:not|un)\s*(?:given|available|known|provided)|see (?:the )?(?:solution|explanation|below|proof|figure).*"
+    r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+|no answer|not (?:given"
+    r"|available|provided)"
+    r"|(?:answer|solution)s? (?:not|un)\s*(?:given|available|known|provided)|see (?:the )?(?:solution|explanation"
+    r"|below|proof|figure).*"
     r"|omitted|略|见解析|见详解|见解答|解析略|答案略|证明略|详见解析|无答案|暂无|without answer|proof)[\s$.。)\]]*$"
 )
 HEDGED = either(
-    r"^[\s$]*(?:about|approximately|approx\.?|roughly|around|maybe|perhaps|probably|possibly|almost|nearly|some|circa|ca\.|more\s+or\s+less"
-    r"|environ|à\s+peu\s+près|aproximadamente|alrededor\s+de|unos|circa|quasi|etwa|ungefähr|rund|около|примерно|приблизительно"
+    r"^[\s$]*(?:about|approximately|approx\.?|roughly|around|maybe|perhaps|probably|possibly|almost|nearly|some"
+    r"|circa|ca\.|more\s+or\s+less"
+    r"|environ|à\s+peu\s+près|aproximadamente|alrededor\s+de|unos|circa|quasi|etwa|ungefähr|rund|около|примерно"
+    r"|приблизительно"
     r"|大约|大概|约|约为|可能|左右)\s*[\d$\\−-]",
     r"\d\s*(?:左右|上下|or\s+so|or\s+thereabouts|approximately)\b?\s*\S{0,10}$",
-    r"\b(?:answers?\s+(?:will|may|can)?\s*var(?:y|ies)|sample\s+answer|possible\s+answers?|many\s+answers|for\s+example|e\.g\.|one\s+(?:possible\s+)?answer)\b|答案不唯一|(?:例如|比如)[:：]?|不唯一",
+    r"\b(?:answers?\s+(?:will|may|can)?\s*var(?:y|ies)|sample\s+answer|possible\s+answers?|many\s+answers"
+    r"|for\s+example|e\.g\.|one\s+(?:possible\s+)?answer)\b|答案不唯一|(?:例如|比如)[:：]?|不唯一",
     r"\b(?:i\s+think|i\s+believe|not\s+sure|it\s+depends|hard\s+to\s+say|could\s+be)\b|不确定",
     r"^\W*between\s+[\d$.\\]+\s+and\s+[\d$.\\]+",
 )
 EITHER_NUMBER = r"(?i)^\W*\d[\d.,]*\s*(?:or|ou|o|oder|или|或者?|to|-|–|~)\s*\d[\d.,]*\s*\w*\W*$"
 ASKS_A_NUMBER = either(
-    r"\bhow\s+(?:many|much|long|far|old)\b|\bcombien\b|\bcuánt[oa]s?\b|\bquant[oaie]\b|\bwie\s?viele?\b|\bсколько\b|多少|几"
+    r"\bhow\s+(?:many|much|long|far|old)\b|\bcombien\b|\bcuánt[oa]s?\b|\bquant[oaie]\b|\bwie\s?viele?\b"
+    r"|\bсколько\b|多少|几"
 )
 
 # A worked solution where the answer should be.
-WORKED = r"^\s*(?:解(?:答|析)?\s*[:：（( ]|【(?:解析|详解|分析|解答|小问|答案解析)|证明\s*[:：]|分析\s*[:：]|(?i:solution|proof)\s*[:.])"
+WORKED = (
+    r"^\s*(?:解(?:答|析)?\s*[:：（( ]|【(?:解析|详解|分析|解答|小问|答案解析)|证明\s*[:：]|分析\s*[:：]"
+    r"|(?i:solution|proof)\s*[:.])"
+)
 LONGEST_ANSWER = 400
 """Characters; a final answer in words is shorter than this, a worked solution rarely is."""
 
@@ -129,66 +162,107 @@ FORMULA = r"\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]|\\[a-zA-Z]+"
 
 # Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.
 TASK = either(
-    r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*\$*\s*[.。．]?\s*$|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\b(?:is|are|equals?|by|of|be|to|has|was)\s*[.:]?\s*$|\b(?:is|are|equals?)\s+\$?\\?[_.]",
-    r"\b(?:find|determine|compute|calculate|evaluate|solve|simplify|what|how|which|who|whom|whose|when|where|why|express|factor(?:ise|ize)?|give|write|state|count|list"
-    r"|estimate|approximate|name|choose|select|identify|expand|reduce|convert|round|complete|fill|differentiate|integrate|maximi[sz]e|minimi[sz]e|obtain|report|output|return"
-    r"|prove|show|tell|answer|work\s+out|put|arrange|order|compare|add|subtract|multiply|divide|sum|guess|get|consider|let|rationali[sz]e|represent|decompose|develop|provide|nondimensionali[sz]e|describe|explain|sketch|draw|construct|verify|derive|suppose|assume|search|look|enter|present|perform|use|recall|rewrite|classify|check|decide|discuss|predict|invert|diagonali[sz]e)\b",
+    r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
+    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]|\b(?:is|are|equals?|by|of|be|to|has|was)\s*[.:]?\s*$|\b(?:is|are"
+    r"|equals?)\s+\$?\\?[_.]",
+    r"\b(?:find|determine|compute|calculate|evaluate|solve|simplify|what|how|which|who|whom|whose|when|where|why"
+    r"|express|factor(?:ise|ize)?|give|write|state|count|list"
+    r"|estimate|approximate|name|choose|select|identify|expand|reduce|convert|round|complete|fill|differentiate"
+    r"|integrate|maximi[sz]e|minimi[sz]e|obtain|report|output|return"
+    r"|prove|show|tell|answer|work\s+out|put|arrange|order|compare|add|subtract|multiply|divide|sum|guess|get"
+    r"|consider|let|rationali[sz]e|represent|decompose|develop|provide|nondimensionali[sz]e|describe|explain"
+    r"|sketch|draw|construct|verify|derive|suppose|assume|search|look|enter|present|perform|use|recall|rewrite"
+    r"|classify|check|decide|discuss|predict|invert|diagonali[sz]e)\b",
     r"求|计算|多少|几|何|写出|化简|解|证明|判断|确定|比较|填|选|问|哪|找|至少|最多|怎|谁|什么|是否|等于|则|[为是有][．。.]?\s*$|试|设|算|列|约分|通分|因式|展开",
-    r"\b(?:trouve[zr]|calcule[zr]?|détermine[zr]?|résou|quel(?:le)?s?\b|combien|simplifie[zr]|exprime[zr]|donne[zr]|soit|montre[zr])|évalue[zr]|écri",
-    r"\b(?:halla[r]?|halle|hallar|encuentr\w*|encontrar|calcul[ae]r?|determin[ae]r?|resuelv\w*|resolver|cuál(?:es)?|cuánt[oa]s?|simplific\w*|expres[ae]|escrib\w*|evalú\w*|evaluar|sea|sean)\b|\bqué",
-    r"\b(?:trova(?:re|te)?|calcola(?:re|te)?|determina(?:re|te)?|risolv\w*|qual[ei]?|quant[oaie]|semplific\w*|esprim\w*|scriv\w*|valut\w*|sia|siano|si\s+determin\w*|si\s+calcol\w*)\b",
-    r"\b(?:finden?|berechnen?|bestimmen?|ermitteln?|lösen?|löse|welche[rsn]?|wie|was|wann|wo|wer|vereinfach\w*|gib|geben|schreib\w*|sei|seien|drück\w*)\b",
-    r"найд\w*|найти|вычисл\w*|рассчит\w*|подсчит\w*|укаж\w*|назов\w*|определ\w*|реш\w*|сколько|каков\w*|как\w*|упрост\w*|выраз\w*|чему|запиш\w*|пусть|где|когда|докаж\w*",
+    r"\b(?:trouve[zr]|calcule[zr]?|détermine[zr]?|résou|quel(?:le)?s?\b|combien|simplifie[zr]|exprime[zr]"
+    r"|donne[zr]|soit|montre[zr])|évalue[zr]|écri",
+    r"\b(?:halla[r]?|halle|hallar|encuentr\w*|encontrar|calcul[ae]r?|determin[ae]r?|resuelv\w*|resolver"
+    r"|cuál(?:es)?|cuánt[oa]s?|simplific\w*|expres[ae]|escrib\w*|evalú\w*|evaluar|sea|sean)\b|\bqué",
+    r"\b(?:trova(?:re|te)?|calcola(?:re|te)?|determina(?:re|te)?|risolv\w*|qual[ei]?|quant[oaie]|semplific\w*"
+    r"|esprim\w*|scriv\w*|valut\w*|sia|siano|si\s+determin\w*|si\s+calcol\w*)\b",
+    r"\b(?:finden?|berechnen?|bestimmen?|ermitteln?|lösen?|löse|welche[rsn]?|wie|was|wann|wo|wer|vereinfach\w*"
+    r"|gib|geben|schreib\w*|sei|seien|drück\w*)\b",
+    r"найд\w*|найти|вычисл\w*|рассчит\w*|подсчит\w*|укаж\w*|назов\w*|определ\w*|реш\w*|сколько|каков\w*|как\w*"
+    r"|упрост\w*|выраз\w*|чему|запиш\w*|пусть|где|когда|докаж\w*",
 )  # fmt: skip
 
 # Literals that ask beyond doubt; only what has none of them is looked at more closely.
 TASK_NEEDLES = [
-    "?", "？", "____", "find", "determin", "comput", "calcul", "evaluate", "solve", "simplif", "what", "how many", "how much", "which",
-    "求", "多少", "计算", "等于", "____", "trouve", "détermin", "combien", "halla", "encuentr", "trova", "bestimm", "berechn", "найд", "вычисл", "сколько",
+    "?", "？", "____", "find", "determin", "comput", "calcul", "evaluate", "solve", "simplif", "what", "how many",
+    "how much", "which",
+    "求", "多少", "计算", "等于", "____", "trouve", "détermin", "combien", "halla", "encuentr", "trova", "bestimm",
+    "berechn", "найд", "вычисл", "сколько",
 ]  # fmt: skip
 
 # Cut off: a comma or a word that must be followed by something, at the very end.
 CUT_OFF = either(
-    r"(?:^|\s)\S*\s+(?:the|a|an|and|or|whose|with|from|where|which|than|if|because|between|such\s+that|so\s+that|per|their|its|his|her|my|your)\s*$",
+    r"(?:^|\s)\S*\s+(?:the|a|an|and|or|whose|with|from|where|which|than|if|because|between|such\s+that|so\s+that"
+    r"|per|their|its|his|her|my|your)\s*$",
     r"[,，、]\s*$",
     r"\S\s*(?:\.\.\.|…+)\s*$",
     r"(?:的|且|和|与|若|如果|当|因为|以及|并且|在)\s*$",
-    r"\s(?:le|la|les|des|une?|dont|avec|el|los|las|cuyo|con|il|lo|gli|della|del|der|die|das|eine?r?|und|oder|mit|deren|и|или|где|если|который|которая)\s*$",
+    r"\s(?:le|la|les|des|une?|dont|avec|el|los|las|cuyo|con|il|lo|gli|della|del|der|die|das|eine?r?|und|oder|mit"
+    r"|deren|и|или|где|если|который|которая)\s*$",
 )
 CUT_OFF_HARMLESS = either(r"(?:\\c?l?dots|[\d$}a-z)=]\s*,\s*(?:\.\.\.|…)\s*$)")
 
 NOT_A_PROBLEM = either(
-    r"\btranslate\s+the\s+(?:above|following|text)|\b(?:above|following)\s+text\s+(?:into|to)\s+(?:english|chinese|french)|\bkeep(?:ing)?\s+the\s+original\s+(?:text|format|line)",
-    r"\bas\s+an?\s+(?:ai|artificial\s+intelligence|large)\s+(?:language\s+)?(?:model|assistant)|\bi(?:'m|\s+am)\s+sorry,?\s+(?:but\s+)?i\s+(?:can|am)|\bi\s+cannot\s+(?:assist|help|provide)",
-    r"\bclick\s+(?:here|on\s+the|the\s+(?:link|button))|\bsubscribe\b|\ball\s+rights\s+reserved\b|\bcopyright\s+(?:©|\(c\)|\d{4})|\blorem\s+ipsum\b|\bdownload\s+(?:our|this)\s+(?:app|pdf|file)|\bsign\s+(?:up|in)\s+(?:to|for|now)|\bcookie\s+policy\b|\bprivacy\s+policy\b|\bpage\s+not\s+found\b|\b404\s+error\b",
+    r"\btranslate\s+the\s+(?:above|following|text)|\b(?:above|following)\s+text\s+(?:into|to)\s+(?:english"
+    r"|chinese|french)|\bkeep(?:ing)?\s+the\s+original\s+(?:text|format|line)",
+    r"\bas\s+an?\s+(?:ai|artificial\s+intelligence|large)\s+(?:language\s+)?(?:model|assistant)|\bi(?:'m"
+    r"|\s+am)\s+sorry,?\s+(?:but\s+)?i\s+(?:can|am)|\bi\s+cannot\s+(?:assist|help|provide)",
+    r"\bclick\s+(?:here|on\s+the|the\s+(?:link|button))|\bsubscribe\b|\ball\s+rights\s+reserved\b"
+    r"|\bcopyright\s+(?:©|\(c\)|\d{4})|\blorem\s+ipsum\b|\bdownload\s+(?:our|this)\s+(?:app|pdf|file)"
+    r"|\bsign\s+(?:up|in)\s+(?:to|for|now)|\bcookie\s+policy\b|\bprivacy\s+policy\b|\bpage\s+not\s+found\b"
+    r"|\b404\s+error\b",
     r"\bhttps?://\S+|\bwww\.[a-z0-9-]+\.\w+",
-    r"^\s*(?:\**\s*)?(?:solution|proof|remark|definition|answer\s+key|table\s+of\s+contents|note\s+to\s+the\s+(?:teacher|reader)|solución|démonstration|lösung|решение|解[:：]|证[:：]|答案[:：]|解析[:：]|定义[:：])\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
+    r"^\s*(?:\**\s*)?(?:solution|proof|remark|definition|answer\s+key|table\s+of\s+contents"
+    r"|note\s+to\s+the\s+(?:teacher|reader)|solución|démonstration|lösung|решение|解[:：]|证[:：]|答案[:：]|解析[:：]"
+    r"|定义[:：])\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
     r"请?将上(?:述|面)的?(?:文本|内容|题目|文字)翻译|点击(?:这里|此处|查看)|版权所有|扫码|关注.{0,6}公众号|微信号",
 )  # fmt: skip
 NOT_A_PROBLEM_NEEDLES = [
-    "translat", "original", "language model", "artificial", "sorry", "cannot", "click", "subscribe", "rights", "copyright",
-    "lorem", "download", "sign up", "sign in", "cookie", "privacy", "not found", "404", "http", "www.", "solution", "proof",
-    "remark", "definition", "answer key", "contents", "note to", "soluci", "monstration", "sung", "ешение", "解:", "解：", "证:", "证：",
+    "translat", "original", "language model", "artificial", "sorry", "cannot", "click", "subscribe", "rights",
+    "copyright",
+    "lorem", "download", "sign up", "sign in", "cookie", "privacy", "not found", "404", "http", "www.", "solution",
+    "proof",
+    "remark", "definition", "answer key", "contents", "note to", "soluci", "monstration", "sung", "ешение", "解:",
+    "解：", "证:", "证：",
     "答案", "解析", "定义", "翻译", "点击", "版权", "扫码", "公众号", "微信号",
 ]  # fmt: skip
 
 # The next number of a series, where no law is stated: any continuation is defensible.
 SERIES_GUESS = either(
-    r"\b(?:what|which|find|determine|guess|choose|give)\b[^.?]{0,40}\b(?:next|missing|wrong|odd)\s+(?:number|term|letter|figure|one|element)s?\b[^.?]{0,40}\b(?:series|sequence|pattern|list)\b",
-    r"\b(?:what|which)\s+(?:number\s+|term\s+|letter\s+)?(?:comes|should\s+come|will\s+come|would\s+come|goes|is|will\s+be)\s+(?:next|in\s+place\s+of)\b",
+    r"\b(?:what|which|find|determine|guess|choose|give)\b[^.?]{0,40}\b(?:next|missing|wrong|odd)\s+(?:number|term"
+    r"|letter|figure|one|element)s?\b[^.?]{0,40}\b(?:series|sequence|pattern|list)\b",
+    r"\b(?:what|which)\s+(?:number\s+|term\s+|letter\s+)?(?:comes|should\s+come|will\s+come|would\s+come|goes|is"
+    r"|will\s+be)\s+(?:next|in\s+place\s+of)\b",
     r"\b(?:complete|continue)\s+the\s+(?:series|sequence|pattern)\b|\bodd\s+(?:one|man)\s+out\b",
     r"找规律|按(?:照)?规律|观察.{0,12}规律.{0,20}填|(?:根据|按)[^，。]{0,12}规律[^，。]{0,10}(?:填|写)|下一个(?:数|图|字母)(?:应?该?是|为)",
 )
-SERIES_NEEDLES = ["next", "missing", "wrong number", "wrong term", "odd", "series", "sequence", "pattern", "规律", "下一个"]
+SERIES_NEEDLES = [
+    "next",
+    "missing",
+    "wrong number",
+    "wrong term",
+    "odd",
+    "series",
+    "sequence",
+    "pattern",
+    "规律",
+    "下一个",
+]
 SERIES_HARMLESS = either(r"\b(?:arithmetic|geometric|fibonacci|harmonic|quadratic|recurrence|recursive)\b[\s\S]*")
 
 # "Answer: 42", "\boxed{42}", "答案：42"; group 1 is what is given away
 GIVES_ANSWER = (
-    r"(?i)(?:\b(?:final\s+answer|correct\s+answer|answer|ans|réponse|respuesta|risposta|antwort|lösung|solution|solución|soluzione)\b|ответ|答案?|正确答案)"
+    r"(?i)(?:\b(?:final\s+answer|correct\s+answer|answer|ans|réponse|respuesta|risposta|antwort|lösung|solution"
+    r"|solución|soluzione)\b|ответ|答案?|正确答案)"
     r"\s*(?:is|ist|est|es|è|为|是)?\s*[:：=]\s*[*$\s({\\]*([^\s][\s\S]*)$"
 )
 GIVES_ANSWER_NEEDLES = [
-    "answer", "ans", "réponse", "respuesta", "risposta", "antwort", "lösung", "solution", "soluci", "soluzione", "твет", "答", "\\boxed",
+    "answer", "ans", "réponse", "respuesta", "risposta", "antwort", "lösung", "solution", "soluci", "soluzione",
+    "твет", "答", "\\boxed",
 ]  # fmt: skip
 
 # Scripts, for a tag that cannot be right.

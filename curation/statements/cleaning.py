@@ -85,8 +85,6 @@ _STEPS: list[tuple[str, str]] = [
     (r"~?\\uline\s?\{[~\s]*\}~?", "____"),
     (r"\$?\\underline\{\\(?:hspace|phantom)\*?\{[^{}]*\}\}\$?", "____"),
     (r"(?:\\_){2,}", "____"),
-    # the number and the points of an exam question: 17. (12 分)
-    (r"\A\s*\d{1,3}\s*[.．、]\s*[（(]\s*(?:本小?题)?(?:满分|共)?\s*\$?\d+\$?\s*分\s*[)）]\s*", ""),
     # environments and layout of the document around the problem
     (r"\\(?:begin|end)\{problem\}", ""),
     (r"\\(?:noindent|bigskip|medskip|smallskip|newpage|par)\b", ""),
@@ -98,6 +96,8 @@ _STEPS: list[tuple[str, str]] = [
 
 # Ends of the text, cleaned whenever any needle was found.
 _ENDS: list[tuple[str, str]] = [
+    # the number and the points of an exam question: 17. (12 分)
+    (r"\A(?:\s*\d{1,3}\s*[.．、]\s*[（(]\s*(?:本小?题)?(?:满分|共)?\s*\$?\d+\$?\s*分\s*[)）]\s*)+", ""),
     (r"\A\s+", ""),
     (r"(?:\s|\\\\)+\z", ""),
 ]

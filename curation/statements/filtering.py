@@ -57,13 +57,11 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
         stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.col("_evidence")
     )
-    return Filtered(
-        kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED)
-    )
+    return Filtered(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """One line per row, in input order: ``id``, ``keep``, ``reason``, ``evidence``, ``statement``, ``answer``, ``rule``.
+    """One line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
 
     ``rows`` needs a ``statement``; ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id`` are used where
     they are there, and the row's number stands in for a missing ``id``. Statement and answer are the rewritten ones
@@ -75,7 +73,9 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
     dropped = judged["reason"].is_not_null()
     ids = rows["id"].cast(pl.String) if "id" in rows.columns else pl.int_range(rows.height, eager=True).cast(pl.String)
     original = {
-        name: rows[name].cast(pl.String) if name in rows.columns else pl.repeat(None, rows.height, dtype=pl.String, eager=True)
+        name: rows[name].cast(pl.String)
+        if name in rows.columns
+        else pl.repeat(None, rows.height, dtype=pl.String, eager=True)
         for name in ("statement", "answer")
     }
     return judged.select(
@@ -90,7 +90,7 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
 
 
 def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Per row, in order: the statement, answer and choices after rewriting; rule, reason and evidence, null where kept."""
+    """Per row, in order: statement, answer and choices after rewriting; rule, reason, evidence, null where kept."""
     settings = settings or StatementSettings()
     work = problems.select(_WORKED_ON).with_row_index("_at")
     if settings.clean:
@@ -100,7 +100,9 @@ def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> 
         work, opened, refused = _opened(work)
     ruled = pl.concat([pl.DataFrame(schema=_VERDICT), *_ruled(work, settings, refused)])
     incomplete = pl.col("rule").is_in(_NEEDS_OPTIONS) & pl.col("_at").is_in(opened["_at"].implode())
-    ruled = ruled.with_columns(reason=pl.when(incomplete).then(pl.lit(str(DropReason.CHOICES_NEEDED))).otherwise("reason"))
+    ruled = ruled.with_columns(
+        reason=pl.when(incomplete).then(pl.lit(str(DropReason.CHOICES_NEEDED))).otherwise("reason")
+    )
     verdict = pl.concat([refused, ruled])
     return work.join(verdict, on="_at", how="left", maintain_order="left").select(
         "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE)

@@ -159,7 +159,7 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "true_or_false",
         DropReason.YES_NO,
-        has(STATEMENT, ["true", "yes", "t/f", "vrai", "verdader", "vero", "wahr", "richtig", "верно", "判断", "打", "对错"]),
+        has(STATEMENT, asking.TRUE_FALSE_NEEDLES),
         found(STATEMENT, asking.TRUE_FALSE),
     ),
     Rule("hedged_answer", DropReason.HEDGED_ANSWER, ANSWER.is_not_null(), found(ANSWER, asking.HEDGED)),
@@ -235,7 +235,8 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "wrong_script",
         DropReason.WRONG_LANGUAGE,
-        pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
+        pl.col("lang").is_in(["zh", "ru"])
+        | (pl.col("lang").is_in(_LATIN_TAGS) & (STATEMENT.str.len_bytes() > STATEMENT.str.len_chars())),
         pl.coalesce(
             either_text(
                 pl.col("lang").is_in(["zh", "ru"]) & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),

@@ -15,7 +15,7 @@ class StatementSettings(BaseModel):
 
     disabled: tuple[str, ...] = Field(
         default=(),
-        description="Names of rules that do not run (the names in `statements.RULES`, and `choices` for the rewriting).",
+        description="Names of rules that do not run: those in `statements.RULES`, and `choices`, the rewriting.",
     )
     languages: tuple[str, ...] = Field(
         default=(),

@@ -8,6 +8,7 @@ order, each named in `Extracted.how`:
     hashes     the last ``#### 18``
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
     bare       the whole response is one short line
+    sentence   (lenient only) the last formula or number of the last sentence that holds one
     display    (lenient only) the last formula of the text, ``$…$``, ``\[…\]``, ``\(…\)``
     emphasis   (lenient only) the last ``**…**``
     number     (lenient only) the last number
@@ -51,10 +52,11 @@ _BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1
 _JOINER = re.compile(
     r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
     r"|\b(?:and|or|et|ou|und|oder|y|o|e|и|или)\b|和|或|与|及|、|，|；|\*\*"
-    r"|\b(?:for|part|thus|but|papers|solutions?|answers?|are|is|bins)\b|\([a-z]\))*"
+    r"|\b(?:for|part|papers|solutions?|answers?)\b|\([a-z]\)|[a-zA-Z](?:_\{?\w\}?)?\s*=)*"
 )
+_CONNECTIVE = re.compile(r"\b(?:and|or|et|ou|und|oder)\b")
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
-_CUE = re.compile(
+CUE = re.compile(
     r"(?:(?:final\s+answers?|correct\s+answers?|(?:the|my|our)\s+(?:\w+\s+)?answers?|answers?|the\s+(?:correct\s+)?"
     r"(?:choice|option)|therefore|hence|so)\s*(?:is|are|:|=|：|\bwould be\b|\bmust be\b|\bshould be\b)"
     r"|(?<![^\W\d_])A:|la\s+réponse(?:\s+finale)?\s+est|réponse(?:\s+finale)?\s*(?:est\b|:)"
@@ -66,13 +68,20 @@ _CUE = re.compile(
 )
 _WEAK_CUE = re.compile(r"(?:therefore|hence|so)\b", re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
-_DISPLAY = re.compile(r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|\$([^$]{1,2000})\$", re.DOTALL)
+_DISPLAY = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)|\$((?:\\.|[^$\\\n]){1,2000})\$", re.DOTALL
+)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?!\w)|(?<![\w])\.\d+")
+_NUMBER = re.compile(
+    r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
+    r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
+)
 _CHAFF_END = re.compile(
     r"(?:\.?\s*(?:I hope (?:it|this) is correct|<\|[a-z_]+\|>(?:user|assistant)?|</s>|<eos>)\.?)+\s*$", re.IGNORECASE
 )
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\|")
+_SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\|"
+)
 
 
 def extract_answer(response: str, *, lenient: bool = False) -> Extracted | None:
@@ -89,10 +98,12 @@ def extract_answer(response: str, *, lenient: bool = False) -> Extracted | None:
     if "\\" in text and _BOX.search(text):
         return _boxed(text, lenient)
     tail = text[-TAIL:]
-    found = _by_hashes(tail) or _by_cue(tail) or _bare(text)
-    if found is None and lenient:
-        found = _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
-    return found
+    found = _by_hashes(tail) or _by_cue(tail)
+    if found is not None:
+        return found
+    if lenient:
+        return _by_last_sentence(tail) or _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
+    return _bare(text)
 
 
 def strip_boxes(text: str) -> str:
@@ -114,7 +125,7 @@ def _boxed(text: str, lenient: bool) -> Extracted | None:
     parts = [spans[-1]]
     for span in reversed(spans[:-1]):
         gap = text[span[2] : parts[0][0]]
-        if len(gap) > 60 or not gap.strip() or not _joins(gap):
+        if len(gap) > 60 or not _joins(gap):
             break
         parts.insert(0, span)
     return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _inner(parts)))
@@ -126,6 +137,8 @@ def _inner(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 def _joins(gap: str) -> bool:
     if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or re.search(r"(?:no|wait|actually)\b", gap, re.I):
+        return False
+    if len(_CONNECTIVE.findall(gap)) > 1:
         return False
     match = _JOINER.match(gap)
     return match is not None and match.end() == len(gap)
@@ -162,7 +175,7 @@ def _by_hashes(text: str) -> Extracted | None:
 def _by_cue(text: str) -> Extracted | None:
     """What follows the last cue, up to the end of its sentence."""
     best: Extracted | None = None
-    for match in _CUE.finditer(text):
+    for match in CUE.finditer(text):
         weak = _WEAK_CUE.match(match.group()) is not None
         if _LINE_CUE.fullmatch(match.group()) and text[: match.start()].rstrip(" \t*")[-1:] not in ("", "\n"):
             continue
@@ -196,6 +209,20 @@ def _bare(text: str) -> Extracted | None:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
     return _answer("bare", stripped) if len(words) <= 4 else None
+
+
+def _by_last_sentence(text: str) -> Extracted | None:
+    start = max(0, len(text) - 2000)
+    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start)]
+    edges = [start, *cuts, len(text)]
+    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
+        sentence = _CHAFF_END.sub("", text[low:high])
+        if sentence.count("$") % 2:
+            return None
+        if any(char.isdigit() for char in sentence):
+            found = _by_display(sentence) or _by_number(sentence)
+            return Extracted("sentence", found.answer) if found is not None else None
+    return None
 
 
 def _by_display(text: str) -> Extracted | None:

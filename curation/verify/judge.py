@@ -235,7 +235,8 @@ def _verdicts(reply: Reply, found: list[str | None]) -> dict[str, _Verdict]:
     if reply.failed is not None:
         return {answer: _Verdict(reply.failed, reply.why, None) for answer in found if answer is not None}
     return {
-        answer: _Verdict(Outcome(outcome), how, group) for answer, (outcome, how, group) in reply.value["verdicts"].items()
+        answer: _Verdict(Outcome(outcome), how, group)
+        for answer, (outcome, how, group) in reply.value["verdicts"].items()
     }
 
 

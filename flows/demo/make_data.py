@@ -48,7 +48,7 @@ SOURCE_ROWS, SOURCE_SHEET = "problems", "worksheet"
 FILES = ("problems.jsonl", "worksheet.csv", "attempts_weak.jsonl", "attempts_strong.jsonl", "planted.jsonl")
 
 SEED_PROBLEMS, SEED_ORDER, SEED_WEAK, SEED_STRONG = 2506, 10910, 16, 61
-PLAIN_ENGLISH, PLAIN_FOREIGN, PLAIN_SHEET = 120, 4, 45
+PLAIN_ENGLISH, PLAIN_FOREIGN, PLAIN_SHEET = 120, 7, 45
 
 
 def demo_rows() -> tuple[list[Row], list[Row]]:

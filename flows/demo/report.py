@@ -73,12 +73,19 @@ class Fate:
             return self.rewritten and self.is_good
         return self.reason == expected
 
+    def is_caught_otherwise(self, expected: str) -> bool:
+        """Whether a row that should have gone did go, by a rule that speaks of the same: the row, or its difficulty."""
+        if expected in (KEEP, REWRITTEN) or self.reason in (None, NOT_FOUND, expected):
+            return False
+        return not self.is_good or expected in LATE
+
 
 @dataclass(frozen=True, slots=True)
 class CaughtRow:
     """One kind of planted row. ``planted == caught + len(otherwise) + len(missed)``.
 
-    ``otherwise`` were dropped, but for another reason than the planted one.
+    ``otherwise`` were dropped, but for another reason than the planted one. A defect of the row itself that only the
+    difficulty stages dropped counts as missed: the demo records no attempts for such rows, so they end there anyway.
     """
 
     kind: str
@@ -126,10 +133,10 @@ def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], Fate]]) -> 
         expected = planted["expected"]
         if fate.meets(expected):
             right += 1
-        elif expected in (KEEP, REWRITTEN) or fate.reason in (None, NOT_FOUND):
-            missed.append(fate)
-        else:
+        elif fate.is_caught_otherwise(expected):
             otherwise.append(fate)
+        else:
+            missed.append(fate)
     return CaughtRow(kind, pairs[0][0]["expected"], len(pairs), right, tuple(otherwise), tuple(missed))
 
 

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.card_plots import bars
-from curation.card_words import REASON_WORDS, code_span, counted, escape_markdown, share
-from curation.cards import CardFacts, FunnelRow, SourceFacts, most_correct, render, wilson, write_card
+from curation.cards.card import CardFacts, FunnelRow, SourceFacts, most_correct, render, wilson, write_card
+from curation.cards.plots import bars
+from curation.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
 from curation.export import CURATED
 from curation.records import PASS_RATE, DropReason, StoreError
 

@@ -256,6 +256,14 @@ def test_misses_other_reasons_and_false_alarms_are_told_apart() -> None:
     assert score.precision == score.right / (score.right + 1)
 
 
+def test_a_defect_that_only_difficulty_dropped_counts_as_missed() -> None:
+    late = pl.when(pl.col("reason") == "proof").then(pl.lit("too_few_attempts")).otherwise("reason")
+    kinds = {one.kind: one for one in caught(DEMO / "planted.jsonl", ideal().with_columns(late.alias("reason")))}
+    proof = kinds["proof"]
+    assert (proof.caught, proof.otherwise, len(proof.missed)) == (0, (), proof.planted)
+    assert kinds["too_few_attempts"].caught == kinds["too_few_attempts"].planted
+
+
 def test_a_run_that_kept_everything_is_told_what_it_missed() -> None:
     frame = ideal().with_columns(pl.lit(None, pl.String).alias("reason"), pl.lit(False).alias("rewritten"))
     console = Console(record=True, width=120, quiet=False)

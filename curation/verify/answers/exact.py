@@ -1,4 +1,244 @@
-"""placeholder"""
+"""An exact zero test: both sides as quotients of polynomials over the rationals, in atoms that are kept apart.
+
+Atoms are variables, π, e-powers, roots of primes, and functions of arguments in normal form. i² = -1, √2·√3 = √6 and
+2^(k+1) = 2·2^k are known; relations between functions (sin² + cos² = 1) are not, so a difference that is not seen to
+be zero here proves nothing. Expansion is bounded by `MOST_TERMS`; no number is larger than `LARGEST_BITS`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
 from curation.verify.answers.expr import Expr
+from curation.verify.answers.numeric import LARGEST_BITS, rational
+
+MOST_TERMS = 150
+LARGEST_POWER = 12
+LARGEST_ROOT = 12
+LARGEST_PRIME = 1000
+
+Monomial = tuple[tuple[str, Fraction], ...]
+Poly = dict[Monomial, Fraction]
+Quotient = tuple[Poly, Poly]
+
+ONE_POLY: Poly = {(): Fraction(1)}
+
+
+class TooMuch(Exception):
+    """The normal form would be too large, or the expression is outside of what it covers."""
+
+
 def is_zero(left: Expr, right: Expr) -> bool:
-    return False
+    """Whether the normal forms prove that the two sides are the same; False says nothing."""
+    try:
+        top, below = normal(left)
+        other_top, other_below = normal(right)
+        return not _minus(_times(top, other_below), _times(other_top, below))
+    except TooMuch:
+        return False
+
+
+def normal(expr: Expr) -> Quotient:
+    """Numerator and denominator of an expression. Raises `TooMuch`."""
+    value = rational(expr)
+    if value is not None:
+        return _constant(value)
+    op = expr.op
+    if op == "sym":
+        return _atom(expr.name)
+    if op == "const":
+        if expr.name in ("inf",):
+            raise TooMuch(expr.name)
+        if expr.name == "deg":
+            return {(("~pi", Fraction(1)),): Fraction(1, 180)}, ONE_POLY
+        return _atom("~" + expr.name)
+    if op == "add":
+        top, below = normal(expr.args[0])
+        for arg in expr.args[1:]:
+            other_top, other_below = normal(arg)
+            if below == other_below:
+                top = _plus(top, other_top)
+            else:
+                top, below = _plus(_times(top, other_below), _times(other_top, below)), _times(below, other_below)
+        return top, below
+    if op == "mul":
+        top, below = normal(expr.args[0])
+        for arg in expr.args[1:]:
+            other_top, other_below = normal(arg)
+            top, below = _times(top, other_top), _times(below, other_below)
+        return top, below
+    if op == "pow":
+        return _power(expr.args[0], expr.args[1])
+    if op == "fn":
+        return _atom(f"{expr.name}({'|'.join(_key(normal(arg)) for arg in expr.args)})")
+    raise TooMuch(op)
+
+
+def _constant(value: Fraction) -> Quotient:
+    if value.numerator.bit_length() + value.denominator.bit_length() > LARGEST_BITS:
+        raise TooMuch("a large number")
+    return ({(): value} if value else {}), ONE_POLY
+
+
+def _atom(name: str, exponent: Fraction = Fraction(1)) -> Quotient:
+    if exponent < 0:
+        return ONE_POLY, {((name, -exponent),): Fraction(1)}
+    return {((name, exponent),): Fraction(1)}, ONE_POLY
+
+
+def _key(quotient: Quotient) -> str:
+    """One text for one quotient: scaled so that the denominator's first coefficient is 1."""
+    top, below = quotient
+    if not below:
+        raise TooMuch("a zero denominator")
+    lead = below[min(below)]
+    return "/".join(str(sorted((key, value / lead) for key, value in poly.items())) for poly in (top, below))
+
+
+def _plus(one: Poly, two: Poly) -> Poly:
+    found = dict(one)
+    for key, value in two.items():
+        total = found.get(key, Fraction(0)) + value
+        if total:
+            found[key] = total
+        else:
+            found.pop(key, None)
+    if len(found) > MOST_TERMS:
+        raise TooMuch("many terms")
+    return found
+
+
+def _minus(one: Poly, two: Poly) -> Poly:
+    return _plus(one, {key: -value for key, value in two.items()})
+
+
+def _times(one: Poly, two: Poly) -> Poly:
+    if two == ONE_POLY:
+        return one
+    if one == ONE_POLY:
+        return two
+    if len(one) * len(two) > MOST_TERMS * 8:
+        raise TooMuch("many terms")
+    found: Poly = {}
+    for key, value in one.items():
+        for other, factor in two.items():
+            monomial, coefficient = _merge(key, other)
+            coefficient *= value * factor
+            total = found.get(monomial, Fraction(0)) + coefficient
+            if total:
+                found[monomial] = total
+            else:
+                found.pop(monomial, None)
+    if len(found) > MOST_TERMS:
+        raise TooMuch("many terms")
+    return found
+
+
+def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
+    """The product of two monomials; powers of i and whole powers of primes go into the coefficient."""
+    powers = dict(one)
+    for name, exponent in two:
+        powers[name] = powers.get(name, Fraction(0)) + exponent
+    coefficient = Fraction(1)
+    kept = []
+    for name, exponent in powers.items():
+        if name == "~i":
+            turns = int(exponent) % 4
+            coefficient *= -1 if turns >= 2 else 1
+            if turns % 2:
+                kept.append((name, Fraction(1)))
+            continue
+        if name[:1] == "#":
+            whole = exponent.numerator // exponent.denominator
+            coefficient *= Fraction(int(name[1:])) ** whole
+            exponent -= whole
+        if exponent:
+            kept.append((name, exponent))
+    if coefficient.numerator.bit_length() > LARGEST_BITS:
+        raise TooMuch("a large number")
+    return tuple(sorted(kept)), coefficient
+
+
+def _power(base: Expr, exponent: Expr) -> Quotient:
+    value = rational(exponent)
+    if value is None:
+        return _symbolic_power(base, exponent)
+    top, below = normal(base)
+    if value.denominator == 1:
+        count = abs(int(value))
+        if len(top) == 1 == len(below) and count <= 10_000:
+            top, below = _monomial_power(top, count), _monomial_power(below, count)
+        elif count <= LARGEST_POWER:
+            one, two = ONE_POLY, ONE_POLY
+            for _ in range(count):
+                one, two = _times(one, top), _times(two, below)
+            top, below = one, two
+        else:
+            raise TooMuch("a large power")
+        if value < 0:
+            top, below = below, top
+        if not below:
+            raise TooMuch("division by zero")
+        return top, below
+    number = rational(base)
+    if number is not None and number > 0 and value.denominator <= LARGEST_ROOT:
+        return _root(number, value)
+    return _atom(f"({_key((top, below))})", value)
+
+
+def _monomial_power(poly: Poly, count: int) -> Poly:
+    ((key, value),) = poly.items()
+    if value.numerator.bit_length() * count > LARGEST_BITS or value.denominator.bit_length() * count > LARGEST_BITS:
+        raise TooMuch("a large number")
+    monomial, coefficient = _merge(tuple((name, exponent * count) for name, exponent in key), ())
+    return {monomial: coefficient * value**count}
+
+
+def _root(number: Fraction, exponent: Fraction) -> Quotient:
+    """A rational number to a rational power: a product of powers of its primes below 1 and a coefficient."""
+    powers: dict[int, int] = {}
+    for part, sign in ((number.numerator, 1), (number.denominator, -1)):
+        for prime, count in _factors(part).items():
+            powers[prime] = powers.get(prime, 0) + sign * count
+    key = tuple(sorted((f"#{prime}", exponent * count) for prime, count in powers.items()))
+    if any(abs(power) > 2000 for _, power in key):
+        raise TooMuch("a large power")
+    monomial, coefficient = _merge(key, ())
+    return {monomial: coefficient}, ONE_POLY
+
+
+def _factors(number: int) -> dict[int, int]:
+    found: dict[int, int] = {}
+    divisor = 2
+    while divisor * divisor <= number and divisor <= LARGEST_PRIME:
+        while number % divisor == 0:
+            number //= divisor
+            found[divisor] = found.get(divisor, 0) + 1
+        divisor += 1
+    if number > 1:
+        found[number] = found.get(number, 0) + 1
+    return found
+
+
+def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
+    """b^(2k + 1) is b·(b^k)²: one atom per term of the exponent, which counts how often."""
+    top, below = normal(exponent)
+    if below != ONE_POLY:
+        if len(below) != 1 or () not in below:
+            return _atom(f"({_key(normal(base))})^({_key((top, below))})")
+        top = {key: value / below[()] for key, value in top.items()}
+    name = _key(normal(base))
+    number = rational(base)
+    found: Quotient = (ONE_POLY, ONE_POLY)
+    for monomial, count in top.items():
+        if not monomial:
+            if number is not None and number > 0 and count.denominator <= LARGEST_ROOT:
+                part = _root(number, count)
+            elif base.op == "const" or count.denominator == 1:
+                part = _power(base, Expr("num", value=count)) if base.op != "const" else _atom("~" + base.name, count)
+            else:
+                part = _atom(f"({name})", count)
+        else:
+            part = _atom(f"({name})^{monomial}", count)
+        found = _times(found[0], part[0]), _times(found[1], part[1])
+    return found

@@ -1,7 +1,7 @@
 """Expressions: what a formula was read as, before anything is computed.
 
 An `Expr` is immutable and hashable. Operations: ``num`` (value, and places where it was a decimal), ``sym`` (name),
-``const`` (pi, e, i, inf), ``add`` and ``mul`` (any number of arguments), ``pow``, ``fn`` (name and arguments; also
+``const`` (pi, e, i, inf, deg), ``add`` and ``mul`` (any number of arguments), ``pow``, ``fn`` (name and arguments; also
 factorials, roots, sums) and ``pm`` / ``mp`` (plus or minus of one argument).
 
 The constructors fold small rational numbers and nothing else; nothing huge is ever expanded here.
@@ -41,7 +41,7 @@ def sym(name: str) -> Expr:
 
 
 def const(name: str) -> Expr:
-    """pi, e, i or inf."""
+    """pi, e, i, inf, or deg, which is π/180."""
     return Expr("const", name=name)
 
 
@@ -149,6 +149,8 @@ def show(expr: Expr) -> str:
     if expr.op in ("sym", "const"):
         return expr.name
     inner = [show(arg) for arg in expr.args]
+    if expr.op == "pow" and expr.args[0].op == "mul":
+        inner[0] = f"({inner[0]})"
     if expr.op == "add":
         return "(" + " + ".join(inner) + ")"
     if expr.op == "mul":

@@ -1,11 +1,11 @@
 """Forms: what an answer was read as, when it is more than one expression.
 
-    Value      one expression, perhaps with a unit
-    Words      text, a name, a choice letter, yes or no
-    Sequence   several answers: a bare list, a set, a tuple or a bracket that may be an interval
-    Union      parts joined by ∪, or conditions joined by "or"
-    Matrix     rows of expressions
-    Relation   a chain of =, <, ≤ …, ∈ between forms
+Value      one expression, perhaps with a unit
+Words      text, a name, a choice letter, yes or no
+Sequence   several answers: a bare list, a set, a tuple or a bracket that may be an interval
+Union      parts joined by ∪, or conditions joined by "or"
+Matrix     rows of expressions
+Relation   a chain of =, <, ≤ …, ∈ between forms
 """
 
 from __future__ import annotations

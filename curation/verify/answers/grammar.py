@@ -22,9 +22,15 @@ LONGEST_NUMBER = 3000
 """Digits of a number that is still computed with."""
 
 _CLOSERS = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}
-_GREEK = frozenset("alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split())
-_MARKS = frozenset("vec hat widehat bar overline tilde widetilde dot ddot overrightarrow underline mathbb mathcal".split())
-_FUNCTION_IN_WORD = re.compile(r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)")
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
+)
+_MARKS = frozenset(
+    "vec hat widehat bar overline tilde widetilde dot ddot overrightarrow underline mathbb mathcal".split()
+)
+_FUNCTION_IN_WORD = re.compile(
+    r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
+)
 _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 _INVERSE = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc", "sinh": "arcsinh",
@@ -126,7 +132,11 @@ class Parser:
 
     def denominator(self) -> Expr:
         below = self.signed_factor()
-        while below.op != "num" and self.peek().kind in ("sym", "const", "word") and below.op in ("sym", "pow", "mul", "const"):
+        while (
+            below.op != "num"
+            and self.peek().kind in ("sym", "const", "word")
+            and below.op in ("sym", "pow", "mul", "const")
+        ):
             below = mul(below, self.factor())
         return below
 
@@ -158,7 +168,7 @@ class Parser:
                 base = mul(base, num(Fraction(1, 100)))
             elif self.at("°"):
                 self.position += 1
-                base = mul(base, const("pi"), num(Fraction(1, 180)))
+                base = mul(base, const("deg"))
             else:
                 break
         self.depth -= 1
@@ -168,7 +178,10 @@ class Parser:
         self.position += 1
         if self.peek().text == "circ" or (self.at("{") and self.peek(1).text == "circ" and self.peek(2).text == "}"):
             self.position += 3 if self.at("{") else 1
-            return mul(base, const("pi"), num(Fraction(1, 180)))
+            return mul(base, const("deg"))
+        if base.op == "sym" and self.peek().kind == "num" and self.peek(1).text == "_":
+            exponent = num(int(self.next().text)) if self.peek().text.isdigit() else self.atom()
+            return power(self.name(base.name), exponent)
         if self.at("'"):
             self.position += 1
             return sym(f"{ex.show(base)}'")
@@ -283,6 +296,8 @@ class Parser:
             if combination is not None:
                 return combination
         full = text
+        if text == "Delta" and self.peek().kind == "sym":
+            full += self.next().text
         while True:
             if self.at("_"):
                 self.position += 1
@@ -290,14 +305,21 @@ class Parser:
             elif self.at("'"):
                 self.position += 1
                 full += "'"
-            elif self.at("^") and (self.peek(1).text in ("'", "*") or (self.peek(1).text == "{" and self.peek(2).text in ("'", "*"))):
+            elif self.at("^") and (
+                self.peek(1).text in ("'", "*") or (self.peek(1).text == "{" and self.peek(2).text in ("'", "*"))
+            ):
                 self.position += 1
                 full += "^" + self.raw_group()
             else:
                 break
         if full in ("e", "i"):
             return const(full)
-        if self.peek().kind == "num" and full.isalpha() and self.tokens[self.position - 1].kind == "sym" and len(full) == 1:
+        if (
+            self.peek().kind == "num"
+            and full.isalpha()
+            and self.tokens[self.position - 1].kind == "sym"
+            and len(full) == 1
+        ):
             return sym(f"{full}_{self.next().text}")
         return sym(full)
 
@@ -333,7 +355,7 @@ class Parser:
         lower = word.lower()
         if lower in _GREEK:
             return self.name(lower)
-        if len(word) > 3 and not (word.isupper() and len(word) <= 5) or lower in ("sqrt",):
+        if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
             match = _FUNCTION_IN_WORD.fullmatch(word)
             if match is None or len(match.group(3)) > 3:
                 raise Unreadable(f"the word {word!r}")
@@ -344,7 +366,9 @@ class Parser:
             parts = [Token("sym", before)] if before else []
             parts.append(Token("const", "pi") if function == "pi" else Token("fun", function))
             if after:
-                parts.append(Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after))
+                parts.append(
+                    Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
+                )
         else:
             parts = [Token("sym", letter) for letter in word]
         self.tokens[self.position - 1 : self.position] = parts

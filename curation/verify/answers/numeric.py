@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
 from curation.verify.answers.expr import Expr
 
@@ -105,7 +105,7 @@ def _factorial(args: list[Fraction]) -> Fraction | None:
 
 def _binomial(args: list[Fraction]) -> Fraction | None:
     top, below = args
-    if top.denominator != 1 or below.denominator != 1 or not 0 <= below or not 0 <= top <= 3000:
+    if top.denominator != 1 or below.denominator != 1 or not below >= 0 or not 0 <= top <= 3000:
         return None
     return Fraction(math.comb(int(top), int(below)))
 
@@ -232,7 +232,7 @@ class Floats(Arithmetic):
     def constant(self, name: str) -> Any:
         if name == "inf":
             raise Uncomputable(name)
-        return {"pi": math.pi, "e": math.e, "i": 1j}[name]
+        return {"pi": math.pi, "e": math.e, "i": 1j, "deg": math.pi / 180}[name]
 
     def is_complex(self, value: Any) -> bool:
         return isinstance(value, complex)
@@ -307,13 +307,15 @@ _LOCAL = threading.local()
 class Precise(Arithmetic):
     """mpmath numbers of ``bits`` bits, in a context of this thread's own."""
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, *, real: bool = False) -> None:
         context = getattr(_LOCAL, "context", None)
         if context is None:
             context = _LOCAL.context = mpmath.mp.clone()
         context.prec = bits
         self.mp = context
         self.bits = bits
+        self.real = real
+        """Whether a value that is not real, even in between, is no value."""
         self.absorbed = 0
         self.cancelled = 0
         """Bits by which, in some sum, the smallest term lay under the largest, and the sum under its largest term."""
@@ -324,6 +326,8 @@ class Precise(Arithmetic):
     def constant(self, name: str) -> Any:
         if name == "inf":
             raise Uncomputable(name)
+        if name == "deg":
+            return self.mp.pi / 180
         return {"pi": +self.mp.pi, "e": +self.mp.e, "i": self.mp.mpc(0, 1)}[name]
 
     def is_complex(self, value: Any) -> bool:
@@ -358,7 +362,7 @@ class Precise(Arithmetic):
             return self.integer_power(base, int(exponent))
         with self.mp.extraprec(max(0, size) + 16):
             found = self.mp.exp(exponent * self.mp.log(base))
-        return +found
+        return self._checked(+found)
 
     def integer_power(self, base: Any, exponent: int) -> Any:
         if exponent.bit_length() > LARGEST_EXPONENT_BITS:
@@ -375,7 +379,12 @@ class Precise(Arithmetic):
         for arg in args:
             if arg != 0 and self._size(arg) > (64 if name in _GAMMAS else 3000):
                 raise Huge(f"{name} of a huge number")
-        return function(self.mp, *args)
+        return self._checked(function(self.mp, *args))
+
+    def _checked(self, value: Any) -> Any:
+        if self.real and self.is_complex(value):
+            raise Uncomputable("not real")
+        return value
 
 
 _GAMMAS = frozenset(("factorial", "binomial", "lgamma"))

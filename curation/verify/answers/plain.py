@@ -21,7 +21,7 @@ COMMA_LANGUAGES = frozenset({"fr", "de", "es", "it", "ru", "pt", "nl", "pl", "tr
 _INTEGER = re.compile(r"-?\d{1,30}")
 _PLAIN = re.compile(
     r"\s*\$?\s*(?:(?P<sign>[-+−])\s*)?\$?"
-    r"(?:(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:\s?/\s?(?P<den>\d+))?"
+    r"(?:(?P<whole>[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:\s?/\s?(?P<den>\d+))?"
     r"|\\[dt]?frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\})"
     r"\s*\.?\s*\$?\s*\.?\s*"
 )

@@ -99,7 +99,8 @@ def approximately(reference: Shown, answer: Shown, policy: ApproximationPolicy) 
     near = rounds_to(answer.value, reference, policy)
     if answer.exact:
         integer = answer.value.denominator == 1
-        return near and reference.digits >= policy.reference_digits and not integer, near
+        least = policy.float_digits if integer else policy.reference_digits
+        return near and reference.digits >= least, near
     if (answer.places or 0) < (reference.places or 0):
         return False, rounds_to(reference.value, answer, policy)
     return near and reference.digits >= policy.decimal_digits, near

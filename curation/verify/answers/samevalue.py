@@ -4,8 +4,7 @@ The order: identical; exact rational values; an exact normal form (`exact`); flo
 refute; then mpmath at random points with 60 digits or as many as the terms' magnitudes need, which refutes or
 confirms. Points are the same on every machine. Where a value is too large to hold, logarithms are compared.
 
-Domains: variables are real. Points are positive, negative and mixed, and count where both sides are real (complex
-values count where the imaginary unit is written, or no point is real on both). A variable in a factorial, in the
+Domains: variables are real. Points are positive, negative and mixed, and count where both sides are real all through (complex values count where the imaginary unit is written, or no point is real). A variable in a factorial, in the
 exponent of a negative base or beside π in a trigonometric function is an integer.
 """
 
@@ -89,7 +88,8 @@ def points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Po
         for position, name in enumerate(names):
             dice = random.Random(f"{name}/{trial}")
             if name in integers:
-                point[name] = Fraction(dice.randint(3, 6) + 4 * (trial % 3) + 2 * (len(names) - position))
+                rank = position if trial % 2 else len(names) - 1 - position
+                point[name] = Fraction(dice.randint(3, 6) + 4 * rank + 2 * (trial % 3))
                 continue
             size = Fraction(dice.randint(300, 2700), 997)
             negative = kind == "negative" or (kind == "mixed" and dice.random() < 0.5)
@@ -114,12 +114,18 @@ def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: froz
 
 
 def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Same:
-    imaginary = has(left, "const", "i") or has(right, "const", "i")
+    if names and not has(left, "const", "i") and not has(right, "const", "i"):
+        found = _tested_at_points(left, right, names, integers, real=True)
+        if found is not Same.UNKNOWN:
+            return found
+    return _tested_at_points(left, right, names, integers, real=False)
+
+
+def _tested_at_points(left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool) -> Same:
     agreed = 0
-    complex_agreed: list[bool] = []
     for kind, point in points(names, integers):
         try:
-            one, two, bits = _values(left, right, point)
+            one, two, bits = _values(left, right, point, real=real)
         except Huge:
             raise
         except (Uncomputable, ArithmeticError, ValueError, TypeError):
@@ -127,9 +133,6 @@ def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str])
         if bits is None:
             return Same.UNKNOWN
         near = _near(one, two, bits)
-        if names and not imaginary and not (_real(one) and _real(two)):
-            complex_agreed.append(near)
-            continue
         if not near:
             return Same.PARTLY if agreed and kind in ("negative", "mixed") else Same.DIFFERENT
         agreed += 1
@@ -137,12 +140,10 @@ def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str])
             break
     if agreed >= min(2, len(names) + 1):
         return Same.TESTED
-    if len(complex_agreed) >= 2:
-        return Same.TESTED if all(complex_agreed) else Same.DIFFERENT
     return Same.UNKNOWN
 
 
-def _values(left: Expr, right: Expr, point: Point) -> tuple[Any, Any, int | None]:
+def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
     """Both values, and the bits they are good for (negative: beside rounding noise); None where it takes too many.
 
     A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
@@ -151,7 +152,7 @@ def _values(left: Expr, right: Expr, point: Point) -> tuple[Any, Any, int | None
     bits = BITS
     before = 0
     while True:
-        precise = Precise(bits)
+        precise = Precise(bits, real=real)
         one, two = precise.evaluate(left, point), precise.evaluate(right, point)
         lost = max(precise.absorbed, precise.cancelled)
         if lost + BITS // 2 < bits:
@@ -170,13 +171,10 @@ def _near(one: Any, two: Any, bits: int) -> bool:
         return True
     if bits < 0:
         # Noise of a zero: what is small beside 1 is zero too; the rest must agree to the usual digits.
-        return bool(largest < Precise(64).mp.mpf(2) ** (bits // 3)) or bool(abs(one - two) <= largest / 2 ** (BITS // 2))
+        return bool(largest < Precise(64).mp.mpf(2) ** (bits // 3)) or bool(
+            abs(one - two) <= largest / 2 ** (BITS // 2)
+        )
     return bool(abs(one - two) <= largest / Precise(bits).mp.mpf(2) ** (bits - 40))
-
-
-def _real(value: Any) -> bool:
-    imaginary = getattr(value, "imag", 0)
-    return bool(abs(imaginary) <= abs(value) / 2**100)
 
 
 def _by_logarithms(left: Expr, right: Expr) -> Same:

@@ -24,7 +24,8 @@ _SIGNS = {
     "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ", "χ": r"\chi ", "ψ": r"\psi ", "ω": r"\omega ", "Δ": r"\Delta ",
     "Σ": r"\Sigma ", "Ω": r"\Omega ", "Φ": r"\Phi ", "Γ": r"\Gamma ", "Λ": r"\Lambda ", "Π": r"\Pi ",
     "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "＝": "=",
-    "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ", "¢": r"\text{ cents}",
+    "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ", "¢": r"\text{ cents}", "€": r"\text{ euros}",
+    "£": r"\text{ pounds}", "¥": r"\text{ yuan}", "￥": r"\text{ yuan}", "₹": r"\text{ rupees}", "₽": r"\text{ rubles}",
     "⟨": r"\langle ", "⟩": r"\rangle ", "‖": r"\|", "∥": r"\|", "ℓ": r"\ell ", "⊂": r"\subset ", "⊆": r"\subseteq ",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
@@ -33,6 +34,7 @@ _SIGNS = {
 _SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
 _SUPER = {"⁰": "0", "¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7", "⁸": "8", "⁹": "9",
           "⁺": "+", "⁻": "-", "ⁿ": "n", "ⁱ": "i", "ᵏ": "k", "ˣ": "x", "⁽": "(", "⁾": ")"}  # fmt: skip
+_AREA = re.compile(r"(?<=\d)\s?((?:k|c|d|m)?m|ft)([²³])(?![\w²³])")
 _SUPERS = re.compile("[" + "".join(_SUPER) + "]+")
 _SUB = {"₀": "0", "₁": "1", "₂": "2", "₃": "3", "₄": "4", "₅": "5", "₆": "6", "₇": "7", "₈": "8", "₉": "9", "ₙ": "n",
         "ₖ": "k", "ᵢ": "i", "ₓ": "x", "ₘ": "m", "₊": "+", "₋": "-"}  # fmt: skip
@@ -47,9 +49,11 @@ _DOUBLED = re.compile(r"\\\\(?=(?:frac|dfrac|tfrac|sqrt|left|right|le|leq|ge|geq
                       r"cap|in|infty|pm|mp|theta|alpha|beta|circ|quad|mathrm|mathbb|mathbf|begin|end|sin|cos|tan|log|ln|"
                       r"binom|overline|ldots|dots|ell)(?![a-zA-Z]))")  # fmt: skip
 _THOUSANDS = re.compile(
-    r"(?<![\d.,])(\d{1,3})((?:(?:\{,\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
+    r"(?<![\d.,])(\d{1,3})((?:(?:\s?\{,\s*\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d))")
+_SPEED = re.compile(r"(?<=\d)\s*((?:k|c|m)?m|ft|mi|g|kg|L)\s*/\s*(s|h|hr|min|m|cm|kg|L)(?:\^(\d))?(?![A-Za-z])")
+_GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _NON_DIGIT = re.compile(r"\D")
 
 
@@ -57,7 +61,10 @@ def normalise(raw: str) -> str:
     """One spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
     text = raw
     if not text.isascii():
-        text = "".join(char for char in text if char < "\x7f" or unicodedata.category(char) not in ("Cf", "Co", "Cn", "Cs"))
+        text = "".join(
+            char for char in text if char < "\x7f" or unicodedata.category(char) not in ("Cf", "Co", "Cn", "Cs")
+        )
+        text = _AREA.sub(lambda match: rf"\text{{ {match.group(1)}^{_SUPER[match.group(2)]}}}", text)
         text = _SUPERS.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match.group()) + "}", text)
         text = _SUBS.sub(lambda match: "_{" + "".join(_SUB[char] for char in match.group()) + "}", text)
         text = _THOUSANDS.sub(_closed, text)
@@ -71,6 +78,9 @@ def normalise(raw: str) -> str:
     if any(char.isdigit() for char in text):
         text = _THOUSANDS.sub(_closed, text)
         text = _SPACED.sub(_closed, text)
+        text = _GLUED.sub(r" \1 ", text)
+        if "/" in text:
+            text = _SPEED.sub(r"\\text{ \1/\2}", text)
     return text.strip()
 
 
@@ -86,10 +96,14 @@ def _closed(match: re.Match[str]) -> str:
     return match.group(1) + _NON_DIGIT.sub("", match.group(2))
 
 
-_ENV = re.compile(r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|cases|center)\*?\}|\\(?:no)?indent\b|&(?==)")
-_DOLLAR_MONEY = re.compile(r"\\\$|(?<![\w}$)\]])\$(?=\s?\d)(?![^$]*\$)")
+_ENV = re.compile(
+    r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|cases|center)\*?\}|\\(?:no)?indent\b|&(?==)"
+)
+_DOLLAR_MONEY = re.compile(r"\\\$(?=\s?[\d.\\])|(?<![\w}$)\]])\$(?=\s?\d)(?![^$]*\$)")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"), ("`", "`"), ('"', '"'))
-_TAIL_CHAFF = re.compile(r"(?:\s|\\\\|\\noindent|\\medskip|\\qed|\\end\{\w+\*?\}|~|\.(?!\d))+$")
+_TAIL_CHAFF = re.compile(
+    r"(?:\s|\\\\|\\noindent|\\medskip|\\qed|\\end\{(?:document|problem|solution|proof|answer|enumerate|itemize|theorem)\}|~|\.(?!\d)|\\)+$"
+)
 
 
 def unwrap(text: str) -> str:
@@ -106,5 +120,5 @@ def unwrap(text: str) -> str:
         if text == before:
             break
     if "$" in text:
-        text = _DOLLAR_MONEY.sub(r"\\money ", text).replace("$", " ")
+        text = _DOLLAR_MONEY.sub(r"\\money ", text).replace("\\$", " ").replace("$", " ")
     return text.replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ").strip()

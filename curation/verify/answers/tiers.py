@@ -1,18 +1,159 @@
-"""All tiers in order."""
+"""All tiers on one pair: strings, choices, words and times, then every pair of readings, the likeliest first."""
+
 from __future__ import annotations
+
+import re
+
 from curation.records import Outcome
-from curation.verify.answers.policy import ApproximationPolicy, Comparison
+from curation.verify.answers.forms import Form, Words, describe
+from curation.verify.answers.matching import Matcher
+from curation.verify.answers.plain import quick
+from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison
+from curation.verify.answers.reading import read
+from curation.verify.answers.responses import final, letter_in
+from curation.verify.answers.text import normalise, unwrap
+from curation.verify.answers.words import choice_of, clock_of, letters_of, parts_of, truth_of
+from curation.verify.extraction import strip_boxes
+
+LONGEST_SHOWN = 300
+LONGEST = 4000
+"""Characters of an answer that is read at all; longer ones are only compared as strings."""
 
 
 def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison:
-    a, b = " ".join(reference.split()), " ".join(answer.split())
-    same = a == b and a != ""
-    return Comparison(Outcome.CORRECT if same else Outcome.WRONG, "text", a, b, False)
+    """The verdict on two final answers."""
+    one, two = reference.strip(), answer.strip()
+    if not one or not two:
+        return _verdict(False, "empty", one, two)
+    if one == two:
+        return _verdict(True, "identical", one, two)
+    if max(len(one), len(two)) > LONGEST:
+        return _verdict(_same_digits(one, two), "string", one, two)
+    one, two = clean(one), clean(two)
+    if one == two and one:
+        return _verdict(True, "identical", one, two)
+    found = quick(one, two, lang=lang, policy=policy) or _by_words(one, two, lang, policy)
+    return found or _by_readings(read(one, lang), read(two, lang), policy)
+
+
+def clean(text: str) -> str:
+    """A text as the readings take it."""
+    return unwrap(strip_boxes(normalise(text)))
+
+
+def _same_digits(one: str, two: str) -> bool:
+    """Whether two very long texts are the same number but for zeros in front and separators."""
+    one, two = (text.replace(",", "").replace(" ", "").strip("$") for text in (one, two))
+    return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
+
+
+def _by_readings(references: tuple[Form, ...], answers: tuple[Form, ...], policy: ApproximationPolicy) -> Comparison:
+    doubtful = False
+    first: tuple[str, str, str] | None = None
+    words_one, words_two = references[-1], answers[-1]
+    if isinstance(words_one, Words) and isinstance(words_two, Words) and words_one.text == words_two.text:
+        if _wordy(words_one) or (len(references) == len(answers) == 1 and words_one.text):
+            return Comparison(Outcome.CORRECT, "words", describe(words_one), describe(words_two), False)
+    spare = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
+    for one in references:
+        for two in answers:
+            if isinstance(one, Words) and isinstance(two, Words) and (one is spare[0] or two is spare[1]):
+                continue
+            matcher = Matcher(policy)
+            equal = matcher.match(one, two)
+            shown = (matcher.how, describe(one)[:LONGEST_SHOWN], describe(two)[:LONGEST_SHOWN])
+            if equal:
+                return Comparison(Outcome.CORRECT, *shown, False)
+            doubtful |= matcher.doubtful
+            first = first or shown
+    if first is None:
+        first = ("words", describe(references[0])[:LONGEST_SHOWN], describe(answers[0])[:LONGEST_SHOWN])
+    return Comparison(Outcome.WRONG, *first, doubtful)
+
+
+def _wordy(words: Words) -> bool:
+    return bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
+
+
+def _by_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+    """Yes and no, times of day, lettered options, lists of words; None where the two are none of these."""
+    truths = truth_of(reference), truth_of(answer)
+    if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
+        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
+    clocks = clock_of(reference), clock_of(answer)
+    if clocks[0] and clocks[1]:
+        return _verdict(bool(clocks[0] & clocks[1]), "time", reference, answer)
+    parts = parts_of(reference), parts_of(answer)
+    if parts[0] and parts[1]:
+        return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
+    return _by_choice(reference, answer, lang, policy)
+
+
+def _by_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+    """A lettered option against a letter, or against the option's text."""
+    several = letters_of(reference), letters_of(answer)
+    one, two = choice_of(reference), choice_of(answer)
+    if several[0] and (several[1] or two):
+        return _verdict(several[0] == (several[1] or ""), "choices", reference, answer)
+    if one is None:
+        return None
+    if several[1] and not one[1]:
+        return _verdict(False, "choices", reference, answer)
+    if two is not None:
+        if one[0] == two[0]:
+            return _verdict(True, "choice", one[0], two[0])
+        return _verdict(False, "choice", one[0], two[0])
+    if one[1]:
+        found = compare_answers(one[1], answer, lang, policy)
+        if found.outcome is Outcome.CORRECT:
+            return found
+    return None
 
 
 def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison:
-    return compare_answers(reference, answer, lang, policy)
+    """The verdict on two texts, each a final answer or a whole response that holds one."""
+    reference = final(reference)
+    choice = choice_of(reference)
+    if choice is not None and not choice[1] and choice_of(answer) is None:
+        letter = letter_in(answer)
+        if letter is not None:
+            return _verdict(letter == choice[0], "choice", choice[0], letter)
+    shorter = final(answer)
+    found = quick(reference, shorter, lang=lang, policy=policy)
+    return found or compare_answers(reference, shorter, lang, policy)
+
+
+_HEDGES = re.compile(
+    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? (?:may|will) vary)\b",
+    re.I,
+)
 
 
 def why_unusable(reference: str, lang: str) -> str | None:
-    return None if reference.strip() else "it is empty"
+    """None where a reference can be verified against, else why not."""
+    text = clean(reference) if len(reference) <= LONGEST else reference
+    if not text:
+        return "it is empty"
+    if len(text) > LONGEST:
+        return f"it has {len(text)} characters"
+    hedge = _HEDGES.search(text)
+    if hedge:
+        return f"it is hedged ({hedge.group()!r})"
+    readings = read(text, lang)
+    if len(readings) == 1 and not _usable_words(readings[0]):
+        return "no formula, number, choice or short text could be read from it"
+    if _by_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
+        return "it does not verify against itself"
+    for rewriting in (f"$ {text} $", f"\\boxed{{{text}}}"):
+        if compare_answers(text, rewriting, lang, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
+            return f"it does not verify against {rewriting!r}"
+    return None
+
+
+def _usable_words(form: Form) -> bool:
+    return isinstance(form, Words) and bool(form.text) and len(form.text.split()) <= 6 and "\\" not in form.text
+
+
+def _verdict(equal: bool, how: str, one: str, two: str) -> Comparison:
+    outcome = Outcome.CORRECT if equal else Outcome.WRONG
+    return Comparison(outcome, how, one[:LONGEST_SHOWN], two[:LONGEST_SHOWN], False)

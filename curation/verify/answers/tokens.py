@@ -35,14 +35,16 @@ _STYLES = frozenset(
     "mathbf mathit mathsf mathtt mathcal mathfrak mathscr boldsymbol bm vec hat widehat tilde widetilde bar "
     "overrightarrow overleftarrow dot ddot underline cancel boxed fbox ensuremath pmb mathbb".split()
 )
-_TEXTS = frozenset("text textbf textit textrm textnormal textsf texttt mbox hbox mathrm operatorname rm bf it mathop".split())
+_TEXTS = frozenset(
+    "text textbf textit textrm textnormal textsf texttt mbox hbox mathrm operatorname rm bf it mathop".split()
+)
 FUNCTIONS = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech csch ln log lg exp "
     "sqrt abs max min gcd lcm floor ceil sgn sign det arcsinh arccosh arctanh cbrt Re Im arg deg dim ker tr".split()
 )
 _SYNONYMS = {
     "tg": "tan", "ctg": "cot", "cotg": "cot", "cosec": "csc", "arctg": "arctan", "arcctg": "arccot", "asin": "arcsin",
-    "acos": "arccos", "atan": "arctan", "sh": "sinh", "ch": "cosh", "th": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
+    "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "sen": "sin", "HCF": "gcd",
     "GCD": "gcd", "LCM": "lcm",
 }  # fmt: skip
@@ -58,14 +60,16 @@ _COMMAND_OPS = {
     "to": "→", "rightarrow": "→", "Rightarrow": "⇒", "implies": "⇒", "iff": "⇒", "Leftrightarrow": "⇒", "degree": "°",
     "percent": "%", "prime": "'", "notin": "∉", "land ": "and", "longrightarrow": "→",
 }  # fmt: skip
-_OPENING_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|operatorname\*?|mathop)\s*\{([^{}]*)\}")
+_OPENING_TEXT = re.compile(
+    r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|operatorname\*?|mathop)\s*\{([^{}]*)\}"
+)
 _REPEATING = re.compile(r"(\d+\.\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
 _TOKEN = re.compile(
-    r"(?P<space>[\s~&]+)"
+    r"(?P<space>[\s~]+)"
     r"|(?P<num>\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4}(?![\w.]))?|\.\d+(?:[eE][+-]?\d{1,4}(?![\w.]))?)"
     r"|(?P<cmd>\\(?:[A-Za-z]+|.))"
     r"|(?P<word>[^\W\d_]+)"
-    r"|(?P<op>\*\*|<=|>=|=<|=>|!=|==|<>|->|:=|\.\.\.|\|\||[-+*/^_=<>()\[\]{}|,;:!%'.?@\"#…°])",
+    r"|(?P<op>\*\*|<=|>=|=<|=>|!=|==|<>|->|:=|\.\.\.|\|\||[-+*/^_=<>&()\[\]{}|,;:!%'.?@\"#…°])",
     re.DOTALL,
 )
 _OP_SYNONYMS = {"**": "^", "=<": "<=", "=>": ">=", "==": "=", "<>": "!=", ":=": "=", "->": "→", "...": "…"}
@@ -193,7 +197,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
         tokens.append(Token("op", _COMMAND_OPS[name]))
     elif name in _CONSTANTS and name != "Pi":
         tokens.append(Token("const", _CONSTANTS[name]))
-    elif name in FUNCTIONS and name != "sqrt" or name in _SYNONYMS:
+    elif (name in FUNCTIONS and name != "sqrt") or name in _SYNONYMS:
         tokens.append(Token("fun", _SYNONYMS.get(name, name)))
     elif name in _STYLES or name in _TEXTS:
         tokens.append(Token("style", name))

@@ -96,6 +96,11 @@ def cell(text: object) -> str:
     return " ".join(escape_markdown(str(text)).split())
 
 
+def capital(text: str) -> str:
+    """The text with a capital first letter; the others stay."""
+    return text[:1].upper() + text[1:]
+
+
 def escape_markdown(text: str) -> str:
     """Text that Markdown renders letter by letter, formulas included; line breaks stay."""
     escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from curation.card_words import by_count, reason_words
-from curation.cards import CardFacts, FunnelRow, most_correct, regraded
+from curation.cards.card import CardFacts, FunnelRow, most_correct, regraded, stage_title
+from curation.cards.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,14 +78,15 @@ def _legend(axes: Axes, widest: int) -> None:
 
 
 def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: int, again: bool) -> None:
-    title = axes.text(0, y + 0.1, row.title, fontsize=10, fontweight="bold", va="center")
+    title = axes.text(0, y + 0.1, capital(row.title), fontsize=10, fontweight="bold", va="center")
     if again:
         axes.annotate(
             "grades everything again", (1, 0.5), xycoords=title, xytext=(8, 0), textcoords="offset points",
             fontsize=8.5, color=SOFT, va="center",
         )  # fmt: skip
-    kept = f"{row.kept:,} of {row.rows_in:,} kept"
-    kept += f" ({100 * row.kept / row.rows_in:.0f} %)" if row.rows_in else ""
+    kept = f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})"
+    if not row.dropped:
+        kept = f"all {row.rows_in:,} kept" if row.rows_in else "no rows"
     axes.text(widest, y + 0.1, kept, fontsize=9.5, va="center", ha="right")
     axes.barh(y + 0.34, row.kept, height=0.2, color=STAYS)
     axes.barh(y + 0.34, row.dropped, left=row.kept, height=0.2, color=GOES)
@@ -110,8 +111,8 @@ def draw_pass_rates(facts: CardFacts, path: Path) -> None:
     with _canvas(0.25 + 2.75 * len(facts.rates)) as figure:
         panels = figure.subplots(len(facts.rates), 1, squeeze=False)
         for axes, stage in zip(panels[:, 0], facts.rates, strict=True):
-            title = next((row.title for row in facts.funnel if row.stage == stage), stage)
-            _pass_rate_panel(axes, facts.rates[stage], facts.bands[stage], f"{title} · {facts.policies[stage]}")
+            title = f"{stage_title(facts, stage)} · {facts.policies[stage]}"
+            _pass_rate_panel(axes, facts.rates[stage], facts.bands[stage], title)
         figure.tight_layout(h_pad=2.0)
         _save(figure, path)
 
@@ -126,10 +127,10 @@ def _pass_rate_panel(axes: Axes, rates: pl.DataFrame, band: tuple[int, float, in
     axes.axvspan(least - 0.5, most + 0.5, color=BAND, zorder=0)
     drawn = axes.bar(range(attempts + 1), counts, width=0.82, color=colours, zorder=2)
     highest = max(counts) or 1
-    axes.set(xlim=(-1.0, attempts + 1.0), ylim=(0, highest * 1.36))
-    _region(axes, "too hard", counts[:least], (-0.5 + least - 0.5) / 2, SOFT)
+    axes.set(xlim=(-1.1, attempts + 1.1), ylim=(0, highest * 1.36))
+    _region(axes, "too hard", counts[:least], (least - 1) / 2 - 0.12, SOFT)
     _region(axes, "in the band", counts[least : most + 1], (least + most) / 2, STAYS)
-    _region(axes, "too easy", counts[most + 1 :], (most + 0.5 + attempts + 0.5) / 2, SOFT)
+    _region(axes, "too easy", counts[most + 1 :], (most + 1 + attempts) / 2 + 0.12, SOFT)
     axes.set_title(title, loc="left", fontsize=10.5, fontweight="bold", color=INK, pad=8)
     axes.set_xlabel(f"correct attempts of {attempts}", fontsize=9, color=SOFT)
     axes.set_ylabel("problems", fontsize=9, color=SOFT)
@@ -152,7 +153,7 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
     if sum(counts):
         weight = "bold" if colour == STAYS else "normal"
         text = f"{name}\n{sum(counts):,}"
-        placed = axes.text(centre, 0.98, text, color=colour, fontsize=8, fontweight=weight, linespacing=1.3)
+        placed = axes.text(centre, 0.98, text, color=colour, fontsize=7.5, fontweight=weight, linespacing=1.3)
         placed.set(ha="center", va="top", transform=axes.get_xaxis_transform())
 
 

@@ -7,7 +7,7 @@ Invariants:
   - the YAML header names ``data/train-*.parquet`` only, so ``datasets.load_dataset(folder)`` reads the curated rows
     and never the dropped ones in ``dropped/``.
 
-Not here: the parquet files, the counting, any decision. Plots are drawn by `curation.card_plots`; the wording is in
+Not here: the parquet files, the counting, any decision. Plots are drawn by `curation.cards.plots`; the wording is in
 ``templates/card.md.j2``.
 """
 
@@ -21,10 +21,11 @@ from typing import Any
 
 import polars as pl
 
-from curation.card_words import (
+from curation.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
     by_count,
+    capital,
     cell,
     code_span,
     counted,
@@ -36,6 +37,9 @@ from curation.card_words import (
 from curation.records import StoreError
 
 VERSION = "cards@1"
+
+VERSION = "cards@1"
+"""Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
@@ -78,6 +82,7 @@ class CardFacts:
 
     ``rates`` holds a `PASS_RATE` frame per stage, ``bands`` the least correct attempts, the highest pass rate and the
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
+    The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits.
     """
 
@@ -104,7 +109,7 @@ def write_card(facts: CardFacts, folder: Path) -> Path:
     Raises:
         StoreError: a row of the funnel does not add up.
     """
-    from curation.card_plots import draw_funnel, draw_pass_rates
+    from curation.cards.plots import draw_funnel, draw_pass_rates
 
     _check(facts)
     (folder / "plots").mkdir(parents=True, exist_ok=True)
@@ -121,14 +126,20 @@ def render(facts: CardFacts) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("curation"),
+        loader=PackageLoader("curation.cards"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters |= {"counted": counted, "cell": cell, "share": share, "escape_markdown": escape_markdown}
+    environment.filters |= {
+        "counted": counted,
+        "cell": cell,
+        "share": share,
+        "escape_markdown": escape_markdown,
+        "capital": capital,
+    }
     text = environment.get_template("card.md.j2").render(
         facts=facts,
         header=_header(facts),
@@ -193,7 +204,7 @@ def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
     start = funnel[0].rows_in if funnel else 0
     return [
         {
-            "title": cell(row.title),
+            "title": cell(capital(row.title)),
             "rows_in": f"{row.rows_in:,}",
             "kept": f"{row.kept:,}",
             "dropped": f"{row.dropped:,}",
@@ -210,10 +221,21 @@ def regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
 
 
+def stage_title(facts: CardFacts, stage: str) -> str:
+    """The funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or ``stage1.decisions``."""
+    found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
+    return capital(next(found, stage))
+
+
 def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:
     """(stage, reason in words, rows, share of the stage's input), the most frequent first; a stage is named once."""
     return [
-        ("" if place else f"**{cell(row.title)}**", cell(reason_words(reason)), f"{count:,}", share(count, row.rows_in))
+        (
+            "" if place else f"**{cell(capital(row.title))}**",
+            cell(reason_words(reason)),
+            f"{count:,}",
+            share(count, row.rows_in),
+        )
         for row in funnel
         for place, (reason, count) in enumerate(by_count(row.reasons))
     ]
@@ -236,7 +258,7 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
     mean = mine["pass_rate"].mean()
     low, high = wilson(1, attempts)
     return {
-        "title": next((row.title for row in facts.funnel if row.stage == stage), stage),
+        "title": stage_title(facts, stage),
         "policy": facts.policies[stage],
         "attempts": attempts,
         "least": least,

@@ -1,0 +1,210 @@
+"""Form against form: the dispatcher, sequences, and the order in which readings are tried.
+
+A `Matcher` holds what is the same for one pair: the policy, whether anything was doubtful, and the tier that
+decided. Its methods say whether two forms are the same answer; in doubt they say no and set ``doubtful``.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from curation.verify.answers.expr import Expr, choose_signs, has
+from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.regions import NoRegion, Piece, is_region, region
+from curation.verify.answers.relations import Relations
+from curation.verify.answers.values import Values
+
+LONGEST_LIST = 300
+
+
+class Matcher(Relations, Values):
+    """Whether an answer is the reference; one object a pair."""
+
+    def match(self, reference: Form, answer: Form) -> bool:
+        """Whether two forms are the same answer."""
+        if isinstance(reference, Words) and isinstance(answer, Words):
+            return self.decided("words", bool(reference.text) and reference.text == answer.text)
+        if isinstance(reference, Value) and isinstance(answer, Value):
+            return self._value_or_signs(reference, answer)
+        if is_region(reference) or is_region(answer):
+            found = self._regions(reference, answer)
+            if found is not None:
+                return found
+        if isinstance(reference, Relation) or isinstance(answer, Relation):
+            return self.match_relations(reference, answer)
+        if isinstance(reference, Matrix) or isinstance(answer, Matrix):
+            return self._matrices(reference, answer)
+        if isinstance(reference, Sequence) or isinstance(answer, Sequence):
+            return self._sequences(reference, answer)
+        if isinstance(reference, Value) and isinstance(answer, Words):
+            return self._infinite(reference, answer)
+        if isinstance(answer, Value) and isinstance(reference, Words):
+            return self._infinite(answer, reference)
+        return False
+
+    def _infinite(self, value: Value, other: Words) -> bool:
+        return value.expr.op == "const" and value.expr.name == "inf" and other.text == "infinity"
+
+    def _value_or_signs(self, reference: Value, answer: Value) -> bool:
+        if _has_sign(reference) or _has_sign(answer):
+            return self._sequences(reference, answer)
+        return self.match_values(reference, answer)
+
+    # sequences
+
+    def _sequences(self, reference: Form, answer: Form) -> bool:
+        one, two = as_sequence(reference), as_sequence(answer)
+        if one is None or two is None or max(len(one.items), len(two.items)) > LONGEST_LIST:
+            return False
+        if "::" in (one.brackets, two.brackets):
+            return self._ratios(one, two)
+        if one.brackets == "" and two.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in one.items):
+            two = Sequence((two,))
+        elif two.brackets == "" and one.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in two.items):
+            one = Sequence((one,))
+        free = one.brackets in ("", "{}") and two.brackets in ("", "{}")
+        if not free and not _brackets_agree(one.brackets, two.brackets):
+            return False
+        expanded = (expand(one), expand(two)) if free else (list(one.items), list(two.items))
+        if free:
+            return self._unordered(*expanded)
+        if _sign_inside(one) or _sign_inside(two):
+            return self._unordered(_sign_choices(one), _sign_choices(two))
+        return self._ordered(*expanded)
+
+    def _ordered(self, ones: list[Form], twos: list[Form]) -> bool:
+        return len(ones) == len(twos) and all(self.match(one, two) for one, two in zip(ones, twos, strict=True))
+
+    def _unordered(self, ones: list[Form], twos: list[Form]) -> bool:
+        names_one, names_two = _names(ones), _names(twos)
+        if names_one and names_two and len(set(names_one)) == len(names_one) > 1:
+            if sorted(names_one) == sorted(names_two):
+                by_name = dict(zip(names_two, twos, strict=True))
+                return all(self.match(one, by_name[name]) for name, one in zip(names_one, ones, strict=True))
+        if len(ones) != len(twos):
+            return False
+        if len(ones) == 1:
+            return self.match(ones[0], twos[0])
+        left = list(twos)
+        for one in ones:
+            at = next((position for position, two in enumerate(left) if self.match(one, two)), None)
+            if at is None:
+                return False
+            del left[at]
+        return True
+
+    def _ratios(self, one: Sequence, two: Sequence) -> bool:
+        if len(one.items) != len(two.items):
+            return False
+        pairs = [
+            (first.expr, second.expr)
+            for first, second in zip(one.items, two.items, strict=True)
+            if isinstance(first, Value) and isinstance(second, Value)
+        ]
+        return len(pairs) == len(one.items) and self.proportional(pairs)
+
+    def _matrices(self, reference: Form, answer: Form) -> bool:
+        one, two = _as_rows(reference), _as_rows(answer)
+        if one is None or two is None:
+            return False
+        if len(one) != len(two) or len(one[0]) != len(two[0]):
+            if not (len(one) == len(two[0]) and len(two) == len(one[0]) and 1 in (len(one), len(two))):
+                return False
+            if isinstance(reference, Matrix) and isinstance(answer, Matrix):
+                self.doubtful = True
+                return False
+            two = tuple(zip(*two, strict=True))
+        cells = zip(itertools.chain(*one), itertools.chain(*two), strict=True)
+        return all(self.match_values(Value(first), Value(second)) for first, second in cells)
+
+    # regions
+
+    def _regions(self, reference: Form, answer: Form) -> bool | None:
+        try:
+            ones, twos = region(reference, tuples=True), region(answer, tuples=True)
+        except NoRegion:
+            return None
+        if len(ones) != len(twos):
+            return False
+        return all(self._same_piece(one, two) for one, two in zip(ones, twos, strict=True))
+
+    def _same_piece(self, one: Piece, two: Piece) -> bool:
+        ends = self._same_end(one.low, two.low) and self._same_end(one.high, two.high)
+        if ends and (one.with_low, one.with_high) != (two.with_low, two.with_high):
+            self.doubtful = True
+            return False
+        return ends
+
+    def _same_end(self, one: Expr, two: Expr) -> bool:
+        if has(one, "const", "inf") or has(two, "const", "inf"):
+            return one == two
+        return self.match_values(Value(one), Value(two))
+
+
+def as_sequence(form: Form) -> Sequence | None:
+    """A form as a sequence; one answer is a list of one."""
+    if isinstance(form, Sequence):
+        return form
+    if isinstance(form, Union):
+        return Sequence(form.parts) if not form.joint else None
+    return Sequence((form,))
+
+
+def expand(form: Sequence) -> list[Form]:
+    """The items with ± written out; of a set, or where ± occurs, each only once."""
+    found: list[Form] = []
+    for item in form.items:
+        if isinstance(item, Value) and _has_sign(item):
+            found.extend(Value(chosen, item.unit) for chosen in choose_signs(item.expr))
+        elif isinstance(item, Relation) and isinstance(item.items[-1], Value) and _has_sign(item.items[-1]):
+            found.extend(Value(chosen) for chosen in choose_signs(item.items[-1].expr))
+        elif isinstance(item, Sequence) and _sign_inside(item):
+            found.extend(_sign_choices(item))
+        elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
+            found.extend(expand(item))
+        else:
+            found.append(item)
+    if len(found) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in found):
+        found = list(dict.fromkeys(found))
+    return found
+
+
+def _sign_choices(form: Sequence) -> list[Form]:
+    options = [
+        [Value(chosen, item.unit) for chosen in choose_signs(item.expr)] if isinstance(item, Value) else [item]
+        for item in form.items
+    ]
+    if sum(len(option) > 1 for option in options) > 5:
+        return [form]
+    return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
+
+
+def _has_sign(value: Value) -> bool:
+    return has(value.expr, "pm") or has(value.expr, "mp")
+
+
+def _sign_inside(form: Sequence) -> bool:
+    return any(isinstance(item, Value) and _has_sign(item) for item in form.items)
+
+
+def _brackets_agree(one: str, two: str) -> bool:
+    if one == two or "" in (one, two):
+        return "{}" not in (one, two)
+    return False
+
+
+def _names(forms: list[Form]) -> list[str]:
+    from curation.verify.answers.relations import name_of
+
+    names = [name_of(form) for form in forms]
+    return [name for name in names if name is not None] if all(names) else []
+
+
+def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
+    if isinstance(form, Matrix):
+        return form.rows
+    if isinstance(form, Sequence) and form.brackets in ("()", "[]", ""):
+        cells = [item.expr for item in form.items if isinstance(item, Value)]
+        if len(cells) == len(form.items):
+            return tuple((cell,) for cell in cells)
+    return None

@@ -1,0 +1,553 @@
+r"""Reading: a normalised text → the forms it may mean, the likeliest first.
+
+Most texts have one reading. A comma between digits can be a thousands separator, a decimal comma or a list; the
+language and the digits say which readings are admitted. The last reading is always the text as `Words`.
+
+Nothing is computed here; nesting is bounded, and every split is linear in the number of tokens at its level.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from curation.verify.answers.expr import Expr, add, const, divide, mul, neg, sym
+from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words, describe
+from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.plain import COMMA_LANGUAGES
+from curation.verify.answers.text import normalise, unwrap
+from curation.verify.answers.tokens import LONGEST, Token, Unreadable, tokenise
+from curation.verify.answers.units import is_unit, normalise_unit
+from curation.verify.answers.words import NUMBER_WORDS, words
+from curation.verify.extraction import strip_boxes
+
+DEEPEST = 40
+_OPEN = {"(": ")", "[": "]", "{": "}", "{s": "}s", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": ")|"}
+_CLOSE = frozenset(_OPEN.values())
+_SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
+_RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
+_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,]|\.\d*,)")
+_POINT_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:\.\d{3})+)(?![\d.])")
+_DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d+)(?![\d,.])")
+_LONE_COMMA = re.compile(r"\D*(?:0,\d+|\d+,(?:\d\d|\d{4,}))\D*")
+_TAIL = re.compile(
+    r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
+    re.DOTALL,
+)
+_FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle the "
+                     "square values value equals therefore".split())  # fmt: skip
+_NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
+
+
+@lru_cache(maxsize=8192)
+def read(raw: str, lang: str) -> tuple[Form, ...]:
+    """The readings of ``raw``; never empty, the last one `Words`."""
+    if len(raw) > 4 * LONGEST:
+        return (Words(raw, raw),)
+    text = unwrap(strip_boxes(normalise(raw)))
+    found: list[Form] = []
+    for variant in variants(text, lang):
+        try:
+            form = read_tokens(tokenise(variant), 0)
+        except Unreadable:
+            continue
+        if form not in found:
+            found.append(form)
+    return (*found, words(text))
+
+
+def variants(text: str, lang: str) -> list[str]:
+    """The ways in which the commas and points of numbers may be meant."""
+    if "," not in text and lang not in COMMA_LANGUAGES:
+        return [text]
+    closed = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
+    decimal = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    if lang in COMMA_LANGUAGES:
+        pointless = _POINT_THOUSANDS.sub(lambda match: match.group().replace(".", ""), text)
+        options = [_DECIMAL_COMMA.sub(r"\1.\2", pointless), text, closed]
+    elif _LONE_COMMA.fullmatch(text):
+        options = [closed, decimal, text]
+    else:
+        options = [closed, text]
+    return list(dict.fromkeys(options))
+
+
+def read_tokens(tokens: list[Token], depth: int) -> Form:
+    """The form that ``tokens`` are. Raises `Unreadable`."""
+    if depth > DEEPEST:
+        raise Unreadable("nested too deeply")
+    tokens = _trimmed(_without_tail(tokens))
+    if not tokens:
+        raise Unreadable("nothing")
+    parts, separators = split(tokens, _SEPARATORS)
+    if len(parts) > 1:
+        return _several(parts, separators, depth)
+    if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
+        found = _set_expression(tokens, depth)
+        if found is not None:
+            return found
+    parts, ops = split(tokens, _RELATIONS)
+    if len(parts) > 1:
+        return _relation(parts, ops, depth)
+    parts, _ = split(tokens, frozenset((":",)))
+    if len(parts) > 1:
+        return _ratio_or_label(parts, depth)
+    return _single(tokens, depth)
+
+
+def split(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+    """``tokens`` cut at separators outside all brackets."""
+    parts: list[list[Token]] = [[]]
+    found: list[str] = []
+    level = 0
+    for token in tokens:
+        if token.kind in ("op", "env", "endenv"):
+            if token.kind == "env" or token.text in _OPEN:
+                level += 1
+            elif token.kind == "endenv" or token.text in _CLOSE:
+                level -= 1
+            elif level <= 0 and token.text in separators:
+                found.append(token.text)
+                parts.append([])
+                continue
+        parts[-1].append(token)
+    return parts, found
+
+
+def _trimmed(tokens: list[Token]) -> list[Token]:
+    start, end = 0, len(tokens)
+    chaff = (",", ";", ".", ":", "space", "newline", "?", "and", "or", "⇒", '"', "#")
+    while start < end and tokens[start].kind == "op" and tokens[start].text in chaff:
+        start += 1
+    while end > start and tokens[end - 1].kind == "op" and tokens[end - 1].text in chaff:
+        end -= 1
+    return tokens[start:end]
+
+
+def _without_tail(tokens: list[Token]) -> list[Token]:
+    r"""Without "for all n …", "where k is …" after a formula."""
+    for position, token in enumerate(tokens):
+        if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
+            if token.kind == "word" and token.text.lower() not in ("for", "where", "with", "if", "when"):
+                continue
+            return tokens[:position]
+    return tokens
+
+
+def _several(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
+    kept: list[list[Token]] = []
+    joints: list[str] = []
+    for part, separator in zip(parts, ["", *separators], strict=True):
+        if part and not _declares(part):
+            kept.append(part)
+            joints.append(separator)
+    if not kept:
+        raise Unreadable("nothing")
+    forms = [_item(part, depth) for part in kept]
+    if len(forms) == 1:
+        return forms[0]
+    if ";" in joints and "," in joints:
+        groups = _grouped(kept, joints, depth)
+        if groups is not None:
+            return groups
+    if all(_is_equation(form) for form in forms):
+        return Sequence(_by_repetition(forms))
+    first = forms[0]
+    if (
+        isinstance(first, Relation)
+        and first.ops[0] in ("=", "in")
+        and len(first.ops) == 1
+        and not any(isinstance(form, Relation) for form in forms[1:])
+    ):
+        forms[0] = first.items[1]
+    conditions = all(is_condition(form) for form in forms)
+    if conditions and not all(isinstance(form, Sequence) for form in forms):
+        return Union(tuple(forms), joint="or" not in joints)
+    if "or" in joints and all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms):
+        if any(is_condition(form) for form in forms):
+            return Union(tuple(forms))
+    return Sequence(tuple(forms))
+
+
+def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | None:
+    """Semicolons between groups that commas divide."""
+    groups: list[list[Form]] = [[]]
+    for part, joint in zip(kept, joints, strict=True):
+        if joint == ";":
+            groups.append([])
+        groups[-1].append(_item(part, depth))
+    if len({len(group) for group in groups}) != 1 or len(groups[0]) < 2:
+        return None
+    return Sequence(tuple(Sequence(tuple(group), "()") for group in groups))
+
+
+def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
+    """x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
+    names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
+    width = names.index(names[0], 1) if names[0] in names[1:] else 0
+    if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
+        return tuple(Sequence(tuple(forms[at : at + width]), "()") for at in range(0, len(forms), width))
+    return tuple(forms)
+
+
+def _item(part: list[Token], depth: int) -> Form:
+    part = _trimmed(part)
+    if len(part) == 1 and part[0].text == "…":
+        return Words("…", "…")
+    return read_tokens(part, depth + 1)
+
+
+def _is_equation(form: Form) -> bool:
+    return isinstance(form, Relation) and set(form.ops) == {"="}
+
+
+def is_condition(form: Form) -> bool:
+    """Whether a form says where something lies: an inequality, an interval, a union."""
+    if isinstance(form, Relation):
+        return form.ops[0] != "=" and form.ops[0] != ":" and (form.ops[0] != "in" or is_condition(form.items[-1]))
+    return isinstance(form, Union)
+
+
+def _declares(part: list[Token]) -> bool:
+    r"""``k \in \mathbb{Z}``: a declaration, not an answer."""
+    texts = [token.text for token in part]
+    if "∈" not in texts:
+        return False
+    return _is_number_set(part[texts.index("∈") + 1 :])
+
+
+def _is_number_set(tokens: list[Token]) -> bool:
+    letters = [token.text for token in tokens if token.kind in ("sym", "style", "word", "text")]
+    return bool(letters) and all(text in _NUMBER_SETS or text in ("mathbb", "mathbf", "mathrm") for text in letters)
+
+
+def _set_expression(tokens: list[Token], depth: int) -> Form | None:
+    parts, ops = split(tokens, frozenset(("∪", "∩", "∖")))
+    if len(parts) < 2:
+        return None
+    if "∈" in [token.text for token in parts[0]]:
+        at = [token.text for token in parts[0]].index("∈")
+        parts[0] = parts[0][at + 1 :]
+    elif any(token.text == "=" for token in parts[0]):
+        at = [token.text for token in parts[0]].index("=")
+        parts[0] = parts[0][at + 1 :]
+    if set(ops) != {"∪"}:
+        if ops == ["∖"] and _is_number_set(parts[0]):
+            return Relation((Words("x", "x"), read_tokens(parts[1], depth + 1)), ("notin",))
+        raise Unreadable("a set difference")
+    return Union(tuple(read_tokens(part, depth + 1) for part in parts))
+
+
+def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
+    if "⇒" in ops:
+        last = len(ops) - 1 - ops[::-1].index("⇒")
+        return read_tokens(_joined(parts[last + 1 :], ops[last + 1 :]), depth + 1)
+    if "~=" in ops:
+        at = ops.index("~=")
+        if at == 0 and len(parts[0]) and len(ops) == 1 and _is_name(parts[0]):
+            return Relation((_side(parts[0], depth), _side(parts[1], depth)), ("=",))
+        return read_tokens(_joined(parts[: at + 1], ops[:at]), depth + 1)
+    if ops[0] in ("∈", "∉"):
+        rest = _joined(parts[1:], ops[1:])
+        if _is_number_set(rest):
+            return words_of(rest) if ops[0] == "∈" else Relation((Words("", ""), words_of(rest)), ("notin",))
+        inner = read_tokens(rest, depth + 1)
+        return Relation((_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
+    if "∈" in ops:
+        cut = ops.index("∈")
+        return read_tokens(_joined(parts[:cut], ops[: cut - 1]), depth + 1)
+    if not parts[0]:
+        parts, ops = parts[1:], ops[1:]
+        if not ops:
+            return read_tokens(parts[0], depth + 1)
+    return Relation(tuple(_side(part, depth) for part in parts), tuple(ops))
+
+
+def words_of(tokens: list[Token]) -> Words:
+    """Tokens as text."""
+    return words(" ".join(token.text for token in tokens if token.kind != "style"))
+
+
+def _is_name(tokens: list[Token]) -> bool:
+    return (
+        len(tokens) <= 6 and tokens[0].kind in ("sym", "word", "text") and not any(t.kind == "num" for t in tokens[:1])
+    )
+
+
+def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
+    joined = list(parts[0])
+    for op, part in zip(ops, parts[1:], strict=False):
+        joined.append(Token("op", op))
+        joined.extend(part)
+    return joined
+
+
+def _side(tokens: list[Token], depth: int) -> Form:
+    if not tokens:
+        raise Unreadable("a relation without a side")
+    if len(tokens) > 3 and tokens[0].kind == "sym" and _is_call(tokens):
+        return Value(sym("".join(token.text for token in tokens)))
+    try:
+        return read_tokens(tokens, depth + 1)
+    except Unreadable:
+        if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
+            raise
+        return words_of(tokens)
+
+
+def _is_call(tokens: list[Token]) -> bool:
+    """A letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
+    at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
+    name = [token.text for token in tokens[:at]]
+    plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
+    return plain and at > 0 and _spans_all(tokens[at:]) and len(tokens) - at <= 8
+
+
+def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
+    if not all(parts):
+        raise Unreadable("a colon without a side")
+    try:
+        sides = [parse_expression(part) for part in parts]
+    except Unreadable:
+        return Relation((words_of(parts[0]), read_tokens(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
+    if len(sides) == 2:
+        return Value(divide(sides[0], sides[1]), "ratio")
+    return Sequence(tuple(Value(side) for side in sides), "::")
+
+
+def _single(tokens: list[Token], depth: int) -> Form:
+    first, last = tokens[0], tokens[-1]
+    if first.kind == "empty" and len(tokens) == 1:
+        return words("no solution")
+    if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and _spans_all(tokens):
+        found = _bracketed(tokens, depth)
+        if found is not None:
+            return found
+    if any(token.kind == "env" for token in tokens):
+        return _matrix(tokens, depth)
+    if all(token.kind in ("text", "word") for token in tokens):
+        text = " ".join(token.text for token in tokens)
+        if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
+            return _from_text(text, depth)
+        if text.lower() in NUMBER_WORDS:
+            return Value(parse_expression([Token("num", str(NUMBER_WORDS[text.lower()]))]))
+        if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
+            raise Unreadable("words")
+    if first.text == "money":
+        inner = _single(tokens[1:], depth + 1)
+        return Value(inner.expr, "money") if isinstance(inner, Value) else inner
+    if (
+        first.kind in ("text", "word")
+        and first.text.lower().strip(" .") in _FILLERS
+        and len(tokens) > 1
+        and last.kind != "text"
+    ):
+        return read_tokens(tokens[1:], depth + 1)
+    return _value(tokens)
+
+
+def _from_text(text: str, depth: int) -> Form:
+    """What stands in a ``\\text{}`` alone, read as if it stood outside."""
+    if not any(char.isdigit() for char in text):
+        return words(text)
+    return read_tokens([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
+
+
+def _spans_all(tokens: list[Token]) -> bool:
+    """Whether the first token's bracket closes with the last token (half-open intervals included)."""
+    if tokens[0].text == "]":
+        return tokens[-1].text in ("[", "]") and len(tokens) > 3
+    level = 0
+    for position, token in enumerate(tokens):
+        if token.kind in ("op", "env", "endenv"):
+            level += token.kind == "env" or token.text in _OPEN
+            level -= token.kind == "endenv" or token.text in _CLOSE
+            if level == 0:
+                return position == len(tokens) - 1
+    return False
+
+
+def _bracketed(tokens: list[Token], depth: int) -> Form | None:
+    first, last, inner = tokens[0].text, tokens[-1].text, tokens[1:-1]
+    if first == "⟨":
+        first, last = "(", ")"
+    is_set = first in ("{", "{s") and last in ("}", "}s")
+    if is_set:
+        bar = [at for at, token in enumerate(inner) if token.kind == "op" and token.text in ("|", ":")]
+        if bar and first == "{s" and not any(token.text in (",", ";") for token in inner[: bar[0]]):
+            return read_tokens(inner[bar[0] + 1 :], depth + 1)
+    if not inner:
+        return words("no solution") if is_set else None
+    parts, _ = split(inner, frozenset((",", ";", "and")))
+    if len(parts) == 1:
+        if first == "{s":
+            return Sequence((read_tokens(inner, depth + 1),), "{}")
+        if first == "(" or first == "{":
+            return None if first == "(" and _plain_expression(inner) else read_tokens(inner, depth + 1)
+        return None
+    if any(not part for part in parts):
+        raise Unreadable("an empty component")
+    items = tuple(_item(part, depth + 1) for part in parts)
+    if is_set:
+        return Sequence(items, "{}" if first == "{s" else "")
+    if first == "]" and last in ("[", "]"):
+        first, last = "(", ")" if last == "[" else "]"
+    elif first == "[" and last == "[":
+        last = ")"
+    return Sequence(items, first + last)
+
+
+def _plain_expression(tokens: list[Token]) -> bool:
+    try:
+        parse_expression(tokens)
+    except Unreadable:
+        return False
+    return True
+
+
+_UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
+_UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
+
+
+def _value(tokens: list[Token]) -> Form:
+    at = _unit_start(tokens)
+    if at is None:
+        at = len(tokens)
+    number, unit_tokens = tokens[:at], tokens[at:]
+    while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
+        number = number[:-1]
+    unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
+    if number and number[-1].text == "%" and len(number) > 1:
+        number, unit = number[:-1], "%"
+    degrees = _degrees_stripped(number) if not any(token.kind == "fun" for token in number) else None
+    if degrees is not None:
+        number, unit = degrees, "deg" + unit.strip().lower()
+    if not number:
+        raise Unreadable("a unit without a number")
+    return Value(_expression(number), normalise_unit(unit) if unit.strip() else "")
+
+
+def _expression(tokens: list[Token]) -> Expr:
+    if len(tokens) == 2 and tokens[0].text in ("+", "-") and tokens[1].kind == "const" and tokens[1].text == "inf":
+        return const("inf") if tokens[0].text == "+" else neg(const("inf"))
+    return parse_expression(tokens)
+
+
+def _unit_start(tokens: list[Token]) -> int | None:
+    level = 0
+    for position, token in enumerate(tokens):
+        if token.kind == "op":
+            level += token.text in _OPEN
+            level -= token.text in _CLOSE
+        if not position or level > 0:
+            if not (
+                level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _ordinal(tokens, position)
+            ):
+                continue
+            return position - 1
+        if token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
+            rest = tokens[position:]
+            if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
+                return position
+    return None
+
+
+def _ordinal(tokens: list[Token], position: int) -> bool:
+    return position + 1 < len(tokens) and tokens[position + 1].text in ("th", "st", "nd", "rd")
+
+
+def _is_unit_word(word: str, before: Token) -> bool:
+    if is_unit(word):
+        return before.kind in ("num", "op")
+    return (
+        (len(word) > 3
+        and not (word.isupper() and len(word) < 6)
+        and before.text in ("}", ")"))
+        or (len(word) > 2 and before.kind == "num")
+    )
+
+
+def _degrees_stripped(tokens: list[Token]) -> list[Token] | None:
+    texts = [token.text for token in tokens[-4:]]
+    if texts[-1:] == ["°"]:
+        return tokens[:-1]
+    if texts[-2:] == ["^", "circ"]:
+        return tokens[:-2]
+    if texts[-4:] == ["^", "{", "circ", "}"]:
+        return tokens[:-4]
+    if texts[-1:] == ["^"]:
+        return tokens[:-1]
+    return None
+
+
+def _matrix(tokens: list[Token], depth: int) -> Form:
+    """One matrix, or sums and products of matrices and numbers."""
+    parts, ops = split([*tokens], frozenset(("+", "-")))
+    total: tuple[tuple[Expr, ...], ...] | None = None
+    for op, part in zip(["+", *ops], parts, strict=True):
+        if not part and total is None:
+            continue
+        rows = _product(part, depth)
+        if op == "-":
+            rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
+        if total is None:
+            total = rows
+        elif [len(row) for row in total] != [len(row) for row in rows]:
+            raise Unreadable("matrices of two sizes")
+        else:
+            total = tuple(
+                tuple(add(one, two) for one, two in zip(row, other, strict=True))
+                for row, other in zip(total, rows, strict=True)
+            )
+    if total is None:
+        raise Unreadable("no matrix")
+    return Matrix(total)
+
+
+def _product(tokens: list[Token], depth: int) -> tuple[tuple[Expr, ...], ...]:
+    rows: tuple[tuple[Expr, ...], ...] | None = None
+    scalar: list[Token] = []
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        if token.kind != "env":
+            scalar.append(token)
+            position += 1
+            continue
+        end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
+        if end is None or ("matrix" not in token.text and token.text != "array"):
+            raise Unreadable(f"environment {token.text}")
+        body = tokens[position + 1 : end]
+        here = _cells(body, token.text, depth)
+        rows = here if rows is None else _times(rows, here)
+        position = end + 1
+    while scalar and scalar[-1].text in ("*", "[", "]", "(", ")", "}", "{"):
+        scalar = scalar[:-1]
+    while scalar and scalar[0].text in ("[", "]", "(", ")", "{", "}"):
+        scalar = scalar[1:]
+    if rows is None:
+        raise Unreadable("no matrix")
+    if scalar:
+        factor = parse_expression(scalar)
+        rows = tuple(tuple(mul(factor, cell) for cell in row) for row in rows)
+    return rows
+
+
+def _cells(body: list[Token], environment: str, depth: int) -> tuple[tuple[Expr, ...], ...]:
+    if environment == "array" and body and body[0].text == "{":
+        close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
+        body = body[close + 1 :]
+    lines, _ = split(body, frozenset(("newline",)))
+    rows = tuple(tuple(parse_expression(cell) for cell in split(line, frozenset(("&",)))[0]) for line in lines if line)
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise Unreadable("a ragged matrix")
+    return rows
+
+
+def _times(left: tuple[tuple[Expr, ...], ...], right: tuple[tuple[Expr, ...], ...]) -> tuple[tuple[Expr, ...], ...]:
+    if len(left[0]) != len(right):
+        raise Unreadable("matrices that do not multiply")
+    return tuple(
+        tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
+        for row in left
+    )

@@ -1,0 +1,256 @@
+"""Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
+
+A `Piece` is an interval between two expressions (±∞ included), a point where they are the same. Pieces with
+numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
+parameters are kept as they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
+from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.numeric import Floats, Uncomputable
+from curation.verify.answers.samevalue import difference, same_value
+
+MOST_PIECES = 100
+_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
+MINUS_INFINITY = neg(INFINITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An interval: its ends, and whether they belong to it."""
+
+    low: Expr
+    high: Expr
+    with_low: bool
+    with_high: bool
+
+
+class NoRegion(Exception):
+    """The form is no region of the line."""
+
+
+def region(form: Form, *, tuples: bool = False) -> list[Piece]:
+    """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NoRegion`."""
+    return merged(_pieces(form, tuples))
+
+
+def is_region(form: Form) -> bool:
+    """Whether a form can only be a region: not a plain tuple, list or equation."""
+    if isinstance(form, Union):
+        return True
+    if isinstance(form, Sequence):
+        return form.brackets in ("(]", "[)") and len(form.items) == 2
+    if isinstance(form, Relation):
+        return form.ops[0] in ("<", ">", "<=", ">=", "!=", "notin") or (
+            form.ops[0] == "in" and is_region(form.items[1])
+        )
+    return False
+
+
+def _pieces(form: Form, tuples: bool) -> list[Piece]:
+    if isinstance(form, Value) and not form.unit:
+        return [_point(form.expr)]
+    if isinstance(form, Union):
+        parts = [merged(_pieces(part, True)) for part in form.parts]
+        if form.joint:
+            found = parts[0]
+            for other in parts[1:]:
+                found = _intersection(found, other)
+            return found
+        return [piece for part in parts for piece in part]
+    if isinstance(form, Sequence):
+        return _of_sequence(form, tuples)
+    if isinstance(form, Relation):
+        return _of_relation(form)
+    if isinstance(form, Words) and form.text in ("reals", "no solution"):
+        return [Piece(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
+    raise NoRegion(type(form).__name__)
+
+
+def _point(expr: Expr) -> Piece:
+    return Piece(expr, expr, True, True)
+
+
+def _of_sequence(form: Sequence, tuples: bool) -> list[Piece]:
+    if form.brackets in ("{}", ""):
+        return [piece for item in form.items for piece in _pieces(item, False)]
+    if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
+        raise NoRegion("a tuple")
+    low, high = form.items
+    if not isinstance(low, Value) or not isinstance(high, Value):
+        raise NoRegion("an interval of no numbers")
+    return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
+
+
+def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Piece:
+    return Piece(low, high, with_low and not has(low, "const", "inf"), with_high and not has(high, "const", "inf"))
+
+
+def _of_relation(form: Relation) -> list[Piece]:
+    if form.ops == ("notin",):
+        return _complement(_pieces(form.items[1], False))
+    if form.ops[0] == "in":
+        return _pieces(form.items[1], True)
+    if form.ops[0] == ":":
+        return _pieces(form.items[1], True)
+    sides = [item.expr for item in form.items if isinstance(item, Value)]
+    if len(sides) != len(form.items):
+        if len(form.items) in (2, 3) and any(isinstance(item, Words) for item in form.items):
+            return _named_relation(form)
+        raise NoRegion("a relation between forms")
+    unknown = _unknown(sides)
+    found: list[Piece] | None = None
+    for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
+        here = merged(_solved(left, op, right, unknown))
+        found = here if found is None else _intersection(found, here)
+    return found or []
+
+
+def _named_relation(form: Relation) -> list[Piece]:
+    """An inequality of a thing that has only a name in words."""
+    stand_in = Value(Expr("sym", name="?"))
+    items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
+    if sum(item is stand_in for item in items) != 1:
+        raise NoRegion("a relation between words")
+    return _of_relation(Relation(items, form.ops))
+
+
+def _unknown(sides: list[Expr]) -> Expr:
+    """What an inequality is about: its only variable, or a compound name such as f(x) that is one side."""
+    names: set[str] = set().union(*(symbols(side) for side in sides))
+    if len(names) == 1:
+        return Expr("sym", name=next(iter(names)))
+    whole = [side for side in sides if symbols(side)]
+    if len(whole) == 1:
+        return whole[0]
+    singles = [side for side in whole if side.op == "sym"]
+    others = [side for side in whole if side.op != "sym"]
+    if len(sides) == 3 and sides[1].op == "sym":
+        return sides[1]
+    if len(singles) == 1 and others and not any(singles[0].name in symbols(side) for side in others):
+        return singles[0]
+    raise NoRegion("an inequality in several unknowns")
+
+
+def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Piece]:
+    if left == unknown or right == unknown:
+        op, bound = (op, right) if left == unknown else (_FLIP[op], left)
+        return _ray(op, bound)
+    if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
+        return _absolute(op, right)
+    if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
+        return _absolute(_FLIP[op], left)
+    if unknown.op != "sym":
+        raise NoRegion("an inequality that is not solved")
+    inside = difference(left, right)
+    at = [rename(inside, {unknown.name: num(value)}) for value in (0, 1, 2)]
+    slope = difference(at[1], at[0])
+    if not same_value(slope, difference(at[2], at[1])).equal:
+        raise NoRegion("an inequality that is not linear")
+    sign = _float(slope)
+    if sign == 0:
+        raise NoRegion("an inequality without its unknown")
+    return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
+
+
+def _ray(op: str, bound: Expr) -> list[Piece]:
+    if op in ("<", "<="):
+        return [Piece(MINUS_INFINITY, bound, False, op == "<=")]
+    if op in (">", ">="):
+        return [Piece(bound, INFINITY, op == ">=", False)]
+    if op == "!=":
+        return _complement([_point(bound)])
+    if op == "=":
+        return [_point(bound)]
+    raise NoRegion(op)
+
+
+def _absolute(op: str, bound: Expr) -> list[Piece]:
+    closed = op.endswith("=")
+    if op in ("<", "<="):
+        return [Piece(neg(bound), bound, closed, closed)]
+    if op in (">", ">="):
+        return [Piece(MINUS_INFINITY, neg(bound), False, closed), Piece(bound, INFINITY, closed, False)]
+    raise NoRegion(op)
+
+
+def _complement(pieces: list[Piece]) -> list[Piece]:
+    found: list[Piece] = []
+    low, with_low = MINUS_INFINITY, False
+    for piece in merged(pieces):
+        if piece.low != MINUS_INFINITY:
+            found.append(Piece(low, piece.low, with_low, not piece.with_low))
+        low, with_low = piece.high, not piece.with_high
+    if low != INFINITY:
+        found.append(Piece(low, INFINITY, with_low, False))
+    return found
+
+
+def _float(expr: Expr) -> float:
+    if expr == INFINITY:
+        return float("inf")
+    if expr == MINUS_INFINITY:
+        return float("-inf")
+    try:
+        value = Floats().evaluate(expr, {})
+    except (Uncomputable, ArithmeticError, ValueError, TypeError) as error:
+        raise NoRegion("an end that is no number") from error
+    if isinstance(value, complex):
+        raise NoRegion("a complex end")
+    return float(value)
+
+
+def merged(pieces: list[Piece]) -> list[Piece]:
+    """Sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
+    if len(pieces) > MOST_PIECES:
+        raise NoRegion("too many pieces")
+    if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
+        return pieces
+    keyed = []
+    for piece in pieces:
+        low, high = _float(piece.low), _float(piece.high)
+        if low < high or (low == high and piece.with_low and piece.with_high):
+            keyed.append((low, not piece.with_low, high, piece))
+    keyed.sort(key=lambda entry: entry[:3])
+    found: list[tuple[float, Piece]] = []
+    for low, _, high, piece in keyed:
+        if found:
+            top, last = found[-1]
+            if low < top or (low == top and (last.with_high or piece.with_low)):
+                if high > top:
+                    found[-1] = (high, replace(last, high=piece.high, with_high=piece.with_high))
+                elif high == top and piece.with_high:
+                    found[-1] = (top, replace(last, with_high=True))
+                continue
+        found.append((high, piece))
+    return [piece for _, piece in found]
+
+
+def _intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
+    if any(symbols(end) for piece in (*ones, *others) for end in (piece.low, piece.high)):
+        return _symbolic_intersection(ones, others)
+    found = []
+    for one in ones:
+        for other in others:
+            low, high = _float(one.low), _float(one.high)
+            other_low, other_high = _float(other.low), _float(other.high)
+            lower = one if (low, not one.with_low) >= (other_low, not other.with_low) else other
+            upper = one if (high, one.with_high) <= (other_high, other.with_high) else other
+            found.append(Piece(lower.low, upper.high, lower.with_low, upper.with_high))
+    return merged(found)
+
+
+def _symbolic_intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
+    """A lower and an upper bound with parameters make an interval."""
+    if len(ones) != 1 or len(others) != 1:
+        raise NoRegion("an intersection with parameters")
+    one, other = ones[0], others[0]
+    if one.low == MINUS_INFINITY and other.high == INFINITY:
+        return [Piece(other.low, one.high, other.with_low, one.with_high)]
+    if other.low == MINUS_INFINITY and one.high == INFINITY:
+        return [Piece(one.low, other.high, one.with_low, other.with_high)]
+    raise NoRegion("an intersection with parameters")

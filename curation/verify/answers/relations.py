@@ -1,0 +1,206 @@
+"""Equations and inequalities: labels ("x = 5"), proportional equations, chains, families with a free parameter."""
+
+from __future__ import annotations
+
+from curation.verify.answers.comparing import Comparing
+from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, symbols
+from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
+from curation.verify.answers.numeric import Precise, Uncomputable
+from curation.verify.answers.samevalue import difference, integer_names, points, same_value
+
+_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def name_of(form: Form) -> str | None:
+    """The name that "name = value" or "name: value" gives, else None."""
+    if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
+        return None
+    left, right = form.items[0], form.items[-1]
+    if isinstance(left, Value) and not symbols(left.expr) and isinstance(right, Value) and symbols(right.expr):
+        return None
+    return describe(left) if is_label(left) else None
+
+
+def is_label(form: Form) -> bool:
+    """Whether the left side of an equation only names what the right side is."""
+    if isinstance(form, Words):
+        return True
+    if isinstance(form, Sequence):
+        return all(isinstance(item, Value) and is_label(item) for item in form.items)
+    if not isinstance(form, Value):
+        return False
+    expr = form.expr
+    if form.unit == "ratio":
+        return bool(symbols(expr))
+    if not symbols(expr):
+        return not has(expr, "const", "inf")
+    if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
+        return True
+    if expr.op == "mul":
+        return _is_call(expr) or _is_geometric(expr)
+    return False
+
+
+def _is_call(expr: Expr) -> bool:
+    """f(x), W(n), P(A): read as a product, meant as a function's value."""
+    first, *rest = expr.args
+    return (
+        first.op == "sym"
+        and first.name[:1] in "fghFGHPQRSTVWpquvyx"
+        and len(rest) == 1
+        and rest[0].op in ("sym", "num")
+    )
+
+
+def _is_geometric(expr: Expr) -> bool:
+    """AB, ABC, AB/CD: products and quotients of capital letters."""
+    letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
+    parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
+    return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
+
+
+def value_of(form: Relation) -> Form:
+    """The last member of a chain of equals."""
+    return form.items[-1]
+
+
+class Relations(Comparing):
+    """The part of `matching.Matcher` that compares relations."""
+
+    def match_relations(self, reference: Form, answer: Form) -> bool:
+        """At least one of the two is a relation."""
+        if isinstance(reference, Relation) and isinstance(answer, Relation):
+            return self._two_relations(reference, answer)
+        if isinstance(answer, Relation):
+            return (
+                name_of(answer) is not None
+                and self._not_naming(answer, reference)
+                and self.match(reference, value_of(answer))
+            )
+        assert isinstance(reference, Relation)
+        if name_of(reference) is not None and set(reference.ops) <= {"=", ":", "in"}:
+            if self.match(value_of(reference), answer):
+                return True
+        if isinstance(answer, Value):
+            return self._solves(reference, answer)
+        if isinstance(answer, Sequence) and answer.brackets == "":
+            return self._same_order(reference, answer)
+        return False
+
+    def _not_naming(self, relation: Relation, other: Form) -> bool:
+        """Whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
+        left = relation.items[0]
+        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
+            return left.expr.name not in symbols(other.expr)
+        return True
+
+    def _two_relations(self, reference: Relation, answer: Relation) -> bool:
+        named = name_of(reference), name_of(answer)
+        if named[0] is not None and named[1] is not None and set(reference.ops + answer.ops) <= {"=", ":", "in"}:
+            if self.match(value_of(reference), value_of(answer)):
+                if named[0] != named[1] and self._clash(reference, answer):
+                    self.doubtful = True
+                    return False
+                return True
+        if len(reference.ops) > 1 or len(answer.ops) > 1:
+            return self._chains(reference, answer)
+        return self._equations(reference, answer)
+
+    def _clash(self, reference: Relation, answer: Relation) -> bool:
+        """x = 2y against y = 2y: a label that the other's value uses."""
+        left, right = reference.items[0], answer.items[0]
+        if isinstance(left, Value) and isinstance(right, Value) and isinstance(answer.items[-1], Value):
+            if left.expr.op == "sym" == right.expr.op:
+                used = symbols(answer.items[-1].expr)
+                return left.expr.name in used or right.expr.name in used
+        return False
+
+    def _chains(self, reference: Relation, answer: Relation) -> bool:
+        """a < b ≤ c against the same, or written backwards."""
+        if len(reference.items) != len(answer.items):
+            return False
+        backwards = Relation(tuple(reversed(answer.items)), tuple(_FLIP.get(op, op) for op in reversed(answer.ops)))
+        for other in (answer, backwards):
+            if reference.ops == other.ops and all(
+                self.match(one, two) for one, two in zip(reference.items, other.items, strict=True)
+            ):
+                return True
+        return False
+
+    def _equations(self, reference: Relation, answer: Relation) -> bool:
+        """L = R against l = r: L - R is a non-zero multiple of l - r; for an inequality a positive one."""
+        one, two = _sides(reference), _sides(answer)
+        if one is None or two is None:
+            return self._chains(reference, answer)
+        op, other = reference.ops[0], answer.ops[0]
+        if op != other and op != _FLIP.get(other):
+            return False
+        if op not in _FLIP:
+            return False
+        factor = self._factor(difference(*one), difference(*two))
+        if factor is None:
+            return False
+        if op in ("=", "!="):
+            return self.decided("equation", True)
+        return self.decided("inequality", (factor > 0) == (op == other))
+
+    def _factor(self, one: Expr, two: Expr) -> float | None:
+        """The constant c ≠ 0 with one = c·two everywhere, where there is one."""
+        names = sorted(symbols(one) | symbols(two))
+        if not names or symbols(one) != symbols(two):
+            return None
+        ratios = []
+        for _, point in points(names, integer_names(one) | integer_names(two)):
+            precise = Precise(200)
+            try:
+                below = precise.evaluate(two, point)
+                ratio = precise.evaluate(one, point) / below if below else None
+            except (Uncomputable, ArithmeticError, ValueError, TypeError):
+                continue
+            if ratio is None or ratio == 0 or getattr(ratio, "imag", 0) != 0:
+                return None
+            ratios.append(ratio)
+        if len(ratios) < 3 or any(abs(ratio - ratios[0]) > abs(ratios[0]) / 2**120 for ratio in ratios):
+            return None
+        return 1.0 if ratios[0] > 0 else -1.0
+
+    def _solves(self, reference: Relation, answer: Value) -> bool:
+        """An expression against an equation it solves: the equation is linear in the one variable it leaves out."""
+        sides = _sides(reference)
+        if sides is None or reference.ops != ("=",):
+            return False
+        inside = difference(*sides)
+        left_out = symbols(inside) - symbols(answer.expr)
+        if len(left_out) != 1 or not symbols(answer.expr) or symbols(answer.expr) - symbols(inside):
+            return False
+        name = next(iter(left_out))
+        at = [rename(inside, {name: num(value)}) for value in (0, 1, 2)]
+        slope = difference(at[1], at[0])
+        linear = same_value(slope, difference(at[2], at[1])).equal and not same_value(slope, num(0)).equal
+        solved = linear and same_value(answer.expr, divide(neg(at[0]), slope)).equal
+        return self.decided("equation", solved)
+
+    def _same_order(self, reference: Relation, answer: Sequence) -> bool:
+        """b < a < d against the list b, a, d."""
+        if (
+            set(reference.ops) not in ({"<"}, {">"})
+            or len(answer.items) != len(reference.items)
+            or len(answer.items) < 3
+        ):
+            return False
+        return all(self.match(one, two) for one, two in zip(reference.items, answer.items, strict=True))
+
+    def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
+        """Whether a:b:c and d:e:f are one ratio."""
+        first = pairs[0]
+        return (
+            all(same_value(mul(one, first[1]), mul(two, first[0])).equal for one, two in pairs[1:])
+            and not same_value(first[1], num(0)).equal
+        )
+
+
+def _sides(form: Relation) -> tuple[Expr, Expr] | None:
+    first, second = form.items[0], form.items[-1]
+    if len(form.items) == 2 and isinstance(first, Value) and isinstance(second, Value):
+        return first.expr, second.expr
+    return None

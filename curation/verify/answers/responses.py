@@ -1,0 +1,102 @@
+"""Whole responses where an answer was expected: the last resort for pairs made by people.
+
+Used by `compare_texts` only, never for rewards: a sentence around an answer is cut away, "The largest n is 34" is 34.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curation.verify.answers.tokens import FUNCTIONS
+from curation.verify.answers.units import is_unit
+from curation.verify.answers.words import choice_of
+from curation.verify.extraction import CUE, clean_recorded, extract_answer
+
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}|\\[A-Za-z]+"
+)
+_MATH = re.compile(
+    r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
+)
+_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?!\s*[:=])")
+_FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_COPULA = re.compile(r"\b(?:is|are|equals|was|be|est|ist|es)\s+(?!not\b)", re.IGNORECASE)
+_STRONG_CUE = re.compile(r"final answer\s*:?\s*(?:the final answer is|is|:)", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"(?:\bnot|\bnon|\bpas|不是|isn't|n't be|cannot be|can not be|neither|nor|\bor)\s*\(?[A-J](?![A-Za-z])"
+)
+_LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
+LONGEST = 200_000
+
+
+def final(text: str) -> str:
+    """The final answer of a text, or the text itself where it looks like nothing but an answer."""
+    if len(text) > LONGEST:
+        return text
+    if "boxed" in text or "fbox" in text or "think>" in text:
+        return _from_boxes(text)
+    if '"' in text:
+        text = clean_recorded(text) or text
+    cued = len(text) > 8 and CUE.search(text) is not None
+    if not cued and not is_prose(text):
+        return text
+    if not cued and len(text) <= 300 and "$" not in text and "\n" not in text:
+        return _refined(text)
+    found = extract_answer(text, lenient=True)
+    if found is None or (cued and found.how not in ("cue", "hashes") and not is_prose(text)):
+        return text
+    return _refined(found.answer) if found.how in ("cue", "hashes") else found.answer
+
+
+def _from_boxes(text: str) -> str:
+    cue = None
+    for cue in _STRONG_CUE.finditer(text):
+        pass
+    if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
+        found = extract_answer(text[cue.start() :], lenient=True)
+        if found is not None and found.how == "cue":
+            return _refined(found.answer)
+    found = extract_answer(text, lenient=True)
+    return found.answer if found else text
+
+
+def is_prose(text: str) -> bool:
+    """Whether words stand around the mathematics: more than a unit or a name."""
+    if len(_FOREIGN.findall(text)) >= 5:
+        return any(char.isdigit() for char in text)
+    outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))
+    words = [word for word in _WORD.findall(outside) if word not in FUNCTIONS and not is_unit(word) and word != "pi"]
+    if _MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
+        return True
+    return len(words) >= 3 and (any(char.isdigit() for char in text) or "$" in text or len(words) > 8)
+
+
+def _refined(text: str) -> str:
+    """The answer at the end of a sentence."""
+    if not is_prose(text):
+        return text
+    copula = None
+    for copula in _COPULA.finditer(text):
+        pass
+    if copula is not None:
+        tail = text[copula.end() :].strip()
+        if any(char.isdigit() for char in tail) and not is_prose(tail):
+            return tail
+    found = extract_answer(text, lenient=True)
+    return found.answer if found is not None and found.how != "cue" else text
+
+
+def letter_in(text: str) -> str | None:
+    """The choice letter that a response names."""
+    if len(text) > LONGEST or not (
+        is_prose(text) or CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
+    ):
+        return None
+    found = extract_answer(text, lenient=True)
+    if found is not None:
+        choice = choice_of(found.answer)
+        if choice is not None:
+            return choice[0]
+    where = found.answer if found is not None and found.how == "cue" else text
+    letters = _LETTER.findall(_NEGATED.sub(" ", where))
+    return letters[0] if letters and len(where) < 400 else None

@@ -1,0 +1,286 @@
+"""Single expressions with their units: conversion, approximation, constants of integration, periodic families."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from curation.verify.answers.comparing import Comparing
+from curation.verify.answers.expr import Expr, const, divide, has, mul, num, rename, sym, symbols, walk
+from curation.verify.answers.forms import Value
+from curation.verify.answers.numeric import Precise, Uncomputable, rational
+from curation.verify.answers.policy import Shown, approximately
+from curation.verify.answers.samevalue import Same, difference, integer_names, points, same_value
+from curation.verify.answers.units import convert, is_known, normalise_unit
+
+RADIANS = divide(const("pi"), num(180))
+LEAST_COEFFICIENT_DIGITS = 5
+"""Digits from which a decimal inside a formula is taken for a rounded coefficient."""
+
+
+class Values(Comparing):
+    """The part of `matching.Matcher` that compares single values."""
+
+    def match_values(self, reference: Value, answer: Value) -> bool:
+        """Whether two values are the same, with the unit left out, converted, or implied."""
+        if is_known(reference.unit) and reference.unit and not answer.unit:
+            answer = _with_unit_letter(answer)
+        elif is_known(answer.unit) and answer.unit and not reference.unit:
+            reference = _with_unit_letter(reference)
+        one, two = reference.unit, answer.unit
+        if one == two:
+            return self.same(reference.expr, answer.expr)
+        for left, right in self._conversions(reference, answer):
+            if self.same(left, right):
+                return True
+        return False
+
+    def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
+        """The pairs of bare expressions that the two units admit."""
+        one, two = reference.unit, answer.unit
+        plain = (reference.expr, answer.expr)
+        if "%" in (one, two):
+            hundredth = num(Fraction(1, 100))
+            if one == "%" and two in ("", "ratio"):
+                return [plain, (_scaled(reference.expr, hundredth), answer.expr)]
+            if two == "%" and one in ("", "ratio"):
+                return [plain, (reference.expr, _scaled(answer.expr, hundredth))]
+            return []
+        if one == "deg" and two in ("", "rad"):
+            radians = (mul(reference.expr, RADIANS), answer.expr)
+            return [radians] if two == "rad" or has(answer.expr, "const", "pi") else [plain]
+        if two == "deg" and one in ("", "rad"):
+            radians = (reference.expr, mul(answer.expr, RADIANS))
+            return [radians] if one == "rad" or has(reference.expr, "const", "pi") else [plain]
+        if one in ("", "ratio") or two in ("", "ratio"):
+            return [plain]
+        factor = convert(two, one)
+        if factor is not None:
+            return [(reference.expr, _scaled(answer.expr, num(factor)))]
+        if is_known(one) and is_known(two):
+            self.doubtful = True
+            return []
+        return [plain]
+
+    def same(self, reference: Expr, answer: Expr) -> bool:
+        """Whether two expressions are the same, by the policy on approximations."""
+        shown = shown_number(reference), shown_number(answer)
+        if shown[0] is not None and shown[1] is not None:
+            if shown[0].value == shown[1].value:
+                return self.decided("number", True)
+            return self._near(shown[0], shown[1])
+        if has(reference, "fn", "base") or has(answer, "fn", "base"):
+            return self._same_base(reference, answer)
+        if has(reference, "const", "deg") != has(answer, "const", "deg"):
+            # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
+            bare = [_without_degrees(side) for side in (reference, answer)]
+            if not has(bare[0], "const", "pi") and same_value(*bare).equal:
+                return self.decided("degrees", True)
+        found = same_value(reference, answer)
+        if found.equal:
+            return self.decided(found.value, True)
+        if found in (Same.PARTLY, Same.UNKNOWN):
+            self.doubtful = True
+            self.how = found.value
+        if found is Same.UNKNOWN:
+            return False
+        if symbols(reference) or symbols(answer):
+            return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
+        return self._approximate(shown, reference, answer) or self._rounded_coefficients(reference, answer)
+
+    def _near(self, reference: Shown, answer: Shown) -> bool:
+        equal, doubtful = approximately(reference, answer, self.policy)
+        self.doubtful |= doubtful and not equal
+        return self.decided("approximation" if equal else "number", equal)
+
+    def _approximate(self, shown: tuple[Shown | None, Shown | None], reference: Expr, answer: Expr) -> bool:
+        """A decimal against an exact constant."""
+        one, two = shown
+        if (one is None) == (two is None):
+            return False
+        if one is None:
+            value = constant_value(reference)
+            one = Shown(value, None) if value is not None else None
+        if two is None:
+            value = constant_value(answer)
+            two = Shown(value, None) if value is not None else None
+        return one is not None and two is not None and self._near(one, two)
+
+    def _same_base(self, reference: Expr, answer: Expr) -> bool:
+        """Numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
+        if reference.op == answer.op == "fn":
+            return self.decided("base", reference == answer)
+        self.doubtful = True
+        return False
+
+    def _same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
+        only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
+        if len(only_one) == len(only_two) == 1:
+            old, new = next(iter(only_two)), next(iter(only_one))
+            if old.lower() == new.lower() or (_is_constant(reference, new) and _is_constant(answer, old)) or (_is_period(reference, new) and _is_period(answer, old)):
+                answer = rename(answer, {old: sym(new)})
+            else:
+                return False
+            if same_value(reference, answer).equal:
+                return self.decided("renamed parameter", True)
+        elif only_one or only_two:
+            return False
+        return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
+
+    def _same_family(self, reference: Expr, answer: Expr) -> bool:
+        """a + kp against b + kp' where p' = ±p and a - b is a whole multiple of p."""
+        for name in sorted(symbols(reference) & symbols(answer)):
+            if not (_is_period(reference, name) and _is_period(answer, name)):
+                continue
+            starts = [rename(side, {name: num(0)}) for side in (reference, answer)]
+            steps = [
+                difference(rename(side, {name: num(1)}), start)
+                for side, start in zip((reference, answer), starts, strict=True)
+            ]
+            if not (same_value(steps[0], steps[1]).equal or same_value(steps[0], mul(num(-1), steps[1])).equal):
+                continue
+            shift = constant_value(divide(difference(*starts), steps[0]))
+            if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
+                return self.decided("family", True)
+        return False
+
+    def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
+        """f + C against g + C where f - g is constant."""
+        for name in sorted(symbols(reference) & symbols(answer)):
+            if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
+                continue
+            gap = difference(reference, answer)
+            others = symbols(gap) - {name}
+            if not others:
+                return False
+            gap = rename(gap, {name: num(0)})
+            values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
+            if all(same_value(values[0], value).equal for value in values[1:]):
+                return self.decided("constant of integration", True)
+        return False
+
+    def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
+        """Formulas with decimals of many digits agree to those digits."""
+        if not self.policy.enabled:
+            return False
+        digits = [
+            Shown(node.value, node.places).digits
+            for side in (reference, answer)
+            for node in walk(side)
+            if node.op == "num" and node.places is not None
+        ]
+        long = [count for count in digits if count >= LEAST_COEFFICIENT_DIGITS]
+        if not long or symbols(reference) != symbols(answer):
+            return False
+        names = sorted(symbols(reference))
+        agreed = 0
+        for _, point in points(names, integer_names(reference) | integer_names(answer)):
+            near = {name: value / (1 if value.denominator == 1 else 4) for name, value in point.items()}
+            precise = Precise(120)
+            try:
+                one, two = precise.evaluate(reference, near), precise.evaluate(answer, near)
+            except (Uncomputable, ArithmeticError, ValueError, TypeError):
+                continue
+            if abs(one - two) > max(abs(one), abs(two)) * precise.mp.mpf(10) ** (1.7 - min(long)):
+                return False
+            agreed += 1
+        return self.decided("approximation", agreed >= min(3, 1 + 3 * len(names)))
+
+
+def _with_unit_letter(value: Value) -> Value:
+    """0.05·m beside 5 cm: the letter is a unit."""
+    expr = value.expr
+    if expr.op != "mul" or len(expr.args) != 2 or symbols(expr.args[0]):
+        return value
+    number, letter = expr.args
+    square = ""
+    if letter.op == "pow" and letter.args[1].op == "num" and letter.args[1].value in (2, 3):
+        letter, square = letter.args[0], f"^{letter.args[1].value}"
+    if letter.op != "sym" or not is_known(letter.name):
+        return value
+    return Value(number, normalise_unit(letter.name + square))
+
+
+def _without_degrees(expr: Expr) -> Expr:
+    if expr.op == "const" and expr.name == "deg":
+        return num(1)
+    if not expr.args:
+        return expr
+    return Expr(expr.op, tuple(_without_degrees(arg) for arg in expr.args), expr.name, expr.value, expr.places)
+
+
+def _scaled(expr: Expr, factor: Expr) -> Expr:
+    """A number times a power of ten keeps its digits; anything else becomes a product."""
+    shown = shown_number(expr)
+    if shown is None:
+        return mul(expr, factor)
+    places = shown.places
+    if places is not None:
+        scale = factor.value
+        while scale < 1:
+            scale, places = scale * 10, places + 1
+        while scale >= 10:
+            scale, places = scale / 10, places - 1
+    return num(shown.value * factor.value, places)
+
+
+def shown_number(expr: Expr) -> Shown | None:
+    """How a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
+    if expr.op == "num":
+        return Shown(expr.value, expr.places)
+    value = rational(expr)
+    if value is None:
+        return None
+    decimals = [node for node in walk(expr) if node.op == "num" and node.places is not None]
+    if not decimals:
+        return Shown(value, None)
+    if expr.op == "mul" and len(decimals) == 1 and decimals[0] in expr.args and decimals[0].value != 0:
+        scale = value / decimals[0].value
+        places = decimals[0].places or 0
+        size = abs(scale)
+        while size >= 10 and size.numerator % 10 == 0:
+            size, places = size / 10, places - 1
+        while size <= Fraction(1, 10) and size.denominator % 10 == 0:
+            size, places = size * 10, places + 1
+        return Shown(value, places) if size == 1 else Shown(value, None)
+    return Shown(value, None)
+
+
+def constant_value(expr: Expr) -> Fraction | None:
+    """A real constant to 60 digits."""
+    if symbols(expr):
+        return None
+    exact = rational(expr)
+    if exact is not None:
+        return exact
+    precise = Precise(210)
+    try:
+        value = precise.evaluate(expr, {})
+        if abs(getattr(value, "imag", 0)) > abs(value) / 2**100:
+            return None
+        value = getattr(value, "real", value)
+        sign, mantissa, exponent, bits = value._mpf_
+    except (Uncomputable, ArithmeticError, ValueError, TypeError):
+        return None
+    if abs(exponent) > 20_000 or (not bits and mantissa == 0 and exponent):
+        return None
+    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -found if sign else found
+
+
+def _is_constant(expr: Expr, name: str) -> bool:
+    """Whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
+    if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
+        return False
+    own = [term for term in expr.args if term == sym(name)]
+    return len(own) == 1 and sum(node.op == "sym" and node.name == name for node in walk(expr)) == 1
+
+
+def _is_period(expr: Expr, name: str) -> bool:
+    """Whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
+    if name[:1] not in "nkmltNKzjpr" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
+        return False
+    terms = expr.args if expr.op == "add" else (expr,)
+    return any(
+        name in symbols(term) and has(term, "const", "pi") and term.op == "mul" and not has(term, "fn")
+        for term in terms
+    )

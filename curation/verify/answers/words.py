@@ -1,0 +1,128 @@
+"""Words as answers: yes and no in seven languages and more, choice letters, names and short texts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from curation.verify.answers.forms import Words
+
+_BOOLEANS = {
+    "yes": "yes", "true": "yes", "correct": "yes", "right": "yes", "no": "no", "false": "no", "incorrect": "no", "wrong": "no",
+    "oui": "yes", "vrai": "yes", "non": "no", "faux": "no", "ja": "yes", "wahr": "yes", "richtig": "yes", "nein": "no", "falsch": "no",
+    "sí": "yes", "si": "yes", "sì": "yes", "verdadero": "yes", "vero": "yes", "falso": "no", "verdadeiro": "yes", "sim": "yes",
+    "não": "no", "да": "yes", "верно": "yes", "истина": "yes", "нет": "no", "неверно": "no", "ложь": "no", "是": "yes",
+    "对": "yes", "正确": "yes", "是的": "yes", "否": "no", "不是": "no", "错": "no", "错误": "no", "不正确": "no", "不对": "no",
+    "はい": "yes", "いいえ": "no", "نعم": "yes", "لا": "no", "हाँ": "yes", "नहीं": "no",
+}  # fmt: skip
+_SAME_WORDS = {
+    "infinite": "infinity", "infinitely many": "infinity", "infinitely many solutions": "infinity", "∞": "infinity",
+    "no solutions": "no solution", "none": "no solution", "no real solution": "no solution",
+    "no real solutions": "no solution", "does not exist": "dne", "doesnt exist": "dne", "do not exist": "dne",
+    "undefined": "dne", "empty set": "no solution", "diverges": "divergent", "converges": "convergent",
+    "the empty set": "no solution", "all real numbers": "reals", "r": "reals", "impossible": "no solution",
+    "there is no solution": "no solution", "there are no solutions": "no solution",
+    "无解": "no solution", "不存在": "dne",
+}  # fmt: skip
+NUMBER_WORDS = {
+    word: number
+    for number, words in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen twenty".split()
+    )
+    for word in [words]
+}
+_LATEX_TEXT = re.compile(
+    r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit|operatorname|emph|underline)\s*"
+)
+_COMMAND = re.compile(r"\\[a-zA-Z]+\s?|\\.")
+_FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\w")
+_COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
+_PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
+_ARTICLE = re.compile(r"\b(?:the|a|an|it is|its|only|answer is|is)\b\s*")
+_CHOICE = re.compile(
+    r"[\s$({\[]*(?:(?i:option|choice|answer)\s*:?\s+)?\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z\d\\$\"]))(.*)",
+    re.DOTALL,
+)
+
+
+def words(text: str) -> Words:
+    """The form of a text."""
+    raw = _LATEX_TEXT.sub("", text)
+    raw = raw.replace("\\%", "%").replace("\\$", "$").replace("\\ ", " ").replace("\\,", " ").replace("\\quad", " ")
+    raw = " ".join(raw.split()).strip(" .。,;:$")
+    if _FORMULA.search(raw):
+        return Words("".join(_COMMAND_SPACE.sub("", raw).casefold().split()), raw)
+    flat = _PUNCTUATION.sub(" ", unicodedata.normalize("NFC", _COMMAND.sub(_bare_command, raw)).casefold())
+    flat = " ".join(_ARTICLE.sub("", flat + " ").split()) or " ".join(flat.split())
+    flat = _BOOLEANS.get(flat, _SAME_WORDS.get(flat, flat))
+    return Words(flat, raw)
+
+
+def _bare_command(match: re.Match[str]) -> str:
+    return match.group().strip("\\ ") + " "
+
+
+def choice_of(raw: str) -> tuple[str, str] | None:
+    """The letter and the rest, where a text is a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
+    text = _LATEX_TEXT.sub("", raw).strip().strip("$").strip()
+    if len(text) > 400:
+        return None
+    match = _CHOICE.fullmatch(text)
+    if match is None:
+        return None
+    letter, rest = match.group(1), match.group(2).strip(" )}.:$*\n")
+    if letter.islower() and not (rest or text[:1] in "([" or text.endswith(")")):
+        return (letter.upper(), "") if text == letter else None
+    return letter.upper(), rest
+
+
+def truth_of(text: str) -> str | None:
+    """ "yes" or "no" in any of the languages, also as Y, N, T, F; None for anything else."""
+    head = _FIRST_WORD.match(text)
+    if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
+        return _BOOLEANS[head.group(1).casefold()]
+    if len(text) > 40:
+        return None
+    flat = words(text).text
+    return _BOOLEANS.get(flat, {"y": "yes", "n": "no", "t": "yes", "f": "no"}.get(flat))
+
+
+_FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)
+
+
+def clock_of(text: str) -> frozenset[int] | None:
+    """The seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no time."""
+    match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
+    if match is None or (match.group(2) is None and match.group(4) is None):
+        return None
+    hour, minute, second = (int(group or 0) for group in match.group(1, 2, 3))
+    if hour > 24 or minute > 59 or second > 59:
+        return None
+    half = (match.group(4) or "").lower()
+    hours = {hour} if not half else {hour % 12 + (12 if half == "p" else 0)}
+    return frozenset(value * 3600 + minute * 60 + second for value in hours)
+
+
+def parts_of(text: str) -> tuple[str, ...] | None:
+    """The sorted words of a list of words without mathematics: "line segment and circle"; None for anything else."""
+    if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
+        return None
+    parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]
+    if len(parts) < 2 or not all(len(part) > 1 and part.replace(" ", "").isalpha() for part in parts):
+        return None
+    return tuple(sorted(parts))
+
+
+_LIST = re.compile(r"\s*(?:[,;，、；]\s*(?:and|or)?|\band\b|和)\s*")
+_LETTERS = re.compile(r"[A-J](?:\s*(?:,|;|and|&|和|、)?\s*[A-J])+")
+
+
+def letters_of(raw: str) -> str | None:
+    """Several choice letters, sorted: "B, F", "AC"."""
+    text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
+    if len(text) > 60 or not _LETTERS.fullmatch(text):
+        return None
+    found = [char for char in text.replace("and", ",") if char.isupper()]
+    return "".join(sorted(found)) if len(set(found)) == len(found) else None

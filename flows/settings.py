@@ -1,0 +1,79 @@
+"""`goldilocks settings`: every field of a recipe as `curation.config` describes it, so that no list can lag behind."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from curation.config import Recipe
+from curation.records import ConfigError
+from flows.recipe import model_in
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field: its dotted key, its type as one writes it, its default, and its meaning."""
+
+    key: str
+    kind: str
+    default: str
+    meaning: str
+
+
+def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
+    """All settings below a model, parents before children."""
+    for name, field in model.model_fields.items():
+        inner = model_in(field.annotation)
+        is_list = typing.get_origin(field.annotation) is tuple and inner is not None
+        key = f"{prefix}{name}{'.N' if is_list else ''}"
+        column = inner is not None and inner.__name__ == "Pick"
+        if inner is None or column:
+            yield Setting(
+                key, _kind(field.annotation, column), _default(field, name, defaults), field.description or ""
+            )
+            continue
+        yield Setting(key, "table", "required" if field.is_required() else "", field.description or inner.__doc__ or "")
+        given = field.get_default(call_default_factory=True) if not field.is_required() else None
+        yield from settings_of(inner, f"{key}.", given if isinstance(given, BaseModel) else None)
+
+
+def print_settings(prefix: str) -> None:
+    """Print the settings whose key begins with ``prefix``."""
+    rows = [setting for setting in settings_of() if setting.key.startswith(prefix)]
+    if not rows:
+        tops = ", ".join(Recipe.model_fields)
+        raise ConfigError(f"no setting begins with {prefix!r}; the top-level keys are: {tops}.")
+    table = Table(box=None, pad_edge=False)
+    for name in ("key", "type", "default", "meaning"):
+        table.add_column(name, overflow="fold", no_wrap=name == "key")
+    for row in rows:
+        table.add_row(*(escape(text) for text in (row.key, row.kind, row.default, row.meaning)))
+    Console().print(table, highlight=False)
+
+
+def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
+    if field.is_required():
+        return "required"
+    value = getattr(defaults, name) if defaults is not None else field.get_default(call_default_factory=True)
+    return "" if value is None or value in ("", ()) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind(annotation: Any, column: bool) -> str:
+    if column:
+        return "path or { path, value, take }"
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " | ".join(arguments)
+    if origin is tuple:
+        return f"list of {_kind(arguments[0], False)}"
+    if arguments:
+        return " | ".join(_kind(part, False) for part in arguments if part is not type(None))
+    return {"str": "text", "int": "whole number", "float": "number", "bool": "true/false"}[annotation.__name__]

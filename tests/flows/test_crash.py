@@ -1,0 +1,89 @@
+"""kill -9 at different moments of a run, the same command again: the same bytes, and nothing finished done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.flows.conftest import DEMO, ROOT
+
+COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=40", "--out"]
+
+MOMENTS = {
+    "filtering": "stages/02-statements/shards/00002.json",
+    "checking references": "stages/03-references/shards/00000.json",
+    "storing attempts": "attempts/*/part-*.parquet",
+    "judging": "verdicts/stage1/*/shards/00001.json",
+    "deciding": "decisions/stage2/*/shards/00003.json",
+    "publishing": ".aside-curated/data",
+}
+
+
+def parquet_bytes(folder: Path) -> dict[str, bytes]:
+    files = sorted(folder.rglob("*.parquet"))
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files if ".aside-" not in str(file)}
+
+
+def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Files of shards that have their mark, as (inode, time of the last change): a file written again has others."""
+    found: dict[Path, tuple[int, int]] = {}
+    for mark in folder.rglob("shards/*.json"):
+        for file in (mark, *mark.parents[1].glob(f"*/{mark.stem}.parquet")):
+            stat = file.stat()
+            found[file] = (stat.st_ino, stat.st_mtime_ns)
+    return found
+
+
+def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
+    """Start a run, kill -9 it as soon as something matches the pattern; returns its children of that moment."""
+    process = subprocess.Popen([*COMMAND, str(folder)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while not any(folder.glob(pattern)):
+        assert process.poll() is None, f"the run ended before {pattern} was there"
+        assert time.monotonic() < end
+        time.sleep(0.0005)
+    children = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    return children
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_run_ends_in_the_same_bytes(
+    moment: str, demo_run: Path, tmp_path: Path, prefect_server: str
+) -> None:
+    folder = tmp_path / "run"
+    children = kill_at(folder, MOMENTS[moment])
+    assert not (folder / "curated").exists()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive, "processes outlived the run"
+    finished = finished_files(folder)
+    assert finished
+
+    subprocess.run([*COMMAND, str(folder)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    assert parquet_bytes(folder) == parquet_bytes(demo_run)
+    assert (folder / "curated" / "README.md").read_bytes() == (demo_run / "curated" / "README.md").read_bytes()
+    assert finished_files(folder).items() >= finished.items()
+
+
+def test_a_finished_run_is_not_run_again(demo_run: Path, prefect_server: str) -> None:
+    before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
+    subprocess.run([*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_the_temporary_server_ends_with_a_killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    children = kill_at(tmp_path / "run", "stages/02-statements/shards/00000.json")
+    assert children, "the temporary server is a child of the run"
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
