@@ -50,6 +50,10 @@ class AttemptStore:
             return
         if attempts.schema != ATTEMPT:
             raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {ATTEMPT}.")
+        own = (self.key.policy, self.key.prompt, self.key.sampling)
+        keys = attempts.select("policy", "prompt", "sampling").unique().rows()
+        if keys != [own]:
+            raise StoreError(f"attempts of {keys} do not belong into the store of {own} in {self.folder}.")
         names = attempts.select("problem", "index")
         held = self.read(names["problem"].unique().to_list(), ["problem", "index"])
         double = pl.concat([held, names]).filter(pl.struct("problem", "index").is_duplicated())
@@ -67,12 +71,7 @@ class AttemptStore:
         """All attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
         wanted = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
         parts = self._where.join(wanted, on="problem", how="semi")["part"].unique().sort()
-        found = [
-            pl.read_parquet(self.folder / part, columns=list(columns), glob=False).join(
-                wanted, on="problem", how="semi"
-            )
-            for part in parts
-        ]
+        found = [self._part(part, columns).join(wanted, on="problem", how="semi") for part in parts]
         if not found:
             return pl.DataFrame(schema={name: ATTEMPT[name] for name in columns})
         return pl.concat(found).sort("problem", "index")
@@ -87,11 +86,16 @@ class AttemptStore:
         return {problem: indices for problem, indices in lacking.items() if indices}
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
+        """Which problems lie in which part."""
         found = [
-            pl.scan_parquet(path, glob=False)
-            .select(pl.col("problem").unique(maintain_order=True))
-            .with_columns(part=pl.lit(path.name))
-            .collect()
+            self._part(path.name, ["problem"]).unique(maintain_order=True).with_columns(part=pl.lit(path.name))
             for path in parts
         ]
         return pl.concat([pl.DataFrame(schema=_WHERE), *found])
+
+    def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
+        path = self.folder / name
+        try:
+            return pl.read_parquet(path, columns=list(columns), glob=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise StoreError(f"{path} is damaged ({error}); remove it and its attempts are made again.") from error

@@ -23,6 +23,7 @@ from curation.records import SourceError
 
 Row = Mapping[str, Any]
 _ABSENT = object()
+_POSITION = re.compile(r"-?[0-9]+")
 _LONG_INTEGER = re.compile(rb"\d{19}")
 
 
@@ -56,7 +57,7 @@ def _walk(row: Any, path: str) -> Any:
     for step in path.split("."):
         if isinstance(row, Mapping) and step in row:
             row = row[step]
-        elif isinstance(row, list) and step.lstrip("-").isdigit() and -len(row) <= int(step) < len(row):
+        elif isinstance(row, list) and _POSITION.fullmatch(step) and -len(row) <= int(step) < len(row):
             row = row[int(step)]
         else:
             return _ABSENT
@@ -88,7 +89,7 @@ def options_of(value: Any, where: str) -> list[str] | None:
             value = [f"{label}) {text}" for label, text in value.items() if text is not None]
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
         raise SourceError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
-    return [str(option) for option in value]
+    return [str(option) for option in value] or None
 
 
 def last_boxed(text: str) -> str | None:
@@ -115,13 +116,11 @@ def last_boxed(text: str) -> str | None:
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
     """The boundary at which a missing or damaged file becomes a `SourceError`."""
-    import zstandard
-
     try:
         yield
     except FileNotFoundError as error:
         raise SourceError(f"{path}: there is no such file.") from error
-    except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read to its end ({error}).") from error
 
 
@@ -131,10 +130,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with gzip.open(path, "rb") as handle:
             yield cast(BinaryIO, handle)
     elif path.suffix == ".zst":
-        import zstandard
+        import pyarrow  # its reader, unlike zstandard's, notices a file that was cut short
 
-        with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
-            yield io.BufferedReader(stream, 1 << 20)
+        with io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"), 1 << 20) as stream:
+            yield cast(BinaryIO, stream)
     else:
         with path.open("rb") as plain:
             yield plain
@@ -164,7 +163,7 @@ def read_csv(path: Path) -> Iterator[Row]:
     """Rows of a .csv file with a header; an empty field is None."""
     csv.field_size_limit(1 << 30)
     with _readable(path), _opened(path) as handle, io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
-        reader = csv.DictReader(text, restkey="_surplus")
+        reader = csv.DictReader(text, restkey="_surplus", strict=True)
         try:
             for row in reader:
                 if "_surplus" in row:

@@ -103,7 +103,7 @@ class Stage:
         """Make the folder ready for this fingerprint: another one's leftovers go, half-written files go."""
         identity = self.folder / "stage.json"
         found = _read_json(identity)
-        if found is not None and found != self._identity:
+        if found != self._identity and self.folder.exists():
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for leftover in self.folder.rglob(".aside-*"):
@@ -196,7 +196,7 @@ def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
 
 def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:
     """All shards of a finished stage's table, in order; an empty frame without columns where there are none."""
-    files = sorted((folder / table).glob("*.parquet"))
+    files = sorted((folder / table).glob("[0-9]*.parquet"))
     if not files:
         return pl.DataFrame()
     return pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
@@ -226,7 +226,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
     """The marks of a stage that may still be running, in order."""
-    for file in sorted((folder / "shards").glob("*.json")):
+    for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_json(file)
         if mark is not None:
             yield mark
@@ -299,12 +299,10 @@ def _as_json(value: Mapping[str, Any]) -> str:
 
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
     if not isinstance(found, dict):
         raise StoreError(f"{path} is damaged (not a JSON object); delete {path.parent} and run again.")

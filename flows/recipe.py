@@ -82,7 +82,7 @@ def _set(table: dict[str, Any], override: str) -> None:
 
 
 def _position(target: list[Any], step: str, override: str) -> int:
-    if not step.isdigit() or int(step) >= len(target):
+    if not (step.isascii() and step.isdigit()) or int(step) >= len(target):
         raise ConfigError(f"--set {override}: `{step}` is not a position; the list has {len(target)}, from 0.")
     return int(step)
 
