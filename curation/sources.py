@@ -14,8 +14,9 @@ Not here: any judgement of the rows.
 from __future__ import annotations
 
 import glob
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,15 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
     Args:
         folder: what relative paths are relative to.
     """
-    start = 0
-    for rows in _batches(_rows(source, folder, batch_rows), batch_rows, source.limit):
-        if start == 0:
-            _check_columns(source, rows)
-        yield _problems(source, rows, start)
-        start += len(rows)
-    if start == 0:
+    rows = itertools.islice(_rows(source, folder, batch_rows), source.limit)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    if not first:
         raise SourceError(f"source {source.name}: {source.path} holds no rows.")
+    _check_columns(source, first)
+    start = 0
+    for batch in _batches(itertools.chain(first, rows), batch_rows):
+        yield _problems(source, batch, start)
+        start += len(batch)
 
 
 def check_source(source: Source, folder: Path) -> None:
@@ -152,16 +154,8 @@ def _meta(paths: Sequence[str], row: Row) -> str | None:
     return json.dumps(found, default=str, ensure_ascii=False)
 
 
-def _batches(rows: Iterable[Row], size: int, limit: int | None) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    for count, row in enumerate(rows):
-        if count == limit:
-            break
-        batch.append(row)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
+def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
+    while batch := list(itertools.islice(rows, size)):
         yield batch
 
 
