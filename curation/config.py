@@ -96,6 +96,9 @@ class StatementSettings(Settings):
 class VerifySettings(Settings):
     """How answers are judged."""
 
+    engine: Literal["goldilocks", "math-verify"] = Field(
+        "goldilocks", description="Whose comparison counts: our own, or Math-Verify's, for comparison."
+    )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
 

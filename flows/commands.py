@@ -11,11 +11,11 @@ from rich.table import Table
 from curation import sources
 from curation.policies.recorded import Recorded
 from curation.store import locked
-from curation.verify import answers
 from flows.funnel import StageStatus, status
 from flows.publish import published_verifier
 from flows.recipe import load_recipe
 from flows.run_folder import FOLDERS, Run, difficulty_stage, found, open_run
+from flows.stages import verifier_version
 
 
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
@@ -51,7 +51,7 @@ def show_status(folder: Path) -> None:
 
 def print_funnel(run: Run) -> None:
     """The funnel as a table on standard output."""
-    verifier = published_verifier(run) or answers.VERSION
+    verifier = published_verifier(run) or verifier_version(run)
     rows = status(run, verifier)
     table = Table(title=f"{run.recipe.name}: {run.folder}", title_justify="left", box=None, pad_edge=False)
     for name in ("stage", "in", "kept", "dropped", "kept %"):

@@ -13,9 +13,9 @@ from rich.markup import escape
 from curation.attempts import AttemptStore
 from curation.policies.recorded import Recorded
 from curation.records import StoreError
-from curation.verify import answers
 from flows.publish import published_verifier
 from flows.run_folder import TITLES, Run, difficulty_stage, open_run
+from flows.stages import verifier_version
 
 FILTERS = ("sources", "statements", "references", "duplicates")
 
@@ -34,7 +34,7 @@ def explain_problem(folder: Path, problem: str) -> None:
         _print_field(console, "reference", row["answer"])
     for stage in FILTERS[1:]:
         _print_filter(console, run, stage, name, read)
-    verifier = published_verifier(run) or answers.VERSION
+    verifier = published_verifier(run) or verifier_version(run)
     for part in run.stages:
         _print_difficulty(console, run, part, verifier, name)
     curated = _rows(run, "export", "kept", name)

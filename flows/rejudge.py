@@ -13,12 +13,9 @@ from pathlib import Path
 
 import polars as pl
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from curation.records import StoreError
 from curation.store import locked, read_table
-from curation.verify import answers
 from flows import publish, stages
 from flows.commands import print_funnel
 from flows.recipe import override_recipe
@@ -26,6 +23,9 @@ from flows.run_folder import Done, Run, found, open_run
 
 EXAMPLES = 20
 """Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
+
+VERDICTS = 3
+"""Changed verdicts that are printed behind each of them; those with another outcome come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,14 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
     with locked(folder):
         filters = [_held(run, name) for name in ("sources", "statements", "references", "duplicates")]
         before = _snapshot(run, old)
+        new = stages.verifier_version(run)
         decided = [_decide_again(run, part, filters[-1]) for part in run.stages]
-        after = _snapshot(run, answers.VERSION)
+        after = _snapshot(run, new)
         run.save()
         publish.publish(run, filters, decided, publish.export_problems(run, filters[-1], decided))
     changes = list(changed(before, after))
     total = sum(frame.height for frame, _ in after.values())
-    console.print(f"verifier {old} → {answers.VERSION}: {len(changes)} of {total:,} decisions changed")
+    console.print(f"verifier {old} → {new}: {len(changes)} of {total:,} decisions changed")
     _print_changes(console, changes)
     lines = pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row")
     lines.write_ndjson(folder / "rejudged.jsonl")
@@ -103,7 +104,8 @@ def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
     )
     differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_right")) for name in columns[:3])
     why: dict[str, list[str]] = {}
-    for row in both.filter(differs).iter_rows(named=True):
+    moved = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_right"), maintain_order=True)
+    for row in moved.iter_rows(named=True):
         why.setdefault(row["problem"], []).append(
             f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
             f"({row['how']}), is {row['outcome_right']} ({row['how_right']})"
@@ -138,15 +140,11 @@ def _as_row(change: Changed) -> tuple[str, str, str, str, list[str]]:
 
 
 def _print_changes(console: Console, changes: Sequence[Changed]) -> None:
-    if not changes:
-        return
-    table = Table(box=None, pad_edge=False)
-    for name in ("stage", "problem", "before", "after", "why"):
-        table.add_column(name, overflow="fold")
     for change in changes[:EXAMPLES]:
-        shown = [*change.verdicts[:2], *([f"… {len(change.verdicts) - 2} more"] if len(change.verdicts) > 2 else [])]
-        why = "\n".join(shown) or "thresholds"
-        table.add_row(change.stage, change.problem, change.before, change.after, escape(why))
-    console.print(table)
+        console.print(f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True)
+        for line in change.verdicts[:VERDICTS]:
+            console.print(f"    {line}", soft_wrap=True, markup=False)
+        if len(change.verdicts) > VERDICTS:
+            console.print(f"    … and {len(change.verdicts) - VERDICTS} more verdicts")
     if len(changes) > EXAMPLES:
-        console.print(f"… and {len(changes) - EXAMPLES} more")
+        console.print(f"… and {len(changes) - EXAMPLES} more decisions")

@@ -23,7 +23,13 @@ Work = Callable[[], Shard]
 def open_judge(run: Run) -> MathJudge:
     """The math verifier as the recipe wants it; use it as a context manager."""
     settings = run.recipe.verify
-    return MathJudge(workers=run.recipe.workers, limit_s=settings.limit_s, memory_mb=settings.memory_mb)
+    return MathJudge(run.recipe.workers, settings.limit_s, settings.memory_mb, settings.engine)
+
+
+def verifier_version(run: Run) -> str:
+    """Name and version of the verifier that the recipe asks for."""
+    with open_judge(run) as judge:
+        return judge.version
 
 
 def read_sources(run: Run) -> Done:

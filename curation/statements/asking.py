@@ -129,7 +129,7 @@ HEDGED = either(
     r"|environ|à\s+peu\s+près|aproximadamente|alrededor\s+de|unos|circa|quasi|etwa|ungefähr|rund|около|примерно"
     r"|приблизительно"
     r"|大约|大概|约|约为|可能|左右)\s*[\d$\\−-]",
-    r"\d\s*(?:左右|上下|or\s+so|or\s+thereabouts|approximately)\b?\s*\S{0,10}$",
+    r"\d\s*(?:左右|上下|or\s+so|or\s+thereabouts|approximately)\s*\S{0,10}$",
     r"\b(?:answers?\s+(?:will|may|can)?\s*var(?:y|ies)|sample\s+answer|possible\s+answers?|many\s+answers"
     r"|for\s+example|e\.g\.|one\s+(?:possible\s+)?answer)\b|答案不唯一|(?:例如|比如)[:：]?|不唯一",
     r"\b(?:i\s+think|i\s+believe|not\s+sure|it\s+depends|hard\s+to\s+say|could\s+be)\b|不确定",

@@ -57,7 +57,7 @@ NEEDLES = [
 ]
 
 # (pattern, replacement), applied in this order. Rust regular expressions.
-_STEPS: list[tuple[str, str]] = [
+STEPS: list[tuple[str, str]] = [
     (r"\r\n?", "\n"),
     ("[\u200b\ufeff\u00ad]", ""),
     ("[\u00a0\u2028]", " "),
@@ -109,7 +109,7 @@ def has_debris(column: str) -> pl.Expr:
     return text.str.contains_any(NEEDLES) | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
-def clean(column: str, needed: Sequence[tuple[str, str]] = _STEPS) -> pl.Expr:
+def clean(column: str, needed: Sequence[tuple[str, str]] = STEPS) -> pl.Expr:
     """The column without debris; blank lines that the removal leaves are closed up."""
     text = pl.col(column)
     for pattern, replacement in needed:

@@ -30,6 +30,12 @@ LONGEST_BARE = 160
 LONGEST_ANSWER = 4000
 """Characters of an answer that is looked for by a fall-back."""
 
+MOST_CUES = 20
+"""Cues at the end of a response that are looked at."""
+
+MOST_BOXES = 40
+"""Boxes that are joined into one answer."""
+
 TAIL = 20_000
 """Characters at the end of a response that fall-backs search."""
 
@@ -123,11 +129,11 @@ def _boxed(text: str, lenient: bool) -> Extracted | None:
     if not spans:
         return None
     parts = [spans[-1]]
-    for span in reversed(spans[:-1]):
-        gap = text[span[2] : parts[0][0]]
-        if len(gap) > 60 or not _joins(gap):
+    for span in spans[-2 : -MOST_BOXES - 1 : -1]:
+        if parts[-1][0] - span[2] > 60 or not _joins(text[span[2] : parts[-1][0]]):
             break
-        parts.insert(0, span)
+        parts.append(span)
+    parts.reverse()
     return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _inner(parts)))
 
 
@@ -161,7 +167,7 @@ def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]
             if opened is not None:
                 boxes -= 1
                 while spans and spans[-1][0] > opened[0]:
-                    spans.pop()
+                    spans.pop()  # each box is taken away at most once: linear
                 spans.append((opened[0], opened[1], match.end()))
     unfinished = [opened for opened in stack if opened is not None]
     return spans, unfinished[-1][1] if unfinished else None
@@ -173,16 +179,18 @@ def _by_hashes(text: str) -> Extracted | None:
 
 
 def _by_cue(text: str) -> Extracted | None:
-    """What follows the last cue, up to the end of its sentence."""
-    best: Extracted | None = None
-    for match in CUE.finditer(text):
-        weak = _WEAK_CUE.match(match.group()) is not None
-        if _LINE_CUE.fullmatch(match.group()) and text[: match.start()].rstrip(" \t*")[-1:] not in ("", "\n"):
+    """What follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing better."""
+    weak: Extracted | None = None
+    for match in list(CUE.finditer(text))[: -MOST_CUES - 1 : -1]:
+        before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
+        if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
         found = _after(text, match.end())
-        if found and not (weak and (best is not None or not _short(found))):
-            best = Extracted("cue", found)
-    return best
+        if found and _WEAK_CUE.match(match.group()) is None:
+            return Extracted("cue", found)
+        if found and weak is None and _short(found):
+            weak = Extracted("cue", found)
+    return weak
 
 
 def _after(text: str, start: int) -> str:

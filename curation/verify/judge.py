@@ -24,8 +24,9 @@ from types import TracebackType
 from typing import Any
 
 from curation.records import Outcome
-from curation.verify import answers
+from curation.verify import answers, peer
 from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.judging import OWN
 from curation.verify.workers import Limits, Reply, WorkerPool
 
 
@@ -96,11 +97,15 @@ class _Verdict:
 class MathJudge:
     """The math verifier with its workers. A context manager; workers start when they are first needed."""
 
-    def __init__(self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048) -> None:
-        self.version = answers.VERSION
+    def __init__(
+        self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048, engine: str = OWN
+    ) -> None:
+        self.engine = engine
+        self.version = answers.VERSION if engine == OWN else peer.engine_version()
         self._pool = WorkerPool(
             "curation.verify.judging:run", workers or os.cpu_count() or 1, Limits(limit_s, memory_mb)
         )
+        self._job = {"engine": engine}
         self._open = False
 
     def __enter__(self) -> MathJudge:
@@ -120,11 +125,20 @@ class MathJudge:
                 found = [final_answer(response) for response in task.responses]
                 waiting.append((task, found))
                 distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
-                settled = _settle_quickly(task, distinct)
+                settled = _settle_quickly(task, distinct) if self.engine == OWN else None
                 if settled is not None:
                     yield settled, None
                 else:
-                    yield None, {"do": "judge", "reference": task.reference, "lang": task.lang, "answers": distinct}
+                    yield (
+                        None,
+                        {
+                            "do": "judge",
+                            "reference": task.reference,
+                            "lang": task.lang,
+                            "answers": distinct,
+                            **self._job,
+                        },
+                    )
 
         for settled, reply in self._through(prepared()):
             task, found = waiting.popleft()
@@ -136,10 +150,10 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, lang in references:
-                if answers.is_plain(reference, lang=lang):
+                if self.engine == OWN and answers.is_plain(reference, lang=lang):
                     yield ReferenceCheck(True, None, ""), None
                 else:
-                    yield None, {"do": "check", "reference": reference, "lang": lang}
+                    yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
 
         for settled, reply in self._through(prepared()):
             if settled is not None:
@@ -156,11 +170,11 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, answer in pairs:
-                quick = answers.quick(reference, answer, lang=lang)
+                quick = answers.quick(reference, answer, lang=lang) if self.engine == OWN else None
                 if quick is not None:
                     yield quick.outcome, None
                 else:
-                    yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer]}
+                    yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
 
         for settled, reply in self._through(prepared()):
             yield settled if settled is not None else _outcome(reply)

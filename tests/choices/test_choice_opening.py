@@ -75,7 +75,8 @@ def test_questions_about_their_options_are_refused(lang: str, question: str) -> 
 @pytest.mark.parametrize(
     "answer",
     [
-        "None of the above", "All of these", "none", "Cannot be determined", "It is impossible to tell", "I and II only", "以上都不对",
+        "None of the above", "All of these", "none", "Cannot be determined", "It is impossible to tell", "I and II only",
+        "以上都不对",
         "无法确定", "Yes", "是", "(3)", "①④", "The mean is larger than the median", "A flat fee of $3", "Both A and B",
     ],
 )  # fmt: skip

@@ -9,6 +9,10 @@ from curation.choices.options import split, unlabelled
 from curation.choices.resolving import named_letter, names_several, resolve
 from curation.records import DropReason
 
+BOLD = "\\qquad".join(f"\\textbf{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
+SPACED = "\\qquad".join(f"\\textbf{{({letter}) }}{number}" for letter, number in zip("ABCD", "3456", strict=True))
+ROMAN = " \\quad ".join(f"\\mathrm{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
+ALIGNED = "\\text{A)}\\ & 3 &\n\\text{B)}\\ & 4\\\\\n\\text{C)}\\ & 5 &\n\\text{D)}\\ & 6\\\\"
 STYLES = {
     "brackets on one line": "What is $2+2$? (A) 3 (B) 4 (C) 5 (D) 6",
     "brackets on lines": "What is $2+2$?\n(A) 3\n(B) 4\n(C) 5\n(D) 6",
@@ -17,10 +21,10 @@ STYLES = {
     "closing brackets": "What is $2+2$?\nA) 3\nB) 4\nC) 5\nD) 6",
     "colons": "What is $2+2$?\nA: 3\nB: 4\nC: 5\nD: 6",
     "bold markdown": "What is $2+2$?\n**A.** 3\n**B.** 4\n**C.** 5\n**D.** 6",
-    "textbf": "What is $2+2$?\n$\\textbf{(A)}\\ 3\\qquad\\textbf{(B)}\\ 4\\qquad\\textbf{(C)}\\ 5\\qquad\\textbf{(D)}\\ 6$",
-    "textbf with a space": "What is $2+2$?\n\n$\\textbf{(A) }3\\qquad\\textbf{(B) }4\\qquad\\textbf{(C) }5\\qquad\\textbf{(D) }6$",
-    "mathrm": "What is $2+2$? $\\mathrm{(A)}\\ 3 \\quad \\mathrm{(B)}\\ 4 \\quad \\mathrm{(C)}\\ 5 \\quad \\mathrm{(D)}\\ 6$",
-    "align": "What is $2+2$?\n\\begin{align*}\n\\text{A)}\\ & 3 &\n\\text{B)}\\ & 4\\\\\n\\text{C)}\\ & 5 &\n\\text{D)}\\ & 6\\\\\n\\end{align*}",
+    "textbf": f"What is $2+2$?\n${BOLD}$",
+    "textbf with a space": f"What is $2+2$?\n\n${SPACED}$",
+    "mathrm": f"What is $2+2$? ${ROMAN}$",
+    "align": f"What is $2+2$?\n\\begin{{align*}}\n{ALIGNED}\n\\end{{align*}}",
     "lower case": "What is $2+2$? (a) 3 (b) 4 (c) 5 (d) 6",
     "full width": "What is $2+2$?（A）3（B）4（C）5（D）6",
     "full width letters": "What is $2+2$? Ａ．3 Ｂ．4 Ｃ．5 Ｄ．6",

@@ -7,6 +7,7 @@ be zero here proves nothing. Expansion is bounded by `MOST_TERMS`; no number is 
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 
 from curation.verify.answers.expr import Expr
@@ -92,7 +93,13 @@ def _key(quotient: Quotient) -> str:
     if not below:
         raise TooMuch("a zero denominator")
     lead = below[min(below)]
-    return "/".join(str(sorted((key, value / lead) for key, value in poly.items())) for poly in (top, below))
+    text = "/".join(str(sorted((key, value / lead) for key, value in poly.items())) for poly in (top, below))
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    """A name that cannot grow with the nesting."""
+    return text if len(text) <= 80 else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _plus(one: Poly, two: Poly) -> Poly:
@@ -239,6 +246,6 @@ def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
             else:
                 part = _atom(f"({name})", count)
         else:
-            part = _atom(f"({name})^{monomial}", count)
+            part = _atom(_short(f"({name})^{monomial}"), count)
         found = _times(found[0], part[0]), _times(found[1], part[1])
     return found

@@ -15,6 +15,8 @@ from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 
 LONGEST_LIST = 300
+MOST_SIGNS = 5
+"""Components of a tuple that may have a ± each."""
 
 
 class Matcher(Relations, Values):
@@ -69,7 +71,8 @@ class Matcher(Relations, Values):
         if free:
             return self._unordered(*expanded)
         if _sign_inside(one) or _sign_inside(two):
-            return self._unordered(_sign_choices(one), _sign_choices(two))
+            ones, twos = _sign_choices(one), _sign_choices(two)
+            return bool(ones and twos) and self._unordered(ones, twos)
         return self._ordered(*expanded)
 
     def _ordered(self, ones: list[Form], twos: list[Form]) -> bool:
@@ -174,8 +177,8 @@ def _sign_choices(form: Sequence) -> list[Form]:
         [Value(chosen, item.unit) for chosen in choose_signs(item.expr)] if isinstance(item, Value) else [item]
         for item in form.items
     ]
-    if sum(len(option) > 1 for option in options) > 5:
-        return [form]
+    if sum(len(option) > 1 for option in options) > MOST_SIGNS:
+        return []
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
 
 

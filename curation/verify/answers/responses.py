@@ -27,6 +27,7 @@ _NEGATED = re.compile(
 )
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 LONGEST = 200_000
+LONGEST_PROSE = 4_000
 
 
 def final(text: str) -> str:
@@ -62,6 +63,7 @@ def _from_boxes(text: str) -> str:
 
 def is_prose(text: str) -> bool:
     """Whether words stand around the mathematics: more than a unit or a name."""
+    text = text[:LONGEST_PROSE]
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
     outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))

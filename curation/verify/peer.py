@@ -1,0 +1,53 @@
+"""Math-Verify as the engine of a run: the verifier of most open pipelines, for comparison with our own.
+
+`goldilocks rejudge DIR --set verify.engine=math-verify` says which decisions it would have made otherwise. It is used
+as it comes, except that its time limits are off: they need the main thread and an alarm, and the worker that it runs
+in has a hard limit already.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from curation.records import Outcome
+
+
+def engine_version() -> str:
+    """Name and version of the engine."""
+    return f"math-verify@{version('math-verify')}"
+
+
+def compare(reference: str, answer: str) -> tuple[Outcome, str]:
+    """Whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told apart."""
+    from math_verify import verify
+
+    gold, target = _parsed(reference), _parsed(answer)
+    if not gold:
+        return Outcome.BROKEN, "the reference was not parsed"
+    if not target:
+        return Outcome.WRONG, "the answer was not parsed"
+    equal = verify(gold, target, timeout_seconds=None, raise_on_error=True)
+    return (Outcome.CORRECT if equal else Outcome.WRONG), "math-verify"
+
+
+def check_reference(reference: str) -> str | None:
+    """Why the reference cannot be used; None where it parses and equals itself."""
+    if not _parsed(reference):
+        return "Math-Verify cannot parse it"
+    return (
+        None if compare(reference, reference)[0] is Outcome.CORRECT else "Math-Verify does not hold it equal to itself"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> list[Any]:
+    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse
+
+    configs = [LatexExtractionConfig(), ExprExtractionConfig()]
+    for writing in (text, f"${text}$"):
+        found = parse(writing, configs, parsing_timeout=None, raise_on_error=False)
+        if found:
+            return list(found)
+    return []
