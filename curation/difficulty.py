@@ -156,7 +156,7 @@ def decide(rates: pl.DataFrame, band: Band, stage: str) -> pl.DataFrame:
 
 def suspected_wrong_label(band: Band) -> pl.Expr:
     """The paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
-    majority = pl.col("rival_votes") > band.wrong_label_share * pl.col("judged")
+    majority = pl.col("rival_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
     return majority & (pl.col("rival_votes") >= band.wrong_label_votes)
 
 

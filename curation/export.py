@@ -57,47 +57,56 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """How many problems each source gives: shares by weight, what a source cannot fill goes to the others.
+    """How many problems each source gives: shares by weight; what a source cannot fill goes to the others.
+
+    Shares are rounded by largest remainder: ties go to the heavier source, then to the earlier name.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
-    given = dict.fromkeys(available, 0)
+    given: dict[str, int] = {}
+    free = dict(available)
     left = min(size, sum(available.values()))
-    while left > 0:
-        open_sources = [name for name in available if given[name] < available[name]]
-        total = sum(weights[name] for name in open_sources)
-        whole = {name: int(left * weights[name] / total) for name in open_sources}
-        if not any(whole.values()):
-            by_weight = sorted(open_sources, key=lambda name: (-weights[name], name))
-            whole = dict.fromkeys(by_weight[:left], 1)
-        for name, share in whole.items():
-            given[name] += min(share, available[name] - given[name])
-        left = min(size, sum(available.values())) - sum(given.values())
-    return given
+    while True:
+        total = sum(weights[name] for name in free)
+        exact = {name: left * weights[name] / total for name in free}
+        short = [name for name in free if exact[name] >= free[name]]
+        if not short:
+            break
+        for name in short:
+            given[name] = free.pop(name)
+            left -= given[name]
+    given |= {name: int(share) for name, share in exact.items()}
+    rest = left - sum(int(share) for share in exact.values())
+    by_remainder = sorted(exact, key=lambda name: (int(exact[name]) - exact[name], -weights[name], name))
+    for name in by_remainder[:rest]:
+        given[name] += 1
+    return {name: given[name] for name in available}
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
     """Ids that leave because the set is full, each with its evidence.
 
+    Groups are drawn by a hash of the seed and their name, and stay while all their rows fit.
+
     Args:
         index: the columns id, group, source, weight of all kept problems.
+        size: problems that the set may have; None for all.
     """
     if size is None or index.height <= size:
         return {}
-    groups = index.group_by("group", maintain_order=True).agg(
-        pl.col("source").first(), pl.col("weight").first(), pl.col("id")
-    )
-    available = {str(name): int(count) for name, count in groups.group_by("source").len().sort("source").iter_rows()}
-    weights = dict(groups.group_by("source").agg(pl.col("weight").first()).iter_rows())
+    weights = dict(index.group_by("source").agg(pl.col("weight").first()).iter_rows())
+    available = dict(index.group_by("source").len().sort("source").iter_rows())
     share = quotas(available, weights, size)
-    drawn: dict[str, list[tuple[str, list[str]]]] = {}
-    for group, source, _, ids in groups.iter_rows():
-        drawn.setdefault(source, []).append((_draw(seed, group), ids))
+    groups = index.group_by("group", maintain_order=True).agg(pl.col("source").first(), pl.col("id"))
+    drawn = sorted((_draw(seed, group), source, ids) for group, source, ids in groups.iter_rows())
+    left = dict(share)
     leaving: dict[str, str] = {}
-    for source, members in drawn.items():
-        members.sort()
+    for _, source, ids in drawn:
+        if len(ids) <= left[source]:
+            left[source] -= len(ids)
+            continue
         why = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"
-        leaving.update({name: why for _, ids in members[share[source] :] for name in ids})
+        leaving.update(dict.fromkeys(ids, why))
     return leaving
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 
 from hypothesis import settings
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("HF_DATASETS_CACHE", tempfile.mkdtemp(prefix="goldilocks-datasets-"))
+# The data-set library reads its environment once, when it is imported: hence here, and not in a fixture.
+CACHE = tempfile.mkdtemp(prefix="goldilocks-tests-")
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+os.environ["HF_DATASETS_CACHE"] = CACHE
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 settings.register_profile("house", deadline=None, max_examples=100, derandomize=True)
 settings.load_profile("house")

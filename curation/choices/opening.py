@@ -70,7 +70,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     if points:
         return Refused(DropReason.CHOICES_NEEDED, points)
     filled = _filled(text, lang)
-    bare = _BARE_BLANK.search(filled) or _BARE_END.search(filled)
+    bare = None if filled[-1:] in "?？" else _BARE_BLANK.search(filled) or _BARE_END.search(filled)
     if bare:
         return Refused(DropReason.CHOICES_NEEDED, bare.group().strip())
     return Opened(filled, answer)

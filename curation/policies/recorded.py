@@ -108,6 +108,8 @@ class Recorded:
                     held[name].append(self._text(made, path, number))
                 held["label"].append(self._label(made, number))
         self._check(first)
+        if not counts and self._settings.models is None:
+            raise PolicyError(f"{self.path}: holds no attempts.")
         if not counts:
             models = ", ".join(self.models_seen) or "none"
             raise PolicyError(f"{self.path}: no attempt of {self._settings.models}; models in the file: {models}.")
@@ -115,20 +117,22 @@ class Recorded:
 
     def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
         columns, models = self._settings.columns, self._settings.models
-        made = [row] if columns.attempts is None else lookup(row, columns.attempts)
-        if made is None:
-            return
-        if not isinstance(made, list) or not all(isinstance(one, Mapping) for one in made):
-            raise PolicyError(
-                f"{self.path}, row {number}: `{columns.attempts}` is not a list of objects: {made!r:.80}."
-            )
-        for one in made:
+        for one in self._list_of(row, number):
             if columns.model is not None:
                 model = str(lookup(one, columns.model))
                 self.models_seen[model] = self.models_seen.get(model, 0) + 1
                 if models is not None and model not in models:
                     continue
             yield one
+
+    def _list_of(self, row: Row, number: int) -> Sequence[Row]:
+        path = self._settings.columns.attempts
+        made = [row] if path is None else lookup(row, path)
+        if made is None:
+            return []
+        if not isinstance(made, list) or not all(isinstance(one, Mapping) for one in made):
+            raise PolicyError(f"{self.path}, row {number}: `{path}` is not a list of objects: {made!r:.80}.")
+        return made
 
     def _check(self, rows: Sequence[Row]) -> None:
         columns = self._settings.columns
@@ -137,7 +141,7 @@ class Recorded:
         inner: Sequence[Row] = rows
         if columns.attempts is not None:
             require_path(rows, columns.attempts, where)
-            inner = [one for row in rows for one in lookup(row, columns.attempts) or ()]
+            inner = [one for number, row in enumerate(rows) for one in self._list_of(row, number)]
             where += f", inside `{columns.attempts}`"
         if columns.choices is not None:
             require_path(rows, columns.choices, where)

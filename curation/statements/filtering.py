@@ -12,6 +12,7 @@ Pure functions over frames: no file is read or written here.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
@@ -31,6 +32,8 @@ CHOICES_RULE = "choices"
 _WORKED_ON = ("statement", "answer", "choices", "lang", "source", "meta")
 _VERDICT = pl.Schema({"_at": pl.UInt32, "rule": pl.String, "reason": pl.String, "evidence": pl.String})
 _MAX_EVIDENCE = 300
+_MANY = 20_000
+"""Rows from which those that may be multiple choice, worked on in Python, are judged beside the others, in polars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +98,28 @@ def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> 
     work = problems.select(_WORKED_ON).with_row_index("_at")
     if settings.clean:
         work = _cleaned(work)
+    if work.height < _MANY or CHOICES_RULE in settings.disabled:
+        judged = _judged(work, settings)
+    else:
+        asked = candidates()
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            others = beside.submit(_judged, work.filter(~asked), settings)
+            judged = pl.concat([_judged(work.filter(asked), settings), others.result()]).sort("_at")
+    return judged.drop("_at")
+
+
+def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """The verdicts on rows that have been cleaned, with their ``_at``."""
     opened = refused = pl.DataFrame(schema=_VERDICT)
     if CHOICES_RULE not in settings.disabled:
         work, opened, refused = _opened(work)
     ruled = pl.concat([pl.DataFrame(schema=_VERDICT), *_ruled(work, settings, refused)])
     incomplete = pl.col("rule").is_in(_NEEDS_OPTIONS) & pl.col("_at").is_in(opened["_at"].implode())
-    ruled = ruled.with_columns(
-        reason=pl.when(incomplete).then(pl.lit(str(DropReason.CHOICES_NEEDED))).otherwise("reason")
-    )
+    needed = pl.lit(str(DropReason.CHOICES_NEEDED))
+    ruled = ruled.with_columns(reason=pl.when(incomplete).then(needed).otherwise("reason"))
     verdict = pl.concat([refused, ruled])
     return work.join(verdict, on="_at", how="left", maintain_order="left").select(
-        "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE)
+        "_at", "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE)
     )
 
 
@@ -163,6 +177,6 @@ def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFram
             .filter(pl.col("evidence").is_not_null())
         )
         if fired.height:
-            alive = alive.scatter(fired["_at"], False)
-            verdicts.append(fired.cast(_VERDICT))
+            alive &= work["_at"].is_in(fired["_at"].implode()).not_()
+            verdicts.append(fired.cast(dict(_VERDICT)))
     return verdicts

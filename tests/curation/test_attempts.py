@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tempfile
@@ -177,7 +178,7 @@ def test_the_key_lies_beside_the_attempts(tmp_path: Path) -> None:
 
 def batches(cuts: Iterable[int], held: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
     edges = [0, *sorted({min(cut, len(held)) for cut in cuts}), len(held)]
-    return [held[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [held[start:end] for start, end in itertools.pairwise(edges)]
 
 
 @settings(max_examples=25)

@@ -203,7 +203,8 @@ def test_the_digest_follows_the_settings() -> None:
 
 
 def test_the_digest_is_the_same_in_every_process() -> None:
-    code = "from curation.config import Band, VerifySettings; print(Band().digest(), VerifySettings(limit_s=3).digest())"
+    digests = "Band().digest(), VerifySettings(limit_s=3).digest()"
+    code = f"from curation.config import Band, VerifySettings; print({digests})"
     expected = f"{Band().digest()} {VerifySettings(limit_s=3).digest()}"
     for seed in ("1", "2"):
         done = subprocess.run(

@@ -219,8 +219,11 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
     # The other way round: one writing in two classes is two answers.
     split = frame.with_columns(
         pl.when(pl.col("answer_class") == 1).then(pl.lit("same")).otherwise("answer").alias("answer"),
-        pl.when((pl.col("answer_class") == 1) & (pl.col("index") < 4)).then(2).otherwise("answer_class")
-        .cast(pl.Int32).alias("answer_class"),
+        pl.when((pl.col("answer_class") == 1) & (pl.col("index") < 4))
+        .then(2)
+        .otherwise("answer_class")
+        .cast(pl.Int32)
+        .alias("answer_class"),
     )
     (row,) = pass_rates(pl.Series(["x"]), split, "weak@1").to_dicts()
     assert (row["rival"], row["rival_votes"]) == ("same", 5)

@@ -111,9 +111,11 @@ def test_an_empty_shard_gives_empty_parts() -> None:
 def test_how_rows_lie_in_shards_does_not_matter(drawn: list[tuple[str, str]], size: int) -> None:
     rows = problems(*[(name, "a", row, answer) for row, (name, answer) in enumerate(drawn)])
     found = repeats(rows)
-    conflicts = {name: "they differ" for name in found.references}
+    conflicts = dict.fromkeys(found.references, "they differ")
     whole = drop_repeats(rows, found, conflicts)
-    shards = [drop_repeats(rows[start : start + size], found, conflicts) for start in range(0, max(len(drawn), 1), size)]
+    shards = [
+        drop_repeats(rows[start : start + size], found, conflicts) for start in range(0, max(len(drawn), 1), size)
+    ]
     for side in (0, 1):
         assert pl.concat([shard[side] for shard in shards]).equals(whole[side])
     kept, dropped = whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -46,7 +47,9 @@ def test_a_small_source_is_not_rounded_away() -> None:
 
 
 SOURCES = st.dictionaries(
-    st.sampled_from("abcde"), st.tuples(st.integers(0, 40), st.sampled_from([0.1, 0.5, 1.0, 2.0, 3.3, 97.0])), min_size=1
+    st.sampled_from("abcde"),
+    st.tuples(st.integers(0, 40), st.sampled_from([0.1, 0.5, 1.0, 2.0, 3.3, 97.0])),
+    min_size=1,
 )
 
 
@@ -65,7 +68,9 @@ def test_quotas_are_filled_and_never_more_than_there_is(sources: dict[str, tuple
             assert each[name] > size * weights[name] / total - 1
 
 
-@given(st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.1, 1.0, 2.0, 97.0]), min_size=1), st.integers(0, 99))
+@given(
+    st.dictionaries(st.sampled_from("abcde"), st.sampled_from([0.1, 1.0, 2.0, 97.0]), min_size=1), st.integers(0, 99)
+)
 def test_quotas_follow_the_weights_where_there_is_enough(weights: dict[str, float], size: int) -> None:
     each = quotas(dict.fromkeys(weights, 1000), weights, size)
     total = sum(weights.values())
@@ -117,7 +122,7 @@ def test_the_order_of_rows_and_shards_does_not_matter(size: int, seed: int, shuf
 def test_a_larger_set_keeps_what_the_smaller_one_had() -> None:
     everyone = set(SINGLES["id"])
     kept = [everyone - set(over_quota(SINGLES, size, 0)) for size in range(2, 21, 2)]
-    assert all(smaller < larger for smaller, larger in zip(kept, kept[1:], strict=False))
+    assert all(smaller < larger for smaller, larger in itertools.pairwise(kept))
 
 
 GROUPS = index(*[(f"{group}{i}", group, "a") for group in "pqrstu" for i in range(3)])

@@ -152,7 +152,9 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             "unknown key `sources.0.columns.answer.pth`; allowed here: path, take, value.",
         ),
         (
-            changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"path": "q", "take": 1}}}]),
+            changed(
+                sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"path": "q", "take": 1}}}]
+            ),
             "`sources.0.columns.answer.take` = 1: input should be 'all', 'hash' or 'boxed'.",
         ),
         (

@@ -172,3 +172,10 @@ def test_classify_gives_one_line_per_row_in_order() -> None:
 def test_version_and_table() -> None:
     assert VERSION.startswith("statements@")
     assert {rule.reason for rule in RULES} <= set(DropReason)
+
+
+def test_many_rows_get_the_verdicts_of_few() -> None:
+    few = problems(OPEN, PROOF, CHOICE, WHICH, DIRTY)
+    many = pl.concat([few] * 5_000)
+    verdicts = classify(many).drop("id")
+    assert verdicts.equals(pl.concat([classify(few).drop("id")] * 5_000))

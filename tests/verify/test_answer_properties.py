@@ -1,0 +1,217 @@
+r"""Generated pairs of every answer type: rewritings are equal, near misses are not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.records import Outcome
+from curation.verify import answers
+
+X, Y = sympy.symbols("x y")
+FAST = settings(max_examples=40, deadline=None, derandomize=True)
+
+small = st.integers(-9, 9)
+positive = st.integers(1, 30)
+fractions = st.builds(Fraction, st.integers(-99, 99), positive)
+
+
+def equal(one: str, two: str) -> None:
+    found = answers.compare(one, two)
+    assert found.outcome is Outcome.CORRECT, (one, two, found)
+
+
+def unequal(one: str, two: str) -> None:
+    found = answers.compare(one, two)
+    assert found.outcome is Outcome.WRONG, (one, two, found)
+
+
+def tex(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> sympy.Expr:
+    """A formula in x and y: polynomials, quotients, roots, exponentials, trigonometric functions."""
+    leaf = st.one_of(small.map(sympy.Integer), st.sampled_from([X, Y, sympy.pi, sympy.Rational(1, 2)]))
+
+    def grow(inner: st.SearchStrategy[sympy.Expr]) -> st.SearchStrategy[sympy.Expr]:
+        return st.one_of(
+            st.builds(lambda a, b: a + b, inner, inner),
+            st.builds(lambda a, b: a * b, inner, inner),
+            st.builds(lambda a, n: a**n, inner, st.integers(1, 3)),
+            st.builds(lambda a: sympy.sqrt(a**2 + 1), inner),
+            st.builds(lambda a: sympy.sin(a), inner),
+            st.builds(lambda a: a / (X**2 + 2), inner),
+        )
+
+    return sympy.sympify(draw(st.recursive(leaf, grow, max_leaves=6)))
+
+
+@FAST
+@given(expressions())
+def test_an_expanded_formula_is_equal(formula: sympy.Expr) -> None:
+    equal(sympy.latex(formula), sympy.latex(sympy.expand(formula)))
+
+
+@FAST
+@given(expressions(), st.sampled_from(["+1", "+x", "+\\frac{1}{1000}"]))
+def test_a_changed_formula_is_not(formula: sympy.Expr, change: str) -> None:
+    unequal(sympy.latex(formula), sympy.latex(formula) + change)
+
+
+@FAST
+@given(expressions())
+def test_plain_and_latex_spellings_are_equal(formula: sympy.Expr) -> None:
+    equal(sympy.latex(formula), str(formula))
+
+
+@FAST
+@given(fractions, st.integers(2, 9))
+def test_fractions(value: Fraction, factor: int) -> None:
+    equal(tex(value), f"{value.numerator * factor}/{value.denominator * factor}")
+    unequal(tex(value), tex(value + Fraction(1, 97)))
+
+
+@FAST
+@given(st.integers(-(10**30), 10**30))
+def test_integers(value: int) -> None:
+    equal(str(value), f"{value:,}")
+    equal(f"${value}$", f"\\boxed{{{value}}}")
+    unequal(str(value), str(value + 1))
+
+
+@FAST
+@given(st.lists(fractions, min_size=2, max_size=5, unique=True), st.randoms())
+def test_lists_and_sets_have_no_order_and_tuples_have_one(values: list[Fraction], dice: object) -> None:
+    shuffled = sorted(values)
+    if shuffled == values:
+        shuffled.reverse()
+    one, two = ", ".join(map(tex, values)), ", ".join(map(tex, shuffled))
+    equal(one, two)
+    equal(rf"\{{{one}\}}", rf"\{{{two}\}}")
+    unequal(f"({one})", f"({two})")
+    unequal(one, ", ".join(map(tex, values[:-1])))
+
+
+@FAST
+@given(fractions, positive, st.sampled_from(["()", "[]", "(]", "[)"]))
+def test_intervals_and_inequalities(low: Fraction, width: int, ends: str) -> None:
+    high = low + width
+    below = "<" if ends[0] == "(" else r"\le"
+    above = "<" if ends[1] == ")" else r"\leq"
+    interval = f"{ends[0]}{tex(low)}, {tex(high)}{ends[1]}"
+    equal(interval, f"{tex(low)} {below} x {above} {tex(high)}")
+    other = {"()": "[)", "[]": "(]", "(]": "()", "[)": "[]"}[ends]
+    unequal(interval, f"{other[0]}{tex(low)}, {tex(high)}{other[1]}")
+    unequal(interval, f"{ends[0]}{tex(low)}, {tex(high + 1)}{ends[1]}")
+
+
+@FAST
+@given(small.filter(bool), small.filter(bool), small, small.filter(lambda n: abs(n) > 1))
+def test_lines_by_any_multiple(a: int, b: int, c: int, factor: int) -> None:
+    line = sympy.latex(a * X + b * Y + c) + " = 0"
+    equal(line, f"{sympy.latex(sympy.expand(factor * (a * X + b * Y + c)))} = 0")
+    equal(line, f"y = {sympy.latex(sympy.expand(-(a * X + c) / sympy.Integer(b)))}")
+    unequal(line, sympy.latex(a * X + b * Y + c + 1) + " = 0")
+    unequal(line, sympy.latex(a * X - b * Y + c + (c == 0)) + " = 0")
+
+
+@FAST
+@given(st.lists(st.lists(fractions, min_size=2, max_size=2), min_size=2, max_size=3))
+def test_matrices(rows: list[list[Fraction]]) -> None:
+    def matrix(kind: str, table: list[list[Fraction]]) -> str:
+        body = r" \\ ".join(" & ".join(map(tex, row)) for row in table)
+        return rf"\begin{{{kind}}} {body} \end{{{kind}}}"
+
+    equal(matrix("pmatrix", rows), matrix("bmatrix", rows))
+    changed = [list(row) for row in rows]
+    changed[0][0] += 1
+    unequal(matrix("pmatrix", rows), matrix("pmatrix", changed))
+
+
+@FAST
+@given(fractions, positive)
+def test_plus_minus(middle: Fraction, root: int) -> None:
+    both = rf"{tex(middle)} \pm \sqrt{{{root}}}"
+    equal(both, rf"{tex(middle)} - \sqrt{{{root}}}, {tex(middle)} + \sqrt{{{root}}}")
+    unequal(both, rf"{tex(middle)} + \sqrt{{{root}}}")
+
+
+@FAST
+@given(st.integers(1, 99), st.integers(1, 9), st.integers(2, 12))
+def test_mixed_numbers(whole: int, top: int, extra: int) -> None:
+    value = whole + Fraction(top, top + extra)
+    equal(rf"{whole}\frac{{{top}}}{{{top + extra}}}", tex(value))
+    equal(f"{whole} {top}/{top + extra}", tex(value))
+    unequal(rf"{whole}\frac{{{top}}}{{{top + extra}}}", tex(value + 1))
+
+
+@FAST
+@given(st.integers(1, 999), st.integers(1, 99))
+def test_ratios_and_percent(one: int, two: int) -> None:
+    equal(f"{one}:{two}", f"{one * 3}:{two * 3}")
+    equal(f"{one}:{two}", rf"\frac{{{one}}}{{{two}}}")
+    unequal(f"{one}:{two}", f"{one + 1}:{two}")
+    equal(rf"{one}\%", f"{one} percent")
+    equal(rf"{one}\%", str(Fraction(one, 100)))
+    unequal(rf"{one}\%", rf"{one + 1}\%")
+
+
+@FAST
+@given(st.integers(1, 359))
+def test_degrees_and_radians(angle: int) -> None:
+    radians = sympy.latex(sympy.pi * sympy.Rational(angle, 180))
+    equal(rf"{angle}^\circ", radians)
+    unequal(rf"{angle + 1}^\circ", radians)
+
+
+@FAST
+@given(st.integers(1, 9999), st.integers(-12, 12))
+def test_scientific_notation(mantissa: int, exponent: int) -> None:
+    value = Fraction(mantissa, 1000) * Fraction(10) ** exponent
+    equal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", f"{mantissa / 1000:.3f}e{exponent}")
+    equal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", str(value))
+    unequal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", rf"{mantissa / 1000:.3f} \times 10^{{{exponent + 1}}}")
+
+
+@FAST
+@given(st.integers(50, 5000), st.integers(1, 40))
+def test_huge_factorials_and_powers(base: int, gap: int) -> None:
+    equal(f"{base}!", f"{base} * {base - 1}!")
+    unequal(rf"\frac{{1}}{{{base}!}}", rf"\frac{{1}}{{{base + gap}!}}")
+    equal(f"2^{{{base}}}", rf"4^{{\frac{{{base}}}{{2}}}}")
+    unequal(f"2^{{{base}}}", f"2^{{{base + gap}}}")
+    unequal(f"2^{{2^{{{base}}}}}", f"2^{{2^{{{base + gap}}}}}")
+
+
+@FAST
+@given(fractions.filter(lambda f: f.denominator > 10 and f > 1), st.integers(3, 8))
+def test_rounded_decimals_of_an_exact_reference(value: Fraction, places: int) -> None:
+    if 10**places % value.denominator == 0:
+        return
+    rounded = f"{float(value):.{places}f}"
+    equal(tex(value), rounded)
+    off = Fraction(rounded) + Fraction(3, 10**places)
+    unequal(tex(value), f"{float(off):.{places}f}")
+
+
+@FAST
+@given(small.filter(bool), small)
+def test_antiderivatives(a: int, b: int) -> None:
+    formula = sympy.latex(a * X**3 / 3 + b * X)
+    equal(f"{formula} + C", f"{formula} + K")
+    equal(f"{formula} + C", f"{sympy.latex(a * X**3 / 3 + b * X + 7)} + C")
+    unequal(f"{formula} + C", f"{sympy.latex(a * X**3 / 3 + b * X + X)} + C")
+
+
+@FAST
+@given(st.integers(1, 11), st.integers(1, 3))
+def test_periodic_families(step: int, turns: int) -> None:
+    start = sympy.latex(sympy.pi * sympy.Rational(step, 12))
+    shifted = sympy.latex(sympy.pi * sympy.Rational(step, 12) - 2 * turns * sympy.pi)
+    equal(rf"x = {start} + 2k\pi", rf"{shifted} + 2n\pi")
+    unequal(rf"x = {start} + 2k\pi", rf"{start} + k\pi")
