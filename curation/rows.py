@@ -52,10 +52,10 @@ def require_path(rows: Sequence[Row], path: str, where: str) -> None:
 
 
 def _walk(row: Any, path: str) -> Any:
-    if isinstance(row, Mapping) and path in row:
+    if isinstance(row, dict) and path in row:
         return row[path]
     for step in path.split("."):
-        if isinstance(row, Mapping) and step in row:
+        if isinstance(row, dict) and step in row:
             row = row[step]
         elif isinstance(row, list) and _POSITION.fullmatch(step) and -len(row) <= int(step) < len(row):
             row = row[int(step)]

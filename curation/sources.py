@@ -29,6 +29,8 @@ from curation.store import file_digest
 
 VERSION = "sources@1"
 
+_META = json.JSONEncoder(default=str, ensure_ascii=False)
+
 FIRST_ROWS = 1000
 """Rows in which a column must appear at least once; later rows may lack it."""
 
@@ -81,13 +83,9 @@ def _check_columns(source: Source, rows: Sequence[Row]) -> None:
 def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
     columns = source.columns
     place = f"source {source.name} ({source.path})"
-    statements = [text_of(columns.statement, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
-    choices = [_options(columns.choices, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
-    ids = [problem_id(s or "", c, source.domain) for s, c in zip(statements, choices, strict=True)]
-    texts = {
-        name: [text_of(column, row, f"{place}, row {start + i}") for i, row in enumerate(rows)]
-        for name, column in (("answer", columns.answer), ("solution", columns.solution), ("lang", columns.lang))
-    }
+    statements = texts_of(columns.statement, rows, place, start)
+    choices = choices_of(columns.choices, rows, place, start)
+    ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
     height = len(rows)
     return pl.DataFrame(
         {
@@ -95,10 +93,10 @@ def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
             "group": ids,
             "domain": [source.domain] * height,
             "statement": statements,
-            "answer": texts["answer"],
+            "answer": texts_of(columns.answer, rows, place, start),
             "choices": choices,
-            "solution": texts["solution"],
-            "lang": [lang or "en" for lang in texts["lang"]],
+            "solution": texts_of(columns.solution, rows, place, start),
+            "lang": [lang or "en" for lang in texts_of(columns.lang, rows, place, start)],
             "source": [source.name] * height,
             "row": range(start, start + height),
             "license": [source.license] * height,
@@ -111,24 +109,38 @@ def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
     )
 
 
-def text_of(column: Column | None, row: Row, where: str) -> str | None:
-    """One column of one row as text. Numbers become their usual writing; lists and objects are refused."""
-    if column is None:
-        return None
-    pick = column if isinstance(column, Pick) else Pick(path=column)
-    if pick.value is not None:
-        return pick.value
-    assert pick.path is not None
-    value = lookup(row, pick.path)
-    if value is None:
-        return None
+def texts_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
+    """One column of the rows as text. Numbers become their usual writing; lists and objects are refused.
+
+    Args:
+        place, start: what errors name: the source, and the position of the first row in it.
+    """
+    pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
+    if pick.path is None:
+        return [pick.value or None] * len(rows)
+    found: list[str | None] = []
+    for number, row in enumerate(rows, start):
+        value = lookup(row, pick.path)
+        if value is not None and type(value) is not str:
+            value = _as_text(value, pick.path, f"{place}, row {number}")
+        found.append(_take(pick.take, value) if value is not None else None)
+    return found
+
+
+def choices_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
+    """One column of the rows as lists of options."""
+    path = column.path if isinstance(column, Pick) else column
+    if path is None:
+        return [None] * len(rows)
+    return [options_of(lookup(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)]
+
+
+def _as_text(value: Any, path: str, where: str) -> str:
     if isinstance(value, bool | int | float):
-        value = str(value)
-    if not isinstance(value, str):
-        kind = "a list; name one of its items" if isinstance(value, list) else type(value).__name__
-        hint = f", as in `{pick.path}.0`" if isinstance(value, list) else ""
-        raise SourceError(f"{where}: `{pick.path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
-    return _take(pick.take, value)
+        return str(value)
+    kind = "a list; name one of its items" if isinstance(value, list) else type(value).__name__
+    hint = f", as in `{path}.0`" if isinstance(value, list) else ""
+    raise SourceError(f"{where}: `{path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
 
 
 def _take(take: str, text: str) -> str | None:
@@ -140,18 +152,8 @@ def _take(take: str, text: str) -> str | None:
     return text
 
 
-def _options(column: Column | None, row: Row, where: str) -> list[str] | None:
-    if column is None:
-        return None
-    path = column.path if isinstance(column, Pick) else column
-    return options_of(lookup(row, path) if path is not None else None, f"{where}: `{path}`")
-
-
 def _meta(paths: Sequence[str], row: Row) -> str | None:
-    if not paths:
-        return None
-    found = {path: lookup(row, path) for path in paths}
-    return json.dumps(found, default=str, ensure_ascii=False)
+    return _META.encode({path: lookup(row, path) for path in paths}) if paths else None
 
 
 def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:

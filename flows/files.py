@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import Console
 
 from curation.records import ConfigError
-from curation.rows import Row, lookup, options_of, read_rows, require_path
-from curation.sources import text_of
+from curation.rows import Row, read_rows, require_path
+from curation.sources import choices_of, texts_of
 from curation.statements import classify
 from curation.verify.pairs import verify_pairs
 from flows.progress import bar
@@ -81,12 +82,10 @@ def _present(batch: Sequence[Row], places: Mapping[str, str], asked: Sequence[st
 
 
 def _frame(batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path) -> pl.DataFrame:
-    columns: dict[str, list[object]] = {}
-    for field, place in places.items():
-        if field == "choices":
-            columns[field] = [options_of(lookup(row, place), f"{path}, row {start + i}") for i, row in enumerate(batch)]
-        else:
-            columns[field] = [text_of(place, row, f"{path}, row {start + i}") for i, row in enumerate(batch)]
+    columns: dict[str, list[Any]] = {
+        field: (choices_of if field == "choices" else texts_of)(column, batch, str(path), start)
+        for field, column in places.items()
+    }
     if all(name is None for name in columns["id"]):
         columns["id"] = [str(start + i) for i in range(len(batch))]
     kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}

@@ -158,6 +158,10 @@ PHRASE = rf"^\W*(?:[\p{{Latin}}\p{{Cyrillic}}'’]+[\s,]+){{3,}}{_WORD}\W*$"
 HAN_SENTENCE = r"\p{Han}{6,}|\p{Han}[\p{Han}，、]{8,}"
 FORMULA = r"\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]|\\[a-zA-Z]+"
 
+# A letter for an answer to a statement that still holds lettered options: their style was not understood.
+ONLY_LETTER = r"^[\s$(（]*(?:\\(?:text|mathrm|textbf|boxed)\{)?[\s(]*[A-H][\s)}）.$]*$"
+LETTERED = r"(?:^|[\s(（])A\s*[.)．、：:）][\s\S]*[\s(（]B\s*[.)．、：:）]"
+
 # --- the statement itself --------------------------------------------------------------------------------------------
 
 # Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.

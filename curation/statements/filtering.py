@@ -178,5 +178,5 @@ def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFram
         )
         if fired.height:
             alive &= work["_at"].is_in(fired["_at"].implode()).not_()
-            verdicts.append(fired.cast(dict(_VERDICT)))
+            verdicts.append(fired.cast(_VERDICT))
     return verdicts

@@ -127,6 +127,12 @@ _FIXED: tuple[Rule, ...] = (
         found(STATEMENT, words.ELSEWHERE),
     ),
     Rule(
+        "letter_answer",
+        DropReason.CHOICES_UNRESOLVED,
+        ANSWER.str.contains(asking.ONLY_LETTER),
+        found(STATEMENT, asking.LETTERED),
+    ),
+    Rule(
         "multi_part",
         DropReason.MULTI_PART,
         has(STATEMENT, asking.MULTI_PART_NEEDLES),

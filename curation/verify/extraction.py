@@ -82,6 +82,8 @@ _NUMBER = re.compile(
     r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
     r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
 )
+_COINS = ("$", "€", "£", "¥")
+_MONEY = re.compile(r"\s?[$€£¥]")
 _CHAFF_END = re.compile(
     r"(?:\.?\s*(?:I hope (?:it|this) is correct|<\|[a-z_]+\|>(?:user|assistant)?|</s>|<eos>)\.?)+\s*$", re.IGNORECASE
 )
@@ -246,8 +248,10 @@ def _by_emphasis(text: str) -> Extracted | None:
 
 
 def _by_number(text: str) -> Extracted | None:
-    matches = [match.group() for match in _NUMBER.finditer(text)]
-    return _answer("number", matches[-1]) if matches else None
+    matches = list(_NUMBER.finditer(text))
+    money = [match for match in matches if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS]
+    found = (money or matches)[-1:]
+    return _answer("number", found[0].group()) if found else None
 
 
 def _answer(how: str, text: str) -> Extracted | None:

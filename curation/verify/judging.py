@@ -43,6 +43,8 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
 
 def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any]:
     start = time.perf_counter()
+    if not answer.strip():
+        return {"verdict": Outcome.NO_ANSWER.value, "how": "no answer", "doubtful": False, "ms": 0.0}
     failed = guard.enter("pair")
     if failed is not None:
         return {"verdict": failed.value, "how": _failure(failed), "doubtful": True, "ms": None}

@@ -66,7 +66,7 @@ def _verdict(reply: Reply) -> dict[str, Any]:
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
     try:
-        lines = path.open(encoding="utf-8")
+        lines = path.open("rb")
     except OSError as error:
         raise SourceError(f"cannot read the pairs in {path}: {error.strerror or error}") from error
     with lines:
@@ -76,7 +76,7 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise _bad(path, number, line, f"not JSON ({error})") from error
+                raise _bad(path, number, line, f"not JSON ({type(error).__name__})") from error
             if not isinstance(row, dict):
                 raise _bad(path, number, line, 'not an object with "gold" and "pred"')
             if not isinstance(row.get("gold"), str):
@@ -86,5 +86,5 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
             yield {**row, "pred": row.get("pred")}
 
 
-def _bad(path: Path, number: int, line: str, why: str) -> SourceError:
-    return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120]!r}")
+def _bad(path: Path, number: int, line: bytes, why: str) -> SourceError:
+    return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120].decode('utf-8', 'replace')!r}")

@@ -103,9 +103,8 @@ def speed(problems: pl.DataFrame, count: int) -> float:
     out = filter_statements(many)
     took, busy = time.perf_counter() - start, time.process_time() - busy
     assert out.kept.height + out.dropped.height == count
-    print(
-        f"filter_statements: {count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s ({busy:.1f} s of CPU); peak {peak():.2f} GB"
-    )
+    print(f"filter_statements: {count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s")
+    print(f"                   {busy:.1f} s of CPU, peak memory {peak():.2f} GB")
     return count / took
 
 

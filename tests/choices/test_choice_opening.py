@@ -28,6 +28,8 @@ COMPLETE = [
         "下列命题：①$1<2$；②$2<3$；③$3<1$．其中真命题的个数是（ ）",
         "下列命题：①$1<2$；②$2<3$；③$3<1$．其中真命题的个数是____",
     ),
+    ("zh", "每人得分的乘积都是4，问共有几人？", "每人得分的乘积都是4，问共有几人？"),
+    ("zh", "每人得分的乘积为．", "每人得分的乘积为____．"),
     ("fr", "Combien de côtés a un carré ?", "Combien de côtés a un carré ?"),
     ("es", "¿Cuántos lados tiene un cuadrado?", "¿Cuántos lados tiene un cuadrado?"),
     ("it", "Quanti lati ha un quadrato?", "Quanti lati ha un quadrato?"),
@@ -75,9 +77,9 @@ def test_questions_about_their_options_are_refused(lang: str, question: str) -> 
 @pytest.mark.parametrize(
     "answer",
     [
-        "None of the above", "All of these", "none", "Cannot be determined", "It is impossible to tell", "I and II only",
-        "以上都不对",
-        "无法确定", "Yes", "是", "(3)", "①④", "The mean is larger than the median", "A flat fee of $3", "Both A and B",
+        "None of the above", "All of these", "none", "Cannot be determined", "It is impossible to tell",
+        "I and II only", "以上都不对", "无法确定", "Yes", "是", "(3)", "①④", "Both A and B",
+        "The mean is larger than the median", "A flat fee of $3",
     ],
 )  # fmt: skip
 def test_answers_that_need_the_other_options(answer: str) -> None:

@@ -135,6 +135,7 @@ def test_the_wilson_interval(correct: int, judged: int, low: float, high: float)
         (Band(attempts=10, max_pass_rate=0.7), 10, 1, 7),
         (Band(attempts=10, max_pass_rate=0.3, min_correct=3), 10, 3, 3),
         (Band(attempts=3, max_pass_rate=1 / 3), 3, 1, 1),
+        (Band(attempts=50, max_pass_rate=0.58), 50, 1, 29),  # 0.58 * 50 is 28.999999999999996 in floating point
         (Band(attempts=4, min_correct=0, max_pass_rate=0.5), 4, 0, 2),
         (Band(attempts=1, max_pass_rate=1.0), 1, 1, 1),
     ],

@@ -50,11 +50,12 @@ def test_json_lines_in_every_wrapping(tmp_path: Path, name: str, content: bytes)
 
 
 def test_csv_with_everything_that_csv_allows(tmp_path: Path) -> None:
-    text = '\ufeffq,a,note\r\n"What is\n2 + 3?",5,"say ""five"", please"\r\n\r\nshort\r\n"",,\r\n'
+    text = '\ufeffq,a,note\r\n"What is\n2 + 3?",5,"say ""five"", please"\r\n\r\nshort\r\n"",,\r\n"kept\r\nas it is", 7,'
     rows = [
         {"q": "What is\n2 + 3?", "a": "5", "note": 'say "five", please'},
         {"q": "short", "a": None, "note": None},
         {"q": None, "a": None, "note": None},
+        {"q": "kept\r\nas it is", "a": " 7", "note": None},
     ]
     assert list(read_rows(written(tmp_path / "x.csv", text.encode()))) == rows
     assert list(read_rows(written(tmp_path / "x.csv.gz", gzip.compress(text.encode())))) == rows

@@ -193,6 +193,7 @@ def test_a_stage_without_rows_closes(tmp_path: Path) -> None:
     manifest = one.close(0, rows_in=0)
     assert (manifest.rows_in, manifest.shards, manifest.reasons) == (0, 0, {})
     assert one.manifest() == manifest
+    assert stage(tmp_path, version="v2").manifest() is None
 
 
 def test_the_digest_is_the_content_and_nothing_else(tmp_path: Path) -> None:
@@ -288,14 +289,16 @@ with locked(Path(sys.argv[1])):
 def test_a_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(StoreError, match="is in use by another run"), locked(folder):
-            raise AssertionError("two runs hold one folder")
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
-        with locked(folder):
-            pass
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(StoreError, match="is in use by another run"), locked(folder):
+                raise AssertionError("two runs hold one folder")
+        finally:
+            holder.kill()
+    assert holder.returncode == -signal.SIGKILL
+    with locked(folder):
+        pass
 
 
 def test_the_lock_is_free_after_an_error_and_does_not_touch_the_folder(tmp_path: Path) -> None:

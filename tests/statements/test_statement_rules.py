@@ -358,3 +358,8 @@ def test_languages_that_the_recipe_does_not_take() -> None:
     row = pl.DataFrame({"statement": ["Combien font $2 + 2$ ?"] * 2, "answer": ["4"] * 2, "lang": ["fr", None]})
     reasons = classify(row, StatementSettings(languages=("en", "zh")))["reason"].to_list()
     assert reasons == [DropReason.WRONG_LANGUAGE, None]
+
+
+def test_a_letter_for_an_answer_to_options_that_were_not_understood() -> None:
+    assert verdict("Which is right?\nA.\n\nB. 4", "B")[1] == DropReason.CHOICES_UNRESOLVED
+    assert verdict("Which of the points $A$, $B$ and $C$ is nearest to the origin?", "B") == (None, None)

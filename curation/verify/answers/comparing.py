@@ -9,8 +9,10 @@ from curation.verify.answers.policy import ApproximationPolicy
 class Comparing:
     """The state of one comparison. ``how`` names the tier that decided last, ``doubtful`` asks for a second look."""
 
-    def __init__(self, policy: ApproximationPolicy) -> None:
+    def __init__(self, policy: ApproximationPolicy, declared: frozenset[str] = frozenset()) -> None:
         self.policy = policy
+        self.declared = declared
+        """Names that a text calls arbitrary: "for some integer t"."""
         self.how = "form"
         self.doubtful = False
 

@@ -378,6 +378,8 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
             return read_tokens(inner[bar[0] + 1 :], depth + 1)
     if not inner:
         return words("no solution") if is_set else None
+    if is_set and first == "{":
+        return read_tokens(inner, depth + 1)
     parts, _ = split(inner, frozenset((",", ";", "and")))
     if len(parts) == 1:
         if first == "{s":
@@ -389,7 +391,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
         raise Unreadable("an empty component")
     items = tuple(_item(part, depth + 1) for part in parts)
     if is_set:
-        return Sequence(items, "{}" if first == "{s" else "")
+        return Sequence(items, "{}")
     if first == "]" and last in ("[", "]"):
         first, last = "(", ")" if last == "[" else "]"
     elif first == "[" and last == "[":

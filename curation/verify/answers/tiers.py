@@ -33,7 +33,18 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if one == two and one:
         return _verdict(True, "identical", one, two)
     found = quick(one, two, lang=lang, policy=policy) or _by_words(one, two, lang, policy)
-    return found or _by_readings(read(one, lang), read(two, lang), policy)
+    return found or _by_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
+
+
+_DECLARED = re.compile(
+    r"(?:integers?|real numbers?|constants?|arbitrary|any|some|parameters?)\s*\}?\s*\$?([a-zA-Z])(?![a-zA-Z])"
+    r"|(?<![a-zA-Z])([a-zA-Z])\s*(?:\\in|is an?(?: arbitrary)?)\s*(?:\\mathbb\s*\{?[ZNRQ]|integer|constant|parameter|real)"
+)
+
+
+def declared(text: str) -> frozenset[str]:
+    """The names that a text calls arbitrary: "k \\in \\mathbb{Z}", "for some integer t"."""
+    return frozenset(name for names in _DECLARED.findall(text) for name in names if name)
 
 
 def clean(text: str) -> str:
@@ -47,7 +58,12 @@ def _same_digits(one: str, two: str) -> bool:
     return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
 
 
-def _by_readings(references: tuple[Form, ...], answers: tuple[Form, ...], policy: ApproximationPolicy) -> Comparison:
+def _by_readings(
+    references: tuple[Form, ...],
+    answers: tuple[Form, ...],
+    policy: ApproximationPolicy,
+    arbitrary: frozenset[str] = frozenset(),
+) -> Comparison:
     doubtful = False
     first: tuple[str, str, str] | None = None
     words_one, words_two = references[-1], answers[-1]
@@ -59,7 +75,7 @@ def _by_readings(references: tuple[Form, ...], answers: tuple[Form, ...], policy
         for two in answers:
             if isinstance(one, Words) and isinstance(two, Words) and (one is spare[0] or two is spare[1]):
                 continue
-            matcher = Matcher(policy)
+            matcher = Matcher(policy, arbitrary)
             equal = matcher.match(one, two)
             shown = (matcher.how, describe(one)[:LONGEST_SHOWN], describe(two)[:LONGEST_SHOWN])
             if equal:

@@ -116,7 +116,7 @@ class Values(Comparing):
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
         if len(only_one) == len(only_two) == 1:
             old, new = next(iter(only_two)), next(iter(only_one))
-            if old.lower() == new.lower() or (_is_constant(reference, new) and _is_constant(answer, old)) or (_is_period(reference, new) and _is_period(answer, old)):
+            if old.lower() == new.lower() or {old, new} & self.declared or (_is_constant(reference, new) and _is_constant(answer, old)) or (_is_period(reference, new) and _is_period(answer, old)):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
