@@ -10,6 +10,7 @@ Settings are environment variables that Prefect reads when it is first imported,
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -19,6 +20,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 from curation.records import GoldilocksError
 
@@ -62,6 +65,7 @@ def prefect_api() -> Iterator[str]:
     if given:
         yield given
         return
+    starting = _one_at_a_time()
     port = _free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.server", str(port)],
@@ -77,13 +81,24 @@ def prefect_api() -> Iterator[str]:
         import prefect  # noqa: F401  # takes seconds, as the server does: let both take them at once
 
         _wait(address, process)
+        starting.close()
         yield address
     finally:
+        starting.close()
         os.environ.pop("PREFECT_API_URL", None)
         process.terminate()
         if process.stdin is not None:
             process.stdin.close()
         process.wait()
+
+
+def _one_at_a_time() -> IO[str]:
+    """Hold the start of a server alone: two that create the database of one PREFECT_HOME at once would break it."""
+    home = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
+    home.mkdir(parents=True, exist_ok=True)
+    handle = (home / ".goldilocks-start.lock").open("w")
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
@@ -113,7 +128,7 @@ def _free_port() -> int:
 
 def _end_with_parent() -> None:
     """Leave as soon as the parent's end of standard input is gone, however the parent ended."""
-    while sys.stdin.buffer.read(1):
+    while os.read(0, 1):
         pass
     os._exit(0)
 

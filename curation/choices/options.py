@@ -156,7 +156,7 @@ def _last_option(texts: list[str]) -> tuple[str, str]:
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
-    if not newline or not rest or not head.strip() or _only_layout(rest):
+    if not newline or not rest or not _SOMETHING.search(head) or _only_layout(rest):
         return last, ""
     longest = max(len(text) for text in texts[:-1])
     if any("\n" in text.strip() for text in texts[:-1]) and len(last) <= 2 * longest:

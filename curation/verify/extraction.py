@@ -249,7 +249,11 @@ def _by_emphasis(text: str) -> Extracted | None:
 
 def _by_number(text: str) -> Extracted | None:
     matches = list(_NUMBER.finditer(text))
-    money = [match for match in matches if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS]
+    money = [
+        match
+        for match in matches
+        if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
+    ]
     found = (money or matches)[-1:]
     return _answer("number", found[0].group()) if found else None
 

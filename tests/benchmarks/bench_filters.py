@@ -1,6 +1,6 @@
 """How good and how fast the format filter is: precision and recall per kind, rows a second, peak memory.
 
-    python tests/benchmarks/bench_filters.py [DATA] [--rows 1000000] [--map-rows 20000]
+    python tests/benchmarks/bench_filters.py [DATA] [--rows 1000000] [--map-rows 40000]
 
 DATA holds the labelled sets (default: shared/data beside the checkout). The labels are the sets' own ``kind``. The
 same expressions, translated to Python's, run row by row through ``datasets.map`` with two processes for comparison.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import resource
 import sys
@@ -69,14 +70,14 @@ def quality(problems: pl.DataFrame) -> None:
         lines.group_by("source", maintain_order=True).agg(
             rows=pl.len(),
             kept=kept.mean().round(4),
-            dropped_as_proof=(pl.col("reason") == DropReason.PROOF).mean().round(4),
-            choices_recognised=(opened | choices).mean().round(4),
+            dropped_as_proof=pl.col("reason").eq_missing(DropReason.PROOF).mean().round(4),
+            choices_recognised=(opened | choices.fill_null(False)).mean().round(4),
             choices_opened=opened.mean().round(4),
         )
     )
     said = {
         "proof": pl.col("reason") == DropReason.PROOF,
-        "mcq": (pl.col("rule") == "choices") | (pl.col("answer").ne_missing(pl.col("asked")) & kept & ~debris()),
+        "mcq": choices.fill_null(False) | (pl.col("answer").ne_missing(pl.col("asked")) & kept & ~debris()),
         "unanswerable": pl.col("reason") == DropReason.MISSING_ANSWER,
         "open": kept & ~(pl.col("answer").ne_missing(pl.col("asked")) & ~debris()),
     }
@@ -95,17 +96,25 @@ def debris() -> pl.Expr:
     return pl.col("source") == "odyssey_math"
 
 
-def speed(problems: pl.DataFrame, count: int) -> float:
-    """Rows a second of the filter on ``count`` rows, the sets repeated as often as it takes."""
+def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
+    """Rows per second, and per second of CPU, of the filter on ``count`` rows: the sets, repeated."""
     rows = problems.select(PROBLEM.names())
     many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
-    start, busy = time.perf_counter(), time.process_time()
+    start, busy = time.perf_counter(), cpu()
     out = filter_statements(many)
-    took, busy = time.perf_counter() - start, time.process_time() - busy
+    took, busy = time.perf_counter() - start, cpu() - busy
     assert out.kept.height + out.dropped.height == count
-    print(f"filter_statements: {count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s")
-    print(f"                   {busy:.1f} s of CPU, peak memory {peak():.2f} GB")
-    return count / took
+    print(f"filter_statements:        {told(count, took, busy)}; peak memory {peak():.2f} GB")
+    return count / took, count / busy
+
+
+def told(count: int, took: float, busy: float) -> str:
+    return f"{count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s ({count / busy:,.0f} per second of CPU)"
+
+
+def cpu() -> float:
+    """Seconds of CPU of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def peak() -> float:
@@ -180,8 +189,8 @@ def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
     return judged
 
 
-def speed_of_map(problems: pl.DataFrame, count: int) -> float:
-    """Rows a second of ``datasets.map(num_proc=2)`` with the same rules."""
+def speed_of_map(problems: pl.DataFrame, count: int) -> tuple[float, float]:
+    """The same two rates of ``datasets.map(num_proc=2)`` with the same rules."""
     import datasets
 
     rows = problems.select("statement", "answer", "choices", "lang")
@@ -189,18 +198,18 @@ def speed_of_map(problems: pl.DataFrame, count: int) -> float:
     data = datasets.Dataset.from_list(many.to_dicts())
     datasets.disable_caching()
     datasets.disable_progress_bars()
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), cpu()
     data.map(row_filter(), num_proc=2)
-    took = time.perf_counter() - start
-    print(f"datasets.map(num_proc=2): {count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s")
-    return count / took
+    took, busy = time.perf_counter() - start, cpu() - busy
+    print(f"datasets.map(num_proc=2): {told(count, took, busy)}")
+    return count / took, count / busy
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--map-rows", type=int, default=20_000, help="0 leaves the comparison out")
+    parser.add_argument("--map-rows", type=int, default=40_000, help="0 leaves the comparison out")
     arguments = parser.parse_args()
     problems = load(arguments.data)
     with pl.Config(tbl_rows=60, tbl_cols=12, tbl_hide_dataframe_shape=True):
@@ -208,7 +217,7 @@ def main() -> None:
     ours = speed(problems.drop("kind"), arguments.rows)
     if arguments.map_rows:
         theirs = speed_of_map(problems, arguments.map_rows)
-        print(f"ratio: {ours / theirs:.1f}")
+        print(f"ratio: {ours[0] / theirs[0]:.1f} by the clock, {ours[1] / theirs[1]:.1f} by CPU time")
 
 
 if __name__ == "__main__":

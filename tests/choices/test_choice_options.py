@@ -42,6 +42,11 @@ def test_every_style_is_opened(style: str) -> None:
     assert consider(STYLES[style], answer) == Opened("What is $2+2$?", "4")
 
 
+def test_a_last_option_that_is_a_displayed_formula() -> None:
+    found = consider("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
+    assert found == Opened("What is $2+2$?", "$4$")
+
+
 def test_chinese_in_one_line() -> None:
     found = consider("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
     assert found == Opened("计算 $2+2$ 的结果是____", "4")

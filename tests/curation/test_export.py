@@ -128,6 +128,15 @@ def test_a_larger_set_keeps_what_the_smaller_one_had() -> None:
 GROUPS = index(*[(f"{group}{i}", group, "a") for group in "pqrstu" for i in range(3)])
 
 
+@pytest.mark.parametrize("size", [2, 5, 8])
+def test_a_group_of_two_sources_leaves_the_same_way_in_any_order(size: int) -> None:
+    twins = index(*[(f"{source}{i}", f"g{i}", source) for source in "ab" for i in range(6)])
+    leaving = over_quota(twins, size, 0)
+    assert all((f"a{i}" in leaving) == (f"b{i}" in leaving) for i in range(6))
+    assert twins.height - len(leaving) == size // 2 * 2
+    assert over_quota(twins.reverse(), size, 0) == leaving
+
+
 @pytest.mark.parametrize("size", [3, 4, 6, 7, 11, 17])
 def test_a_group_stays_or_leaves_together_and_the_set_is_not_larger_than_asked(size: int) -> None:
     leaving = over_quota(GROUPS, size, 0)

@@ -80,7 +80,21 @@ def test_the_parents_memory_stays_flat(judge: MathJudge) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["\\boxed{", "{", "\\boxed{1}", "the answer is 5. ", "$", "\\(", " ", ". ", "#### 5\n", "<think>", "1,000 ", "**", "7"],
+    [
+        "\\boxed{",
+        "{",
+        "\\boxed{1}",
+        "the answer is 5. ",
+        "$",
+        "\\(",
+        " ",
+        ". ",
+        "#### 5\n",
+        "<think>",
+        "1,000 ",
+        "**",
+        "7",
+    ],
 )
 def test_extraction_is_linear(unit: str) -> None:
     megabyte = unit * (1_000_000 // len(unit))

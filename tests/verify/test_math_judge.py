@@ -41,7 +41,9 @@ def test_plain_numbers_need_no_worker() -> None:
 
 def test_the_text_is_judged_not_the_recorded_answer() -> None:
     with MathJudge(workers=1) as judge:
-        (result,) = judge.judge([JudgeTask("p", "5", "en", (Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")))])
+        (result,) = judge.judge(
+            [JudgeTask("p", "5", "en", (Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")))]
+        )
     assert [verdict.outcome for verdict in result.verdicts] == [Outcome.WRONG, Outcome.NO_ANSWER]
 
 
@@ -62,7 +64,11 @@ def test_references_are_checked() -> None:
 
 def test_same_compares_pairs() -> None:
     with MathJudge(workers=1) as judge:
-        assert list(judge.same([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [Outcome.CORRECT, Outcome.CORRECT, Outcome.WRONG]
+        assert list(judge.same([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
+            Outcome.CORRECT,
+            Outcome.CORRECT,
+            Outcome.WRONG,
+        ]
 
 
 def test_it_runs_off_the_main_thread() -> None:
@@ -80,7 +86,11 @@ def test_it_runs_off_the_main_thread() -> None:
 
 @needs_data
 def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
-    rows = [json.loads(line) for line in (DATA / "attempts" / "gsm8k_openai_models.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    rows = [
+        json.loads(line)
+        for line in (DATA / "attempts" / "gsm8k_openai_models.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     tasks = [
         JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
         for row in rows
@@ -99,7 +109,11 @@ def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
 
 @needs_data
 def test_the_shared_pairs_of_trusted_kinds() -> None:
-    rows = [json.loads(line) for line in (DATA / "answers" / "equivalence.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    rows = [
+        json.loads(line)
+        for line in (DATA / "answers" / "equivalence.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     rows = [row for row in rows if row["kind"] in TRUSTED]
     found = [
         row.get("pred") is not None and answers.compare_texts(row["gold"], row["pred"]).outcome is Outcome.CORRECT
@@ -131,7 +145,8 @@ def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}', '{"gold": "\udcff"']
+    "line",
+    ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}', '{"gold": "\udcff"'],
 )
 def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pairs.jsonl"

@@ -77,7 +77,14 @@ def test_results_come_in_order_and_jobs_are_read_lazily() -> None:
 
 @pytest.mark.parametrize(
     ("deed", "outcome"),
-    [("spin", "timeout"), ("power", "timeout"), ("memory", "broken"), ("crash", "broken"), ("exit", "broken"), ("raise", "broken")],
+    [
+        ("spin", "timeout"),
+        ("power", "timeout"),
+        ("memory", "broken"),
+        ("crash", "broken"),
+        ("exit", "broken"),
+        ("raise", "broken"),
+    ],
 )
 def test_a_bad_step_is_written_off_and_its_neighbours_are_kept(deed: str, outcome: str) -> None:
     with WorkerPool(f"{HERE}:misbehave", 1, Limits(step_s=0.3)) as pool:

@@ -11,7 +11,7 @@ import hashlib
 from fractions import Fraction
 
 from curation.verify.answers.expr import Expr
-from curation.verify.answers.numeric import LARGEST_BITS, rational
+from curation.verify.answers.rationals import LARGEST_BITS, rational
 
 MOST_TERMS = 150
 LARGEST_POWER = 12

@@ -11,19 +11,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from curation.verify.answers.expr import Expr, add, const, divide, mul, neg, sym
-from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words, describe
+from curation.verify.answers.expr import divide, sym
+from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.matrices import read_matrix
 from curation.verify.answers.plain import COMMA_LANGUAGES
+from curation.verify.answers.quantities import read_value
 from curation.verify.answers.text import normalise, unwrap
-from curation.verify.answers.tokens import LONGEST, Token, Unreadable, tokenise
-from curation.verify.answers.units import is_unit, normalise_unit
+from curation.verify.answers.tokens import CLOSERS, LONGEST, OPENERS, Token, Unreadable, split, tokenise
 from curation.verify.answers.words import NUMBER_WORDS, words
 from curation.verify.extraction import strip_boxes
 
 DEEPEST = 40
-_OPEN = {"(": ")", "[": "]", "{": "}", "{s": "}s", "⟨": "⟩", "⌊": "⌋", "⌈": "⌉", "|(": ")|"}
-_CLOSE = frozenset(_OPEN.values())
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
 _THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,]|\.\d*,)")
@@ -93,25 +92,6 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     if len(parts) > 1:
         return _ratio_or_label(parts, depth)
     return _single(tokens, depth)
-
-
-def split(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
-    """``tokens`` cut at separators outside all brackets."""
-    parts: list[list[Token]] = [[]]
-    found: list[str] = []
-    level = 0
-    for token in tokens:
-        if token.kind in ("op", "env", "endenv"):
-            if token.kind == "env" or token.text in _OPEN:
-                level += 1
-            elif token.kind == "endenv" or token.text in _CLOSE:
-                level -= 1
-            elif level <= 0 and token.text in separators:
-                found.append(token.text)
-                parts.append([])
-                continue
-        parts[-1].append(token)
-    return parts, found
 
 
 def _trimmed(tokens: list[Token]) -> list[Token]:
@@ -324,7 +304,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         if found is not None:
             return found
     if any(token.kind == "env" for token in tokens):
-        return _matrix(tokens, depth)
+        return read_matrix(tokens)
     if all(token.kind in ("text", "word") for token in tokens):
         text = " ".join(token.text for token in tokens)
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
@@ -343,7 +323,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         and last.kind != "text"
     ):
         return read_tokens(tokens[1:], depth + 1)
-    return _value(tokens)
+    return read_value(tokens)
 
 
 def _from_text(text: str, depth: int) -> Form:
@@ -360,8 +340,8 @@ def _spans_all(tokens: list[Token]) -> bool:
     level = 0
     for position, token in enumerate(tokens):
         if token.kind in ("op", "env", "endenv"):
-            level += token.kind == "env" or token.text in _OPEN
-            level -= token.kind == "endenv" or token.text in _CLOSE
+            level += token.kind == "env" or token.text in OPENERS
+            level -= token.kind == "endenv" or token.text in CLOSERS
             if level == 0:
                 return position == len(tokens) - 1
     return False
@@ -405,151 +385,3 @@ def _plain_expression(tokens: list[Token]) -> bool:
     except Unreadable:
         return False
     return True
-
-
-_UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
-_UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
-
-
-def _value(tokens: list[Token]) -> Form:
-    at = _unit_start(tokens)
-    if at is None:
-        at = len(tokens)
-    number, unit_tokens = tokens[:at], tokens[at:]
-    while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
-        number = number[:-1]
-    unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
-    if number and number[-1].text == "%" and len(number) > 1:
-        number, unit = number[:-1], "%"
-    degrees = _degrees_stripped(number) if not any(token.kind == "fun" for token in number) else None
-    if degrees is not None:
-        number, unit = degrees, "deg" + unit.strip().lower()
-    if not number:
-        raise Unreadable("a unit without a number")
-    return Value(_expression(number), normalise_unit(unit) if unit.strip() else "")
-
-
-def _expression(tokens: list[Token]) -> Expr:
-    if len(tokens) == 2 and tokens[0].text in ("+", "-") and tokens[1].kind == "const" and tokens[1].text == "inf":
-        return const("inf") if tokens[0].text == "+" else neg(const("inf"))
-    return parse_expression(tokens)
-
-
-def _unit_start(tokens: list[Token]) -> int | None:
-    level = 0
-    for position, token in enumerate(tokens):
-        if token.kind == "op":
-            level += token.text in _OPEN
-            level -= token.text in _CLOSE
-        if not position or level > 0:
-            if not (
-                level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _ordinal(tokens, position)
-            ):
-                continue
-            return position - 1
-        if token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
-            rest = tokens[position:]
-            if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
-                return position
-    return None
-
-
-def _ordinal(tokens: list[Token], position: int) -> bool:
-    return position + 1 < len(tokens) and tokens[position + 1].text in ("th", "st", "nd", "rd")
-
-
-def _is_unit_word(word: str, before: Token) -> bool:
-    if is_unit(word):
-        return before.kind in ("num", "op")
-    return (
-        (len(word) > 3
-        and not (word.isupper() and len(word) < 6)
-        and before.text in ("}", ")"))
-        or (len(word) > 2 and before.kind == "num")
-    )
-
-
-def _degrees_stripped(tokens: list[Token]) -> list[Token] | None:
-    texts = [token.text for token in tokens[-4:]]
-    if texts[-1:] == ["°"]:
-        return tokens[:-1]
-    if texts[-2:] == ["^", "circ"]:
-        return tokens[:-2]
-    if texts[-4:] == ["^", "{", "circ", "}"]:
-        return tokens[:-4]
-    if texts[-1:] == ["^"]:
-        return tokens[:-1]
-    return None
-
-
-def _matrix(tokens: list[Token], depth: int) -> Form:
-    """One matrix, or sums and products of matrices and numbers."""
-    parts, ops = split([*tokens], frozenset(("+", "-")))
-    total: tuple[tuple[Expr, ...], ...] | None = None
-    for op, part in zip(["+", *ops], parts, strict=True):
-        if not part and total is None:
-            continue
-        rows = _product(part, depth)
-        if op == "-":
-            rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
-        if total is None:
-            total = rows
-        elif [len(row) for row in total] != [len(row) for row in rows]:
-            raise Unreadable("matrices of two sizes")
-        else:
-            total = tuple(
-                tuple(add(one, two) for one, two in zip(row, other, strict=True))
-                for row, other in zip(total, rows, strict=True)
-            )
-    if total is None:
-        raise Unreadable("no matrix")
-    return Matrix(total)
-
-
-def _product(tokens: list[Token], depth: int) -> tuple[tuple[Expr, ...], ...]:
-    rows: tuple[tuple[Expr, ...], ...] | None = None
-    scalar: list[Token] = []
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        if token.kind != "env":
-            scalar.append(token)
-            position += 1
-            continue
-        end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
-        if end is None or ("matrix" not in token.text and token.text != "array"):
-            raise Unreadable(f"environment {token.text}")
-        body = tokens[position + 1 : end]
-        here = _cells(body, token.text, depth)
-        rows = here if rows is None else _times(rows, here)
-        position = end + 1
-    while scalar and scalar[-1].text in ("*", "[", "]", "(", ")", "}", "{"):
-        scalar = scalar[:-1]
-    while scalar and scalar[0].text in ("[", "]", "(", ")", "{", "}"):
-        scalar = scalar[1:]
-    if rows is None:
-        raise Unreadable("no matrix")
-    if scalar:
-        factor = parse_expression(scalar)
-        rows = tuple(tuple(mul(factor, cell) for cell in row) for row in rows)
-    return rows
-
-
-def _cells(body: list[Token], environment: str, depth: int) -> tuple[tuple[Expr, ...], ...]:
-    if environment == "array" and body and body[0].text == "{":
-        close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
-        body = body[close + 1 :]
-    lines, _ = split(body, frozenset(("newline",)))
-    rows = tuple(tuple(parse_expression(cell) for cell in split(line, frozenset(("&",)))[0]) for line in lines if line)
-    if not rows or len({len(row) for row in rows}) != 1:
-        raise Unreadable("a ragged matrix")
-    return rows
-
-
-def _times(left: tuple[tuple[Expr, ...], ...], right: tuple[tuple[Expr, ...], ...]) -> tuple[tuple[Expr, ...], ...]:
-    if len(left[0]) != len(right):
-        raise Unreadable("matrices that do not multiply")
-    return tuple(
-        tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
-        for row in left
-    )

@@ -18,7 +18,8 @@ from typing import Any
 
 from curation.verify.answers.exact import is_zero
 from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
-from curation.verify.answers.numeric import Floats, Huge, Point, Precise, Uncomputable, rational
+from curation.verify.answers.numeric import Floats, Huge, Point, Precise, Uncomputable
+from curation.verify.answers.rationals import rational
 
 DIGITS = 60
 BITS = int(DIGITS * 3.33) + 10

@@ -224,3 +224,26 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
 
 _COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not mod bmod "
                       "pmod operatorname iint oint partial stackrel overset underset xrightarrow sideset".split())  # fmt: skip
+
+
+OPENERS = frozenset(("(", "[", "{", "{s", "⟨", "⌊", "⌈", "|("))
+CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
+
+
+def split(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+    """``tokens`` cut at separators outside all brackets."""
+    parts: list[list[Token]] = [[]]
+    found: list[str] = []
+    level = 0
+    for token in tokens:
+        if token.kind in ("op", "env", "endenv"):
+            if token.kind == "env" or token.text in OPENERS:
+                level += 1
+            elif token.kind == "endenv" or token.text in CLOSERS:
+                level -= 1
+            elif level <= 0 and token.text in separators:
+                found.append(token.text)
+                parts.append([])
+                continue
+        parts[-1].append(token)
+    return parts, found

@@ -7,8 +7,9 @@ from fractions import Fraction
 from curation.verify.answers.comparing import Comparing
 from curation.verify.answers.expr import Expr, const, divide, has, mul, num, rename, sym, symbols, walk
 from curation.verify.answers.forms import Value
-from curation.verify.answers.numeric import Precise, Uncomputable, rational
+from curation.verify.answers.numeric import Precise, Uncomputable
 from curation.verify.answers.policy import Shown, approximately
+from curation.verify.answers.rationals import rational
 from curation.verify.answers.samevalue import Same, difference, integer_names, points, same_value
 from curation.verify.answers.units import convert, is_known, normalise_unit
 
@@ -116,7 +117,12 @@ class Values(Comparing):
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
         if len(only_one) == len(only_two) == 1:
             old, new = next(iter(only_two)), next(iter(only_one))
-            if old.lower() == new.lower() or {old, new} & self.declared or (_is_constant(reference, new) and _is_constant(answer, old)) or (_is_period(reference, new) and _is_period(answer, old)):
+            if (
+                old.lower() == new.lower()
+                or {old, new} & self.declared
+                or (_is_constant(reference, new) and _is_constant(answer, old))
+                or (_is_period(reference, new) and _is_period(answer, old))
+            ):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False

@@ -1,0 +1,83 @@
+"""Reading matrices: environments of rows, their sums, and products with numbers and with one another."""
+
+from __future__ import annotations
+
+from curation.verify.answers.expr import Expr, add, mul, neg
+from curation.verify.answers.forms import Matrix
+from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.tokens import Token, Unreadable, split
+
+Rows = tuple[tuple[Expr, ...], ...]
+
+
+def read_matrix(tokens: list[Token]) -> Matrix:
+    """One matrix, or sums and products of matrices and numbers."""
+    parts, ops = split([*tokens], frozenset(("+", "-")))
+    total: Rows | None = None
+    for op, part in zip(["+", *ops], parts, strict=True):
+        if not part and total is None:
+            continue
+        rows = _product(part)
+        if op == "-":
+            rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
+        if total is None:
+            total = rows
+        elif [len(row) for row in total] != [len(row) for row in rows]:
+            raise Unreadable("matrices of two sizes")
+        else:
+            total = tuple(
+                tuple(add(one, two) for one, two in zip(row, other, strict=True))
+                for row, other in zip(total, rows, strict=True)
+            )
+    if total is None:
+        raise Unreadable("no matrix")
+    return Matrix(total)
+
+
+def _product(tokens: list[Token]) -> Rows:
+    rows: Rows | None = None
+    scalar: list[Token] = []
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        if token.kind != "env":
+            scalar.append(token)
+            position += 1
+            continue
+        end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
+        if end is None or ("matrix" not in token.text and token.text != "array"):
+            raise Unreadable(f"environment {token.text}")
+        body = tokens[position + 1 : end]
+        here = _cells(body, token.text)
+        rows = here if rows is None else _times(rows, here)
+        position = end + 1
+    while scalar and scalar[-1].text in ("*", "[", "]", "(", ")", "}", "{"):
+        scalar = scalar[:-1]
+    while scalar and scalar[0].text in ("[", "]", "(", ")", "{", "}"):
+        scalar = scalar[1:]
+    if rows is None:
+        raise Unreadable("no matrix")
+    if scalar:
+        factor = parse_expression(scalar)
+        rows = tuple(tuple(mul(factor, cell) for cell in row) for row in rows)
+    return rows
+
+
+def _cells(body: list[Token], environment: str) -> Rows:
+    if environment == "array" and body and body[0].text == "{":
+        close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
+        body = body[close + 1 :]
+    lines, _ = split(body, frozenset(("newline",)))
+    rows = tuple(tuple(parse_expression(cell) for cell in split(line, frozenset(("&",)))[0]) for line in lines if line)
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise Unreadable("a ragged matrix")
+    return rows
+
+
+def _times(left: Rows, right: Rows) -> Rows:
+    if len(left[0]) != len(right):
+        raise Unreadable("matrices that do not multiply")
+    return tuple(
+        tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
+        for row in left
+    )

@@ -1,0 +1,81 @@
+"""Reading one value: an expression, and the unit, percent or degree sign behind it."""
+
+from __future__ import annotations
+
+from curation.verify.answers.expr import Expr, const, neg
+from curation.verify.answers.forms import Value
+from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
+from curation.verify.answers.units import is_unit, normalise_unit
+
+_UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
+_UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
+
+
+def read_value(tokens: list[Token]) -> Value:
+    """The value that ``tokens`` are. Raises `Unreadable`."""
+    at = _unit_start(tokens)
+    if at is None:
+        at = len(tokens)
+    number, unit_tokens = tokens[:at], tokens[at:]
+    while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
+        number = number[:-1]
+    unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
+    if number and number[-1].text == "%" and len(number) > 1:
+        number, unit = number[:-1], "%"
+    degrees = _degrees_stripped(number) if not any(token.kind == "fun" for token in number) else None
+    if degrees is not None:
+        number, unit = degrees, "deg" + unit.strip().lower()
+    if not number:
+        raise Unreadable("a unit without a number")
+    return Value(_expression(number), normalise_unit(unit) if unit.strip() else "")
+
+
+def _expression(tokens: list[Token]) -> Expr:
+    if len(tokens) == 2 and tokens[0].text in ("+", "-") and tokens[1].kind == "const" and tokens[1].text == "inf":
+        return const("inf") if tokens[0].text == "+" else neg(const("inf"))
+    return parse_expression(tokens)
+
+
+def _unit_start(tokens: list[Token]) -> int | None:
+    level = 0
+    for position, token in enumerate(tokens):
+        if token.kind == "op":
+            level += token.text in OPENERS
+            level -= token.text in CLOSERS
+        if not position or level > 0:
+            if not (
+                level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _ordinal(tokens, position)
+            ):
+                continue
+            return position - 1
+        if token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
+            rest = tokens[position:]
+            if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
+                return position
+    return None
+
+
+def _ordinal(tokens: list[Token], position: int) -> bool:
+    return position + 1 < len(tokens) and tokens[position + 1].text in ("th", "st", "nd", "rd")
+
+
+def _is_unit_word(word: str, before: Token) -> bool:
+    if is_unit(word):
+        return before.kind in ("num", "op")
+    return (len(word) > 3 and not (word.isupper() and len(word) < 6) and before.text in ("}", ")")) or (
+        len(word) > 2 and before.kind == "num"
+    )
+
+
+def _degrees_stripped(tokens: list[Token]) -> list[Token] | None:
+    texts = [token.text for token in tokens[-4:]]
+    if texts[-1:] == ["°"]:
+        return tokens[:-1]
+    if texts[-2:] == ["^", "circ"]:
+        return tokens[:-2]
+    if texts[-4:] == ["^", "{", "circ", "}"]:
+        return tokens[:-4]
+    if texts[-1:] == ["^"]:
+        return tokens[:-1]
+    return None
