@@ -26,23 +26,41 @@ import polars as pl
 from curation.records import ATTEMPT, AttemptKey, StoreError
 from curation.store import file_digest, write_aside
 
-_WHERE = pl.Schema({"problem": pl.String, "part": pl.String})
+_WHERE = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
 
 class AttemptStore:
-    """Attempts under one key. Opening it reads which problem lies in which part, nothing more."""
+    """Attempts under one key. Opening it reads which problem lies in which part, nothing more.
 
-    def __init__(self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None) -> None:
+    Args:
+        about: what stands in key.json beside the key when the store is made.
+        create: whether a store that is not there is made; else it is a `StoreError`.
+    """
+
+    def __init__(
+        self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None, *, create: bool = True
+    ) -> None:
         self.key = key
         text = json.dumps(asdict(key), sort_keys=True)
         self.folder = folder / hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        if create:
+            self._create(about or {})
+        elif not (self.folder / "key.json").exists():
+            raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
+        self._where = self._index(sorted(self.folder.glob("part-*.parquet")))
+
+    def _create(self, about: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         for leftover in self.folder.glob(".aside-*"):
             leftover.unlink()
         if not (self.folder / "key.json").exists():
-            content = json.dumps({**asdict(key), **(about or {})}, indent=1, ensure_ascii=False)
+            content = json.dumps({**asdict(self.key), **about}, indent=1, ensure_ascii=False)
             write_aside(self.folder / "key.json", content + "\n")
-        self._where = self._index(sorted(self.folder.glob("part-*.parquet")))
+
+    @property
+    def height(self) -> int:
+        """How many attempts the store holds."""
+        return int(self._where["attempts"].sum())
 
     def append(self, attempts: pl.DataFrame) -> None:
         """Add finished attempts, on disk when this returns. Attempts that are there already are refused."""
@@ -88,7 +106,10 @@ class AttemptStore:
     def _index(self, parts: list[Path]) -> pl.DataFrame:
         """Which problems lie in which part."""
         found = [
-            self._part(path.name, ["problem"]).unique(maintain_order=True).with_columns(part=pl.lit(path.name))
+            self._part(path.name, ["problem"])
+            .group_by("problem", maintain_order=True)
+            .agg(pl.len().cast(pl.UInt32).alias("attempts"))
+            .with_columns(part=pl.lit(path.name))
             for path in parts
         ]
         return pl.concat([pl.DataFrame(schema=_WHERE), *found])

@@ -7,6 +7,7 @@ order or number of shards; rows of one group stay together or leave together.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 
 import polars as pl
@@ -86,7 +87,7 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
     """Ids that leave because the set is full, each with its evidence.
 
-    Groups are drawn by a hash of the seed and their name, and stay while all their rows fit.
+    Groups are drawn by a hash of the seed and their name, and stay while all their rows fit into their sources' shares.
 
     Args:
         index: the columns id, group, source, weight of all kept problems.
@@ -97,16 +98,18 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, st
     weights = dict(index.group_by("source").agg(pl.col("weight").first()).iter_rows())
     available = dict(index.group_by("source").len().sort("source").iter_rows())
     share = quotas(available, weights, size)
-    groups = index.group_by("group", maintain_order=True).agg(pl.col("source").first(), pl.col("id"))
-    drawn = sorted((_draw(seed, group), source, ids) for group, source, ids in groups.iter_rows())
-    left = dict(share)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, group, source in index.select("id", "group", "source").iter_rows():
+        groups.setdefault(group, []).append((name, source))
+    left = Counter(share)
     leaving: dict[str, str] = {}
-    for _, source, ids in drawn:
-        if len(ids) <= left[source]:
-            left[source] -= len(ids)
+    for group in sorted(groups, key=lambda name: _draw(seed, name)):
+        taken = Counter(source for _, source in groups[group])
+        if taken <= left:
+            left -= taken
             continue
-        why = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"
-        leaving.update(dict.fromkeys(ids, why))
+        for name, source in groups[group]:
+            leaving[name] = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"
     return leaving
 
 

@@ -78,6 +78,7 @@ class Manifest:
     dropped: int
     reasons: Mapping[str, int]
     notes: Mapping[str, int]
+    inputs: Mapping[str, str]
 
 
 class Stage:
@@ -110,6 +111,15 @@ class Stage:
             leftover.unlink()
         if found != self._identity:
             write_aside(identity, _as_json(self._identity))
+
+    def discard(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def noted(self, note: str) -> int:
+        """Sum of a note over the shards that are finished under this fingerprint."""
+        marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
+        return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
         """The manifest if the stage is finished under this fingerprint and its files are still there."""
@@ -169,8 +179,8 @@ class Stage:
             "digest": _digest(json.dumps([mark["tables"] for mark in whole], sort_keys=True).encode()),
             "shards": shards,
             **total,
-            "reasons": _add(mark["reasons"] for mark in whole),
-            "notes": _add(mark["notes"] for mark in whole),
+            "reasons": add_counts(mark["reasons"] for mark in whole),
+            "notes": add_counts(mark["notes"] for mark in whole),
         }
         write_aside(self.folder / "DONE.json", _as_json(manifest))
         found = read_manifest(self.folder)
@@ -221,7 +231,14 @@ def read_manifest(folder: Path) -> Manifest | None:
         dropped=found["dropped"],
         reasons=found["reasons"],
         notes=found["notes"],
+        inputs=found["inputs"],
     )
+
+
+def stage_inputs(folder: Path) -> Mapping[str, str]:
+    """Digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    found = _read_json(folder / "stage.json")
+    return found["inputs"] if found is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
@@ -235,8 +252,12 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the run folder alone. A second run on it is refused; the lock ends with the process, however it ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / ".lock").open("w")
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
+    with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -316,7 +337,8 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
     return dict(counts.iter_rows())
 
 
-def _add(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts by name, added up, in the order of the names."""
     total: dict[str, int] = {}
     for part in counts:
         for key, number in part.items():

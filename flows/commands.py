@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from curation import sources
 from curation.policies.recorded import Recorded
@@ -30,7 +31,8 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
         run.save()
         curated = run_flow(run)
     print_funnel(run)
-    Console().print(f"\ncurated set and card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 
@@ -53,15 +55,17 @@ def print_funnel(run: Run) -> None:
     """The funnel as a table on standard output."""
     verifier = published_verifier(run) or verifier_version(run)
     rows = status(run, verifier)
-    table = Table(title=f"{run.recipe.name}: {run.folder}", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(f"{run.recipe.name}: {run.folder}"), title_justify="left", box=None, pad_edge=False)
     for name in ("stage", "in", "kept", "dropped", "kept %"):
         table.add_column(name, justify="left" if name == "stage" else "right")
     table.add_column("why dropped", overflow="fold")
     for seen in rows:
         if not seen.row.stage.endswith((".attempts", ".verdicts")) or not seen.finished:
             _add_stage(table, seen)
-    console = Console(highlight=False)
-    console.print(table)
+    console = Console(highlight=False, markup=False)
+    Console(highlight=False).print(table)
+    if rows[-1].finished and not rows[-1].row.kept:
+        console.print("Nothing is left for the curated set; the table says where the rows went.")
     for part in run.stages:
         judged = found(run, f"{part}.verdicts", verifier)
         labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
@@ -97,7 +101,7 @@ def _check_inputs(run: Run) -> None:
 def _print_plan(run: Run) -> None:
     """What a run would read and do, and what of it is already there."""
     recipe = run.recipe
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
     _check_inputs(run)
     for source in recipe.sources:

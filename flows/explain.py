@@ -10,12 +10,10 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from curation.attempts import AttemptStore
-from curation.policies.recorded import Recorded
-from curation.records import StoreError
+from curation.records import ATTEMPT, StoreError
 from flows.publish import published_verifier
-from flows.run_folder import TITLES, Run, difficulty_stage, open_run
-from flows.stages import verifier_version
+from flows.run_folder import TITLES, Run, found, open_run
+from flows.stages import made_attempts, verifier_version
 
 FILTERS = ("sources", "statements", "references", "duplicates")
 
@@ -52,22 +50,24 @@ def find_id(run: Run, beginning: str) -> str:
         StoreError: none does, or several do.
     """
     files = sorted((run.where("sources") / "kept").glob("*.parquet"))
-    found: set[str] = set()
+    matching: set[str] = set()
     for file in files:
         ids = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select("id").collect()
-        found.update(ids["id"])
-    if not found:
+        matching.update(ids["id"])
+    if not matching:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
-    if len(found) > 1:
-        shown = ", ".join(sorted(found)[:5])
-        raise StoreError(f"{beginning!r} begins {len(found)} ids: {shown}{' …' if len(found) > 5 else ''}; give more.")
-    return found.pop()
+    if len(matching) > 1:
+        shown = ", ".join(sorted(matching)[:5])
+        raise StoreError(
+            f"{beginning!r} begins {len(matching)} ids: {shown}{' …' if len(matching) > 5 else ''}; give more."
+        )
+    return matching.pop()
 
 
 def _rows(run: Run, stage: str, table: str, name: str, verifier: str = "", column: str = "id") -> pl.DataFrame:
     files = sorted((run.where(stage, verifier) / table).glob("*.parquet"))
-    found = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == name).collect() for file in files]
-    return pl.concat(found) if found else pl.DataFrame({column: []}, schema={column: pl.String})
+    parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == name).collect() for file in files]
+    return pl.concat(parts) if parts else pl.DataFrame({column: []}, schema={column: pl.String})
 
 
 def _print_field(console: Console, label: str, text: Any) -> None:
@@ -104,8 +104,8 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         failed = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
         interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
         console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failed}")
-    policy = Recorded(difficulty_stage(run.recipe, part).policy, run.recipe_folder)
-    held = AttemptStore(run.folder / "attempts", policy.key).read([name])
+    made = found(run, f"{part}.attempts")
+    held = made_attempts(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
     ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
     seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
     for verdict in verdicts.iter_rows(named=True):

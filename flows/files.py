@@ -38,7 +38,9 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
             total += verdicts.height
             advance(verdicts.height)
     aside.rename(out)
-    Console().print(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}", highlight=False, soft_wrap=True)
+    Console(markup=False).print(
+        f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}", highlight=False, soft_wrap=True
+    )
 
 
 def verify_file(path: Path, out: Path, workers: int | None) -> None:
@@ -53,7 +55,11 @@ def verify_file(path: Path, out: Path, workers: int | None) -> None:
 
         counts = verify_pairs(path, out, workers, progress)
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    Console().print(f"{sum(counts.values()):,} pairs: {shown}: {out}", highlight=False, soft_wrap=True)
+    _say(f"{sum(counts.values()):,} pairs: {shown}: {out}")
+
+
+def _say(line: str) -> None:
+    Console(markup=False, highlight=False, soft_wrap=True).print(line)
 
 
 def _places(columns: Sequence[str]) -> dict[str, str]:

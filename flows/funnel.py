@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.cards import FunnelRow
-from curation.store import Manifest, finished_shards, read_manifest
+from curation.store import Manifest, add_counts, finished_shards, read_manifest, stage_inputs
 from flows.run_folder import TITLES, Done, Run
 
 
@@ -20,6 +20,9 @@ class StageStatus:
     shards: int
     total: int | None
 
+
+STAGES = frozenset(TITLES) - {"sources"}
+"""Names of stages that other stages are made from, as they stand in a stage's inputs."""
 
 MEASURING = ("attempts", "verdicts")
 """Stages that measure and drop nothing; the funnel leaves them out, the status shows them while they run."""
@@ -35,25 +38,33 @@ def status(run: Run, verifier: str) -> list[StageStatus]:
     """Every stage of the run in order, as it lies on disk."""
     names = ["sources", "statements", "references", "duplicates"]
     names += [f"{part}.{kind}" for part in run.stages for kind in (*MEASURING, "decisions")]
-    found: list[StageStatus] = []
+    seen: list[StageStatus] = []
+    digests: dict[str, str] = {}
     total: int | None = None
     for name in (*names, "export"):
-        seen = _status(name, run.where(name, verifier), total)
-        found.append(seen)
-        if seen.finished:
-            total = seen.shards
-    return found
+        folder = run.where(name, verifier)
+        if not _is_current(folder, digests):
+            seen.append(StageStatus(FunnelRow(name, TITLES[name], 0, 0, {}), False, 0, total))
+            continue
+        manifest = read_manifest(folder)
+        seen.append(_status(name, folder, manifest, total))
+        if manifest is not None:
+            digests[name] = manifest.digest
+            total = manifest.shards
+    return seen
 
 
-def _status(name: str, folder: Path, total: int | None) -> StageStatus:
-    manifest = read_manifest(folder)
+def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
+    """Whether the folder was made from the stages before it as they are now, not from those of an earlier run."""
+    made_from = {name: digest for name, digest in stage_inputs(folder).items() if name in STAGES}
+    return all(digests.get(name) == digest for name, digest in made_from.items())
+
+
+def _status(name: str, folder: Path, manifest: Manifest | None, total: int | None) -> StageStatus:
     if manifest is not None:
         return StageStatus(_row(name, TITLES[name], manifest), True, manifest.shards, manifest.shards)
     marks = list(finished_shards(folder))
-    reasons: dict[str, int] = {}
-    for mark in marks:
-        for reason, count in mark["reasons"].items():
-            reasons[reason] = reasons.get(reason, 0) + count
+    reasons = add_counts(mark["reasons"] for mark in marks)
     rows_in = sum(mark["in"] for mark in marks)
     kept = sum(mark["kept"] for mark in marks)
     return StageStatus(FunnelRow(name, TITLES[name], rows_in, kept, reasons), False, len(marks), total)

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,6 +20,8 @@ from curation.store import Shard, Stage, read_shard, read_table, write_aside, wr
 from flows.funnel import funnel_rows
 from flows.recipe import as_toml
 from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
+
+MARK = ".published.json"
 
 FILE_ROWS = 50_000
 
@@ -65,24 +68,38 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
         "verifier": decided[-1].folder.name,
         "goldilocks": version("goldilocks-rl"),
     }
-    mark = target / ".published.json"
-    if mark.exists() and json.loads(mark.read_text(encoding="utf-8")) == made_from:
+    if _published(target) == {**made_from, "files": _sizes(target)}:
         return target
     aside = run.folder / ".aside-curated"
     shutil.rmtree(aside, ignore_errors=True)
     _write_tables(aside / "data", "train", [exported], "kept")
     _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
     cards.write_card(card_facts(run, filters, decided, exported), aside)
-    write_aside(aside / mark.name, json.dumps(made_from, indent=1) + "\n")
+    write_aside(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
     return target
 
 
 def published_verifier(run: Run) -> str | None:
-    """The verifier behind the published set."""
-    mark = run.folder / "curated" / ".published.json"
-    return str(json.loads(mark.read_text(encoding="utf-8"))["verifier"]) if mark.exists() else None
+    """The verifier behind the published set; None where nothing is published."""
+    mark = _published(run.folder / "curated")
+    return str(mark["verifier"]) if mark is not None else None
+
+
+def _published(folder: Path) -> dict[str, Any] | None:
+    """What the published set says it was made from; None where there is none, or its mark is damaged."""
+    try:
+        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return mark if isinstance(mark, dict) and "verifier" in mark else None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Size in bytes of each published file."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
 
 def card_facts(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done) -> cards.CardFacts:

@@ -7,6 +7,7 @@ verifier can read come in with the next `goldilocks run`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,14 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.records import StoreError
+from curation.records import ConfigError, StoreError
 from curation.store import locked, read_table
 from flows import publish, stages
 from flows.commands import print_funnel
 from flows.recipe import override_recipe
 from flows.run_folder import Done, Run, found, open_run
+
+_REJUDGED = re.compile(r"workers|verify\.\w+|stage[12]\.band\.(?!attempts\b)\w+")
 
 EXAMPLES = 20
 """Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
@@ -41,13 +44,13 @@ class Changed:
 
 def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
     """Judge again, publish, and print what changed."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     folder = folder.absolute()
     run = open_run(folder)
     old = publish.published_verifier(run)
     if old is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
-    run = Run(folder, override_recipe(run.recipe, overrides), run.recipe_folder)
+    run = Run(folder, override_recipe(run.recipe, _allowed(overrides)), run.recipe_folder)
     with locked(folder):
         filters = [_held(run, name) for name in ("sources", "statements", "references", "duplicates")]
         before = _snapshot(run, old)
@@ -63,8 +66,20 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
     lines = pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row")
     lines.write_ndjson(folder / "rejudged.jsonl")
     if changes:
-        console.print(f"all of them: {folder / 'rejudged.jsonl'}", soft_wrap=True)
+        console.print(f"all of them: {folder / 'rejudged.jsonl'}")
         print_funnel(run)
+
+
+def _allowed(overrides: Sequence[str]) -> Sequence[str]:
+    """Only what judging and deciding read may change here; the rest was settled when the attempts were made."""
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        if not _REJUDGED.fullmatch(key):
+            raise ConfigError(
+                f"--set {override}: rejudge changes verify.*, workers and stageN.band.* (but not its attempts) only; "
+                "use `goldilocks run` for the rest."
+            )
+    return overrides
 
 
 Snapshot = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
@@ -141,9 +156,11 @@ def _as_row(change: Changed) -> tuple[str, str, str, str, list[str]]:
 
 def _print_changes(console: Console, changes: Sequence[Changed]) -> None:
     for change in changes[:EXAMPLES]:
-        console.print(f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True)
+        console.print(
+            f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True, markup=False
+        )
         for line in change.verdicts[:VERDICTS]:
-            console.print(f"    {line}", soft_wrap=True, markup=False)
+            console.print(f"    {line}")
         if len(change.verdicts) > VERDICTS:
             console.print(f"    … and {len(change.verdicts) - VERDICTS} more verdicts")
     if len(changes) > EXAMPLES:

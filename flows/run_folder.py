@@ -101,13 +101,14 @@ def open_run(folder: Path) -> Run:
     path = folder / "run.json"
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+        recipe, recipe_folder = table["recipe"], Path(table["recipe_folder"])
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(
             f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
         ) from error
-    except json.JSONDecodeError as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
-    return Run(folder, parse_recipe(table["recipe"], str(path)), Path(table["recipe_folder"]))
+    return Run(folder, parse_recipe(recipe, str(path)), recipe_folder)
 
 
 def found(run: Run, stage: str, verifier: str = "") -> Done | None:

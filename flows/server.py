@@ -29,8 +29,8 @@ START_S = 120.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database."""
 
 QUIET = {
-    "PREFECT_LOGGING_LEVEL": "ERROR",
-    "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_CLI_PROMPT": "false",

@@ -5,19 +5,24 @@ Each takes the run and the stages before it, and returns a `Done`. Nothing here 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 
 import polars as pl
 
 from curation import attempts, difficulty, duplicates, sources, statements
 from curation.policies.recorded import Recorded
-from curation.records import DROPPED, VERDICT, Domain, DropReason, Outcome, Prompted
-from curation.store import Shard, Stage, read_shard, read_table
+from curation.records import DROPPED, VERDICT, AttemptKey, Domain, DropReason, Outcome, Prompted, StoreError
+from curation.store import Shard, Stage, read_shard, read_table, write_aside
 from curation.verify.judge import JudgeTask, MathJudge, Response
 from flows.run_folder import Done, Run, difficulty_stage, drive, inputs, shard_counts
 
 Work = Callable[[], Shard]
+
+KEY = "key.json"
+"""Beside the manifest of an attempts stage: what its attempts are filed under."""
 
 
 def open_judge(run: Run) -> MathJudge:
@@ -130,16 +135,32 @@ def make_attempts(run: Run, part: str, problems: Done) -> Done:
         counts = held.group_by("problem", maintain_order=True).len("attempts")
         return Shard(frame.height, {"counts": counts}, kept_rows=frame.height, notes={"attempts": held.height})
 
-    key = f"{policy.key.policy} {policy.key.prompt} {policy.key.sampling}"
-    stage = Stage(run.where(f"{part}.attempts"), f"{part}.attempts", "attempts@1", f"{key} {wanted}", inputs(problems))
-    return _shard_by_shard(stage, problems, work)
+    key = asdict(policy.key)
+    settings_text = " ".join([*key.values(), str(wanted)])
+    stage = Stage(run.where(f"{part}.attempts"), f"{part}.attempts", "attempts@1", settings_text, inputs(problems))
+    if store.height < stage.noted("attempts"):  # parts of the store were removed: what is missing is made again
+        stage.discard()
+    done = _shard_by_shard(stage, problems, work)
+    write_aside(done.folder / KEY, json.dumps(key) + "\n")
+    return done
+
+
+def made_attempts(run: Run, made: Done) -> attempts.AttemptStore:
+    """The store that an attempts stage filled, by the key that the stage kept; the policy itself is not needed."""
+    key = AttemptKey(**json.loads((made.folder / KEY).read_text(encoding="utf-8")))
+    store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
+    if store.height < made.manifest.notes["attempts"]:
+        raise StoreError(
+            f"{store.folder} holds {store.height} attempts, {made.manifest.notes['attempts']} were made; "
+            "run the recipe again and the missing ones are made again."
+        )
+    return store
 
 
 def judge_attempts(run: Run, part: str, problems: Done, made: Done) -> Done:
     """Verdicts on all attempts of the stage, and which of a problem's answers are the same."""
     settings = difficulty_stage(run.recipe, part)
-    policy = Recorded(settings.policy, run.recipe_folder)
-    store = attempts.AttemptStore(run.folder / "attempts", policy.key)
+    store = made_attempts(run, made)
     with open_judge(run) as judge:
 
         def work(index: int) -> Shard:

@@ -1,8 +1,10 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
-card.py gathers and renders, words.py says things in words, plots.py draws, templates/ holds the text.
+facts.py is what a card is made from, card.py renders it, words.py says things in words, plots.py draws, and
+templates/ holds the text.
 """
 
-from curation.cards.card import VERSION, CardFacts, FunnelRow, SourceFacts, write_card
+from curation.cards.card import VERSION, write_card
+from curation.cards.facts import CardFacts, FunnelRow, SourceFacts
 
 __all__ = ["VERSION", "CardFacts", "FunnelRow", "SourceFacts", "write_card"]

@@ -14,13 +14,13 @@ Not here: the parquet files, the counting, any decision. Plots are drawn by `cur
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from curation.cards.facts import CardFacts, FunnelRow, most_correct, regraded, stage_title
 from curation.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
@@ -37,70 +37,11 @@ from curation.cards.words import (
 from curation.records import StoreError
 
 VERSION = "cards@1"
-
-VERSION = "cards@1"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
 Z95 = 1.959963984540054
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelRow:
-    """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``.
-
-    Example: ``FunnelRow("duplicates", "Duplicates", 700, 688, {"duplicate": 12})``
-    """
-
-    stage: str
-    title: str
-    rows_in: int
-    kept: int
-    reasons: Mapping[str, int]
-
-    @property
-    def dropped(self) -> int:
-        """Rows that left at this stage."""
-        return sum(self.reasons.values())
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
-    """Where rows came from, and how many of them are left."""
-
-    name: str
-    url: str | None
-    license: str
-    read: int
-    curated: int
-
-
-@dataclass(frozen=True, slots=True)
-class CardFacts:
-    """Everything a card says.
-
-    ``rates`` holds a `PASS_RATE` frame per stage, ``bands`` the least correct attempts, the highest pass rate and the
-    attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
-    The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
-    ``notes`` are sentences for the section on limits.
-    """
-
-    name: str
-    pretty_name: str
-    description: str
-    license: str
-    version: str
-    created: str | None
-    funnel: tuple[FunnelRow, ...]
-    sources: tuple[SourceFacts, ...]
-    curated: pl.DataFrame
-    rates: Mapping[str, pl.DataFrame]
-    bands: Mapping[str, tuple[int, float, int]]
-    policies: Mapping[str, str]
-    verifier: str
-    recipe_toml: str
-    notes: tuple[str, ...] = ()
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
@@ -164,11 +105,6 @@ def wilson(correct: int, judged: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def most_correct(band: tuple[int, float, int]) -> int:
-    """The most correct attempts that a band keeps."""
-    return int(band[1] * band[2] + 1e-9)
-
-
 def _check(facts: CardFacts) -> None:
     for row in facts.funnel:
         if row.rows_in != row.kept + row.dropped:
@@ -213,18 +149,6 @@ def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
         }
         for row in funnel
     ]
-
-
-def regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """(stage, stage before it) where a stage went back to what the stage before it had read."""
-    pairs = zip(funnel[1:], funnel, strict=False)
-    return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
-
-
-def stage_title(facts: CardFacts, stage: str) -> str:
-    """The funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or ``stage1.decisions``."""
-    found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
-    return capital(next(found, stage))
 
 
 def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from curation.cards.card import CardFacts, FunnelRow, most_correct, regraded, stage_title
+from curation.cards.facts import CardFacts, FunnelRow, most_correct, regraded, stage_title
 from curation.cards.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ is removed in cleaning.py; multiple choice is opened by `curation.choices`.
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """
 
+from curation.config import StatementSettings
 from curation.statements.filtering import Filtered, classify, filter_statements, judge
 from curation.statements.rules import RULES, Rule
-from curation.statements.settings import StatementSettings
 
 VERSION = "statements@1"
 """Changed whenever a decision could change."""

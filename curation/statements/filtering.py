@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.choices import candidates, open_questions
+from curation.config import StatementSettings
 from curation.records import DROPPED, PROBLEM, DropReason
 from curation.statements import cleaning
 from curation.statements.rules import rules_for
-from curation.statements.settings import StatementSettings
 
 # Rules that say a question is not complete: where the options were its other half, they are what it lacks.
 _NEEDS_OPTIONS = ("missing_statement", "no_task", "cut_off", "series_guess", "several_answers", "textual_answer")

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from curation.config import StatementSettings
 from curation.records import DropReason
 from curation.statements import asking, words
-from curation.statements.settings import StatementSettings
 
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")

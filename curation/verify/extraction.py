@@ -236,9 +236,7 @@ def _by_last_sentence(text: str) -> Extracted | None:
 
 
 def _by_display(text: str) -> Extracted | None:
-    last = None
-    for last in _DISPLAY.finditer(text):
-        pass
+    last = next(iter([*_DISPLAY.finditer(text)][::-1]), None)
     return _answer("display", next(group for group in last.groups() if group is not None)) if last else None
 
 

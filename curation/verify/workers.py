@@ -213,7 +213,7 @@ class _Worker:
     def __post_init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self.complaints = tempfile.TemporaryFile()
+        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process = subprocess.Popen(
             [sys.executable, "-m", "curation.verify.worker", self.target, json.dumps(self._settings())],
             stdin=subprocess.PIPE,

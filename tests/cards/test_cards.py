@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.cards.card import CardFacts, FunnelRow, SourceFacts, most_correct, render, wilson, write_card
+from curation.cards.card import render, wilson, write_card
+from curation.cards.facts import CardFacts, FunnelRow, SourceFacts, most_correct
 from curation.cards.plots import bars
 from curation.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
 from curation.export import CURATED

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
+from flows import cli
 from flows.server import prefect_api
 
 ROOT = Path(__file__).parents[2]
@@ -35,3 +44,171 @@ def demo_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("demo") / "run"
     run_recipe(DEMO, ["shard_rows=40"], folder)
     return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command said, and the status it ended with."""
+
+    status: int
+    out: str
+    err: str
+
+
+def goldilocks(*arguments: str | Path, columns: int = 200) -> Said:
+    """The `goldilocks` command in this process: what it writes, and its exit status."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["goldilocks", *map(str, arguments)])
+        patch.setenv("COLUMNS", str(columns))
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return Said(status, out.getvalue(), err.getvalue())
+
+
+def refusal(*arguments: str | Path) -> str:
+    """The one sentence with which a command refuses."""
+    said = goldilocks(*arguments)
+    assert said.status == 1
+    assert said.out == ""
+    assert said.err.startswith("goldilocks: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+TINY: dict[str, tuple[str, str | None, str, str]] = {
+    # name: statement, reference, final answers of the weak model, and of the strong one
+    "half": ("What is 17 + 25?", "42", "42 42 1 2", "42 42 1 2"),
+    "strong only": ("What is 13 times 17?", "221", "1 2 3 4", "221 221 3 4"),
+    "easy": ("What is the sum of 5 and 6?", "11", "11 11 11 11", "11 11 11 11"),
+    "wrong label": ("What is 9 times 10?", "91", "90 90 90 1", "90 90 90 91"),
+    "few": ("What is 100 minus 58?", "42", "42 42 1 2", "42"),
+    "proof": ("Prove that the sum of two even numbers is even.", "see above", "", ""),
+    "no reference": ("What is 5 plus 8?", None, "", ""),
+    "again": ("What is  17 +  25?", "42", "", ""),
+    "conflict 1": ("What is 7 times 8?", "56", "56 56 1 2", "56 56 1 2"),
+    "conflict 2": ("What is 7 times 8?", "54", "", ""),
+    "markup": (r"What is [bold]12[/bold] times 12? [/] \[x\] [red]", "144", "144 144 1 2", "144 144 1 2"),
+}
+"""A problem of every kind that the line tells apart, of 4 attempts a model; row by row as in the file."""
+
+TINY_RECIPE = """
+name = "tiny"
+shard_rows = 3
+workers = 1
+
+[[sources]]
+name = "school"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final" }
+
+[stage1]
+policy = { kind = "recorded", name = "weak@1", path = "weak.jsonl" }
+band = { attempts = 4 }
+
+[stage2]
+policy = { kind = "recorded", name = "strong@1", path = "strong.jsonl" }
+band = { attempts = 4 }
+
+[stage1.policy.columns]
+problem = "question"
+attempts = "tries"
+text = "text"
+label = "right"
+
+[stage2.policy.columns]
+problem = "question"
+attempts = "tries"
+text = "text"
+label = "right"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiny:
+    """The tiny recipe with its inputs beside it, the folder of a finished run, and what that run said."""
+
+    recipe: Path
+    folder: Path
+    out: str = ""
+    err: str = ""
+
+    def copy(self, to: Path) -> Tiny:
+        """Inputs and run folder once more, to be changed at will; the run of the copy reads the copied inputs."""
+        shutil.copytree(self.recipe.parent, to / "inputs")
+        shutil.copytree(self.folder, to / "run")
+        told = json.loads((to / "run" / "run.json").read_text())
+        told["recipe_folder"] = str(to / "inputs")
+        (to / "run" / "run.json").write_text(json.dumps(told))
+        return Tiny(to / "inputs" / self.recipe.name, to / "run")
+
+    def run(self, *overrides: str) -> Said:
+        """`goldilocks run` on the recipe, into the folder."""
+        return goldilocks("run", self.recipe, "--out", self.folder, *(part for o in overrides for part in ("--set", o)))
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A published table: `data` or `dropped`."""
+        return published(self.folder, name)
+
+
+def published(folder: Path, name: str) -> pl.DataFrame:
+    """A published table of a run folder."""
+    return pl.concat([pl.read_parquet(file) for file in sorted((folder / "curated" / name).glob("*.parquet"))])
+
+
+def write_jsonl(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def tries(statement: str, reference: str | None, finals: str) -> dict[str, Any]:
+    """A row of recorded attempts; the label is what a comparison of strings would say."""
+    made = [{"text": rf"We work it out: \boxed{{{one}}}", "right": one == reference} for one in finals.split()]
+    return {"question": statement, "tries": made}
+
+
+def write_tiny(folder: Path) -> Path:
+    """The tiny recipe and its inputs; one label of the weak model is wrong."""
+    folder.mkdir()
+    problems = [{"question": statement, "final": answer} for statement, answer, _, _ in TINY.values()]
+    write_jsonl(folder / "problems.jsonl", problems)
+    weak = [tries(statement, answer, finals) for statement, answer, finals, _ in TINY.values() if finals]
+    weak[0]["tries"][1]["right"] = False
+    write_jsonl(folder / "weak.jsonl", weak)
+    strong = [tries(statement, answer, finals) for statement, answer, _, finals in TINY.values() if finals]
+    write_jsonl(folder / "strong.jsonl", strong)
+    recipe = folder / "tiny.toml"
+    recipe.write_text(TINY_RECIPE)
+    return recipe
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny recipe with its inputs; do not change them."""
+    return write_tiny(tmp_path_factory.mktemp("tiny") / "inputs")
+
+
+@pytest.fixture(scope="session")
+def tiny_run(prefect_server: str, tiny_recipe: Path) -> Tiny:
+    """The tiny recipe, run once at the width of a usual terminal; do not write into its folder."""
+    folder = tiny_recipe.parent.parent / "run"
+    said = goldilocks("run", tiny_recipe, "--out", folder, columns=80)
+    assert said.status == 0, said.err
+    return Tiny(tiny_recipe, folder, said.out, said.err)
+
+
+@pytest.fixture
+def tiny_copy(tiny_run: Tiny, tmp_path: Path) -> Tiny:
+    """A copy of the finished tiny run and of its inputs."""
+    return tiny_run.copy(tmp_path)
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file as (inode, time of the last change): a file that was written again has others."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(file.relative_to(folder)): (file.stat().st_ino, file.stat().st_mtime_ns) for file in files}

@@ -44,8 +44,8 @@ def test_final_answers(response: str, answer: str, how: str) -> None:
         "<think> we are still thinking, maybe 5",
         r"<think> \boxed{5}",
         r"so the answer is \boxed{12 + 3",
-        "Natalia sold 48/2 = 24 clips in May.\nShe sold 24 + 48 = 72 clips, and then there are many other things to count, "
-        "like these",
+        "Natalia sold 48/2 = 24 clips in May.\nShe sold 24 + 48 = 72 clips, and then there are many other things to "
+        "count, like these",
     ],
 )
 def test_a_response_without_a_final_answer_has_none(response: str) -> None:

@@ -297,7 +297,9 @@ def test_the_policy_on_approximations_is_an_argument() -> None:
 def test_quick_decides_numbers_and_leaves_the_rest() -> None:
     right = answers.quick("18", "$18.00")
     wrong = answers.quick("1/2", "1/3")
-    assert right is not None and right.outcome is Outcome.CORRECT
-    assert wrong is not None and wrong.outcome is Outcome.WRONG
+    assert right is not None
+    assert right.outcome is Outcome.CORRECT
+    assert wrong is not None
+    assert wrong.outcome is Outcome.WRONG
     assert answers.quick("x+1", "1+x") is None
     assert answers.quick("1" * 1_000_000, "1" * 1_000_000) is None

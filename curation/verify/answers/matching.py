@@ -80,10 +80,10 @@ class Matcher(Relations, Values):
 
     def _unordered(self, ones: list[Form], twos: list[Form]) -> bool:
         names_one, names_two = _names(ones), _names(twos)
-        if names_one and names_two and len(set(names_one)) == len(names_one) > 1:
-            if sorted(names_one) == sorted(names_two):
-                by_name = dict(zip(names_two, twos, strict=True))
-                return all(self.match(one, by_name[name]) for name, one in zip(names_one, ones, strict=True))
+        unique = len(set(names_one)) == len(names_one) > 1
+        if unique and sorted(names_one) == sorted(names_two):
+            by_name = dict(zip(names_two, twos, strict=True))
+            return all(self.match(one, by_name[name]) for name, one in zip(names_one, ones, strict=True))
         if len(ones) != len(twos):
             return False
         if len(ones) == 1:

@@ -1,7 +1,8 @@
 """Numbers out of expressions: floats, and mpmath numbers of any precision.
 
-`Floats` and `Precise` evaluate at a point; roots of odd order are real, other powers of negative numbers complex. Whatever is too large to hold
-(`Huge`), undefined at the point or not known to evaluate (`Uncomputable`) says so instead of costing time.
+`Floats` and `Precise` evaluate at a point; roots of odd order are real, other powers of negative numbers complex.
+Whatever is too large to hold (`Huge`), undefined at the point or not known to evaluate (`Uncomputable`) says so
+instead of costing time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-import mpmath  # type: ignore[import-untyped]
+import mpmath
 
 from curation.verify.answers.expr import Expr
 from curation.verify.answers.rationals import rational
@@ -314,8 +315,8 @@ _PRECISE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "arcsin": _plain("asin"), "arccos": _plain("acos"), "arctan": _plain("atan"),
     "arccot": lambda mp, x: mp.pi / 2 - mp.atan(x), "arcsec": lambda mp, x: mp.acos(1 / x),
     "arccsc": lambda mp, x: mp.asin(1 / x), "arcsinh": _plain("asinh"), "arccosh": _plain("acosh"),
-    "arctanh": _plain("atanh"), "ln": _log, "abs": lambda mp, x: abs(x), "max": lambda mp, *xs: max(xs),
-    "min": lambda mp, *xs: min(xs), "sgn": _plain("sign"), "factorial": _plain("factorial"),
+    "arctanh": _plain("atanh"), "ln": _log, "abs": lambda _, x: abs(x), "max": lambda _, *xs: max(xs),
+    "min": lambda _, *xs: min(xs), "sgn": _plain("sign"), "factorial": _plain("factorial"),
     "binomial": _plain("binomial"), "mod": lambda mp, a, b: a - b * mp.floor(a / b), "Re": _plain("re"),
     "Im": _plain("im"), "lgamma": _plain("loggamma"),
 }  # fmt: skip

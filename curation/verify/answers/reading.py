@@ -33,8 +33,8 @@ _TAIL = re.compile(
     r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
     re.DOTALL,
 )
-_FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle the "
-                     "square values value equals therefore".split())  # fmt: skip
+_FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
+                     "the square values value equals therefore".split())  # fmt: skip
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
@@ -143,9 +143,9 @@ def _several(parts: list[list[Token]], separators: list[str], depth: int) -> For
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
         return Union(tuple(forms), joint="or" not in joints)
-    if "or" in joints and all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms):
-        if any(is_condition(form) for form in forms):
-            return Union(tuple(forms))
+    solved = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
+    if "or" in joints and solved and any(is_condition(form) for form in forms):
+        return Union(tuple(forms))
     return Sequence(tuple(forms))
 
 

@@ -78,9 +78,9 @@ class Relations(Comparing):
                 and self.match(reference, value_of(answer))
             )
         assert isinstance(reference, Relation)
-        if name_of(reference) is not None and set(reference.ops) <= {"=", ":", "in"}:
-            if self.match(value_of(reference), answer):
-                return True
+        names = name_of(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
+        if names and self.match(value_of(reference), answer):
+            return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
         if isinstance(answer, Sequence) and answer.brackets == "":
@@ -96,12 +96,11 @@ class Relations(Comparing):
 
     def _two_relations(self, reference: Relation, answer: Relation) -> bool:
         named = name_of(reference), name_of(answer)
-        if named[0] is not None and named[1] is not None and set(reference.ops + answer.ops) <= {"=", ":", "in"}:
-            if self.match(value_of(reference), value_of(answer)):
-                if named[0] != named[1] and self._clash(reference, answer):
-                    self.doubtful = True
-                    return False
-                return True
+        naming = None not in named and set(reference.ops + answer.ops) <= {"=", ":", "in"}
+        if naming and self.match(value_of(reference), value_of(answer)):
+            clash = named[0] != named[1] and self._clash(reference, answer)
+            self.doubtful |= clash
+            return not clash
         if len(reference.ops) > 1 or len(answer.ops) > 1:
             return self._chains(reference, answer)
         return self._equations(reference, answer)
@@ -109,11 +108,11 @@ class Relations(Comparing):
     def _clash(self, reference: Relation, answer: Relation) -> bool:
         """x = 2y against y = 2y: a label that the other's value uses."""
         left, right = reference.items[0], answer.items[0]
-        if isinstance(left, Value) and isinstance(right, Value) and isinstance(answer.items[-1], Value):
-            if left.expr.op == "sym" == right.expr.op:
-                used = symbols(answer.items[-1].expr)
-                return left.expr.name in used or right.expr.name in used
-        return False
+        value = answer.items[-1]
+        if not (isinstance(left, Value) and isinstance(right, Value) and isinstance(value, Value)):
+            return False
+        used = symbols(value.expr)
+        return left.expr.op == "sym" == right.expr.op and (left.expr.name in used or right.expr.name in used)
 
     def _chains(self, reference: Relation, answer: Relation) -> bool:
         """a < b ≤ c against the same, or written backwards."""

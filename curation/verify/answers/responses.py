@@ -50,9 +50,7 @@ def final(text: str) -> str:
 
 
 def _from_boxes(text: str) -> str:
-    cue = None
-    for cue in _STRONG_CUE.finditer(text):
-        pass
+    cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
         found = extract_answer(text[cue.start() :], lenient=True)
         if found is not None and found.how == "cue":
@@ -77,9 +75,7 @@ def _refined(text: str) -> str:
     """The answer at the end of a sentence."""
     if not is_prose(text):
         return text
-    copula = None
-    for copula in _COPULA.finditer(text):
-        pass
+    copula = next(iter([*_COPULA.finditer(text)][::-1]), None)
     if copula is not None:
         tail = text[copula.end() :].strip()
         if any(char.isdigit() for char in tail) and not is_prose(tail):

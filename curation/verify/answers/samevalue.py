@@ -4,7 +4,8 @@ The order: identical; exact rational values; an exact normal form (`exact`); flo
 refute; then mpmath at random points with 60 digits or as many as the terms' magnitudes need, which refutes or
 confirms. Points are the same on every machine. Where a value is too large to hold, logarithms are compared.
 
-Domains: variables are real. Points are positive, negative and mixed, and count where both sides are real all through (complex values count where the imaginary unit is written, or no point is real). A variable in a factorial, in the
+Domains: variables are real. Points are positive, negative and mixed, and count where everything is real all through;
+complex values count where the imaginary unit is written, or no point is real. A variable in a factorial, in the
 exponent of a negative base or beside π in a trigonometric function is an integer.
 """
 
@@ -99,7 +100,7 @@ def points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Po
 
 
 def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> bool:
-    kind, point = next(points(names, integers))
+    _, point = next(points(names, integers))
     floats = Floats()
     try:
         one, two = floats.evaluate(left, point), floats.evaluate(right, point)

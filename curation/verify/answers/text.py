@@ -13,18 +13,22 @@ _SIGNS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "－": "-",
     "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/",
     "≤": r"\le ", "⩽": r"\le ", "≦": r"\le ", "≥": r"\ge ", "⩾": r"\ge ", "≧": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
-    "≃": r"\approx ", "≅": r"\approx ", "≡": r"\equiv ", "∞": r"\infty ", "π": r"\pi ", "√": r"\sqrt ", "∛": r"\sqrt[3]",
+    "≃": r"\approx ", "≅": r"\approx ", "≡": r"\equiv ", "∞": r"\infty ", "π": r"\pi ",
+    "√": r"\sqrt ", "∛": r"\sqrt[3]",
     "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "∖": r"\setminus ", "±": r"\pm ", "∓": r"\mp ",
     "°": r"^\circ ", "º": r"^\circ ", "′": "'", "’": "'", "‘": "'", "″": "''", "“": '"', "”": '"', "∑": r"\sum ",
     "∏": r"\prod ", "∫": r"\int ", "∧": r"\land ", "∨": r"\lor ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ",
-    "⌉": r"\rceil ", "…": r"\ldots ", "⋯": r"\ldots ", "→": r"\to ", "⇒": r"\Rightarrow ", "∠": r"\angle ", "△": r"\triangle ",
+    "⌉": r"\rceil ", "…": r"\ldots ", "⋯": r"\ldots ", "→": r"\to ", "⇒": r"\Rightarrow ",
+    "∠": r"\angle ", "△": r"\triangle ",
     "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
     "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "δ": r"\delta ", "ε": r"\epsilon ", "ζ": r"\zeta ", "η": r"\eta ",
     "θ": r"\theta ", "λ": r"\lambda ", "μ": r"\mu ", "ν": r"\nu ", "ξ": r"\xi ", "ρ": r"\rho ", "σ": r"\sigma ",
     "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ", "χ": r"\chi ", "ψ": r"\psi ", "ω": r"\omega ", "Δ": r"\Delta ",
     "Σ": r"\Sigma ", "Ω": r"\Omega ", "Φ": r"\Phi ", "Γ": r"\Gamma ", "Λ": r"\Lambda ", "Π": r"\Pi ",
-    "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "＝": "=",
-    "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ", "¢": r"\text{ cents}", "€": r"\text{ euros}",
+    "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{",
+    "｝": "}", "＝": "=",
+    "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ",
+    "¢": r"\text{ cents}", "€": r"\text{ euros}",
     "£": r"\text{ pounds}", "¥": r"\text{ yuan}", "￥": r"\text{ yuan}", "₹": r"\text{ rupees}", "₽": r"\text{ rubles}",
     "⟨": r"\langle ", "⟩": r"\rangle ", "‖": r"\|", "∥": r"\|", "ℓ": r"\ell ", "⊂": r"\subset ", "⊆": r"\subseteq ",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
@@ -42,11 +46,11 @@ _SUBS = re.compile("[" + "".join(_SUB) + "]+")
 _EATEN = re.compile(r"\\?([\x0c\x09\x08\x0d\x0b\x07])(?=([a-z]{2,}))")
 _EATEN_LETTER = {"\x0c": "f", "\x09": "t", "\x08": "b", "\x0d": "r", "\x0b": "v", "\x07": "a"}
 _EATEN_WORDS = frozenset(
-    "rac orall rown lat loor ext imes an heta au o riangle extbf herefore frac fracc oxed inom eta ar egin ullet mod ight "
-    "ho angle ightarrow ceil ec arphi ert lpha ngle pprox rctan rcsin rccos st".split()
+    "rac orall rown lat loor ext imes an heta au o riangle extbf herefore frac fracc oxed inom eta ar egin ullet mod "
+    "ight ho angle ightarrow ceil ec arphi ert lpha ngle pprox rctan rcsin rccos st".split()
 )
-_DOUBLED = re.compile(r"\\\\(?=(?:frac|dfrac|tfrac|sqrt|left|right|le|leq|ge|geq|lt|gt|ne|neq|pi|text|boxed|cdot|times|cup|"
-                      r"cap|in|infty|pm|mp|theta|alpha|beta|circ|quad|mathrm|mathbb|mathbf|begin|end|sin|cos|tan|log|ln|"
+_DOUBLED = re.compile(r"\\\\(?=(?:frac|dfrac|tfrac|sqrt|left|right|le|leq|ge|geq|lt|gt|ne|neq|pi|text|boxed|cdot|times|"
+                      r"cup|cap|in|infty|pm|mp|theta|alpha|beta|circ|quad|mathrm|mathbb|mathbf|begin|end|sin|cos|tan|log|ln|"
                       r"binom|overline|ldots|dots|ell)(?![a-zA-Z]))")  # fmt: skip
 _THOUSANDS = re.compile(
     r"(?<![\d.,])(\d{1,3})((?:(?:\s?\{,\s*\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
@@ -107,7 +111,7 @@ _TAIL_CHAFF = re.compile(
 
 
 def unwrap(text: str) -> str:
-    """Text without math delimiters, environments that only align, and trailing debris; money signs become ``\\money``."""
+    """Text without math delimiters, aligning environments and trailing debris; money signs become ``\\money``."""
     text = _ENV.sub(" ", text) if "\\" in text else text
     while True:
         before = text

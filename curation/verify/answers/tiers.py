@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words, describe
@@ -38,7 +39,8 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
 
 _DECLARED = re.compile(
     r"(?:integers?|real numbers?|constants?|arbitrary|any|some|parameters?)\s*\}?\s*\$?([a-zA-Z])(?![a-zA-Z])"
-    r"|(?<![a-zA-Z])([a-zA-Z])\s*(?:\\in|is an?(?: arbitrary)?)\s*(?:\\mathbb\s*\{?[ZNRQ]|integer|constant|parameter|real)"
+    r"|(?<![a-zA-Z])([a-zA-Z])\s*(?:\\in|is an?(?: arbitrary)?)\s*"
+    r"(?:\\mathbb\s*\{?[ZNRQ]|integer|constant|parameter|real)"
 )
 
 
@@ -47,6 +49,7 @@ def declared(text: str) -> frozenset[str]:
     return frozenset(name for names in _DECLARED.findall(text) for name in names if name)
 
 
+@lru_cache(maxsize=4096)
 def clean(text: str) -> str:
     """A text as the readings take it."""
     return unwrap(strip_boxes(normalise(text)))
@@ -65,10 +68,11 @@ def _by_readings(
     arbitrary: frozenset[str] = frozenset(),
 ) -> Comparison:
     doubtful = False
-    first: tuple[str, str, str] | None = None
+    how = ""
     words_one, words_two = references[-1], answers[-1]
-    if isinstance(words_one, Words) and isinstance(words_two, Words) and words_one.text == words_two.text:
-        if _wordy(words_one) or (len(references) == len(answers) == 1 and words_one.text):
+    if isinstance(words_one, Words) and isinstance(words_two, Words):
+        only_words = len(references) == len(answers) == 1 and bool(words_one.text)
+        if words_one.text == words_two.text and (only_words or _wordy(words_one)):
             return Comparison(Outcome.CORRECT, "words", describe(words_one), describe(words_two), False)
     spare = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
     for one in references:
@@ -76,15 +80,15 @@ def _by_readings(
             if isinstance(one, Words) and isinstance(two, Words) and (one is spare[0] or two is spare[1]):
                 continue
             matcher = Matcher(policy, arbitrary)
-            equal = matcher.match(one, two)
-            shown = (matcher.how, describe(one)[:LONGEST_SHOWN], describe(two)[:LONGEST_SHOWN])
-            if equal:
-                return Comparison(Outcome.CORRECT, *shown, False)
+            if matcher.match(one, two):
+                return Comparison(Outcome.CORRECT, matcher.how, _shown(one), _shown(two), False)
             doubtful |= matcher.doubtful
-            first = first or shown
-    if first is None:
-        first = ("words", describe(references[0])[:LONGEST_SHOWN], describe(answers[0])[:LONGEST_SHOWN])
-    return Comparison(Outcome.WRONG, *first, doubtful)
+            how = how or matcher.how
+    return Comparison(Outcome.WRONG, how or "words", _shown(references[0]), _shown(answers[0]), doubtful)
+
+
+def _shown(form: Form) -> str:
+    return describe(form)[:LONGEST_SHOWN]
 
 
 def _wordy(words: Words) -> bool:
@@ -140,7 +144,8 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
 
 
 _HEDGES = re.compile(
-    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? (?:may|will) vary)\b",
+    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? "
+    r"(?:may|will) vary)\b",
     re.I,
 )
 

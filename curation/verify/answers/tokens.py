@@ -50,12 +50,16 @@ _SYNONYMS = {
 }  # fmt: skip
 _CONSTANTS = {"pi": "pi", "infty": "inf", "infinity": "inf", "inf": "inf", "oo": "inf", "Pi": "pi", "Infinity": "inf"}
 _COMMAND_OPS = {
-    "cdot": "*", "times": "*", "ast": "*", "div": "÷", "le": "<=", "leq": "<=", "leqslant": "<=", "leqq": "<=", "lt": "<",
+    "cdot": "*", "times": "*", "ast": "*", "div": "÷", "le": "<=", "leq": "<=",
+    "leqslant": "<=", "leqq": "<=", "lt": "<",
     "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "gt": ">", "ne": "!=", "neq": "!=", "approx": "~=",
-    "simeq": "~=", "cong": "~=", "sim": "~=", "doteq": "~=", "thickapprox": "~=", "pm": "±", "mp": "∓", "cup": "∪", "cupdot": "∪",
-    "bigcup": "∪", "cap": "∩", "setminus": "∖", "backslash": "∖", "in": "∈", "colon": ":", "lbrace": "{s", "rbrace": "}s",
+    "simeq": "~=", "cong": "~=", "sim": "~=", "doteq": "~=", "thickapprox": "~=", "pm": "±",
+    "mp": "∓", "cup": "∪", "cupdot": "∪",
+    "bigcup": "∪", "cap": "∩", "setminus": "∖", "backslash": "∖", "in": "∈", "colon": ":",
+    "lbrace": "{s", "rbrace": "}s",
     "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")", "land": "and", "wedge": "and", "lor": "or", "vee": "or",
-    "mid": "|", "vert": "|", "lvert": "|(", "rvert": ")|", "langle": "⟨", "rangle": "⟩", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈",
+    "mid": "|", "vert": "|", "lvert": "|(", "rvert": ")|", "langle": "⟨", "rangle": "⟩",
+    "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈",
     "rceil": "⌉", "ldots": "…", "cdots": "…", "dots": "…", "dotsc": "…", "dotsb": "…", "vdots": "…", "equiv": "≡",
     "to": "→", "rightarrow": "→", "Rightarrow": "⇒", "implies": "⇒", "iff": "⇒", "Leftrightarrow": "⇒", "degree": "°",
     "percent": "%", "prime": "'", "notin": "∉", "land ": "and", "longrightarrow": "→",
@@ -76,7 +80,8 @@ _OP_SYNONYMS = {"**": "^", "=<": "<=", "=>": ">=", "==": "=", "<>": "!=", ":=": 
 _CMD_SIGNS = {"{": "{s", "}": "}s", "%": "%", "$": "money", "|": "|", "\\": "newline", ";": " ", "\n": " "}
 _CONNECTIVES = {
     "and": "and", "or": "or", "et": "and", "ou": "or", "und": "and", "oder": "or", "y": "and", "o": "or", "e": "and",
-    "и": "and", "или": "or", "и ": "and", "和": "and", "或": "or", "与": "and", "及": "and", "或者": "or", "以及": "and",
+    "и": "and", "или": "or", "и ": "and", "和": "and", "或": "or", "与": "and", "及": "and",
+    "或者": "or", "以及": "and",
 }  # fmt: skip
 
 
@@ -222,8 +227,9 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     return position
 
 
-_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not mod bmod "
-                      "pmod operatorname iint oint partial stackrel overset underset xrightarrow sideset".split())  # fmt: skip
+_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not "
+                      "mod bmod pmod operatorname iint oint partial stackrel overset underset "
+                      "xrightarrow sideset".split())  # fmt: skip
 
 
 OPENERS = frozenset(("(", "[", "{", "{s", "⟨", "⌊", "⌈", "|("))

@@ -30,10 +30,7 @@ class Values(Comparing):
         one, two = reference.unit, answer.unit
         if one == two:
             return self.same(reference.expr, answer.expr)
-        for left, right in self._conversions(reference, answer):
-            if self.same(left, right):
-                return True
-        return False
+        return any(self.same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """The pairs of bare expressions that the two units admit."""
@@ -117,12 +114,10 @@ class Values(Comparing):
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
         if len(only_one) == len(only_two) == 1:
             old, new = next(iter(only_two)), next(iter(only_one))
-            if (
-                old.lower() == new.lower()
-                or {old, new} & self.declared
-                or (_is_constant(reference, new) and _is_constant(answer, old))
-                or (_is_period(reference, new) and _is_period(answer, old))
-            ):
+            alike = old.lower() == new.lower() or bool({old, new} & self.declared)
+            constants = _is_constant(reference, new) and _is_constant(answer, old)
+            periods = _is_period(reference, new) and _is_period(answer, old)
+            if alike or constants or periods:
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False

@@ -8,11 +8,15 @@ import unicodedata
 from curation.verify.answers.forms import Words
 
 _BOOLEANS = {
-    "yes": "yes", "true": "yes", "correct": "yes", "right": "yes", "no": "no", "false": "no", "incorrect": "no", "wrong": "no",
-    "oui": "yes", "vrai": "yes", "non": "no", "faux": "no", "ja": "yes", "wahr": "yes", "richtig": "yes", "nein": "no", "falsch": "no",
-    "sí": "yes", "si": "yes", "sì": "yes", "verdadero": "yes", "vero": "yes", "falso": "no", "verdadeiro": "yes", "sim": "yes",
+    "yes": "yes", "true": "yes", "correct": "yes", "right": "yes", "no": "no", "false": "no",
+    "incorrect": "no", "wrong": "no",
+    "oui": "yes", "vrai": "yes", "non": "no", "faux": "no", "ja": "yes", "wahr": "yes",
+    "richtig": "yes", "nein": "no", "falsch": "no",
+    "sí": "yes", "si": "yes", "sì": "yes", "verdadero": "yes", "vero": "yes", "falso": "no",
+    "verdadeiro": "yes", "sim": "yes",
     "não": "no", "да": "yes", "верно": "yes", "истина": "yes", "нет": "no", "неверно": "no", "ложь": "no", "是": "yes",
-    "对": "yes", "正确": "yes", "是的": "yes", "否": "no", "不是": "no", "错": "no", "错误": "no", "不正确": "no", "不对": "no",
+    "对": "yes", "正确": "yes", "是的": "yes", "否": "no", "不是": "no", "错": "no", "错误": "no",
+    "不正确": "no", "不对": "no",
     "はい": "yes", "いいえ": "no", "نعم": "yes", "لا": "no", "हाँ": "yes", "नहीं": "no",
 }  # fmt: skip
 _SAME_WORDS = {
@@ -27,8 +31,8 @@ _SAME_WORDS = {
 NUMBER_WORDS = {
     word: number
     for number, words in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split()
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
     )
     for word in [words]
 }

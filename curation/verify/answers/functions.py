@@ -1,0 +1,141 @@
+"""The part of the grammar that reads functions, and commands with arguments."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from curation.verify.answers import expr as ex
+from curation.verify.answers.cursor import CLOSING, DEEPEST, Cursor
+from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
+from curation.verify.answers.tokens import Unreadable
+
+_INVERSE = {
+    "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec",
+    "csc": "arccsc", "sinh": "arcsinh",
+    "cosh": "arccosh", "tanh": "arctanh",
+}  # fmt: skip
+HALF = num(Fraction(1, 2))
+TEN = num(10)
+
+
+class Functions(Cursor):
+    """Rules for ``\\sin 2x``, ``\\log_2``, ``\\frac``, roots, binomials, sums and integrals."""
+
+    def function(self, name: str) -> Expr:
+        base: Expr | None = None
+        raised: Expr | None = None
+        while True:
+            if self.at("_") and base is None:
+                self.position += 1
+                base = self.group()
+            elif self.at("^") and raised is None:
+                self.position += 1
+                raised = self.exponent()
+            else:
+                break
+        if raised == ex.MINUS_ONE and name in _INVERSE:
+            name, raised = _INVERSE[name], None
+        found = _apply(name, base, self.arguments(name))
+        return power(found, raised) if raised is not None else found
+
+    def arguments(self, name: str) -> list[Expr]:
+        if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
+            closer = CLOSING[self.next().text]
+            if self.depth > DEEPEST:
+                raise Unreadable("nested too deeply")
+            self.depth += 1
+            bars, self.bars = self.bars, 0
+            found = [self.sum()]
+            while self.at(",") or self.at(";"):
+                self.position += 1
+                found.append(self.sum())
+            self.bars = bars
+            self.depth -= 1
+            self.expect(closer)
+            return found
+        if name == "sqrt":
+            return [self.factor()]
+        return [self.bare_argument()]
+
+    def bare_argument(self) -> Expr:
+        r"""The argument of ``\sin 2x``: factors side by side, up to a sign or another function."""
+        if self.at("-"):
+            self.position += 1
+            return neg(self.bare_argument())
+        found = self.factor()
+        while self.starts_factor() and self.peek().kind not in ("fun", "num") and not self.at("(") and not self.at("["):
+            if self.peek().kind == "cmd" and self.peek().text in ("sum", "int", "prod"):
+                break
+            found = mul(found, self.factor())
+        if found.op == "num" and self.at("/") and self.peek(1).kind == "num":
+            self.position += 1
+            found = divide(found, self.atom())
+        return found
+
+    def command(self, name: str) -> Expr:
+        if name in ("frac", "dfrac", "tfrac", "cfrac"):
+            top = self.digit_group()
+            return divide(top, self.digit_group())
+        if name == "sqrt":
+            index: Expr | None = None
+            if self.at("["):
+                self.position += 1
+                index = self.sum()
+                self.expect("]")
+            inner = self.group()
+            return power(inner, HALF if index is None else divide(ex.ONE, index))
+        if name in ("binom", "dbinom", "tbinom"):
+            top = self.digit_group()
+            return fn("binomial", top, self.digit_group())
+        if name in ("sum", "prod"):
+            return self.big_operator(name)
+        if name == "int":
+            return self.integral()
+        if name == "overline":
+            return self.styled("overline")
+        raise Unreadable(f"\\{name}")
+
+    def big_operator(self, name: str) -> Expr:
+        self.expect("_")
+        self.expect("{")
+        index = self.atom()
+        self.expect("=")
+        low = self.sum()
+        self.expect("}")
+        self.expect("^")
+        high = self.group()
+        return fn(name, index, low, high, self.term())
+
+    def integral(self) -> Expr:
+        low = high = None
+        if self.at("_"):
+            self.position += 1
+            low = self.group()
+            self.expect("^")
+            high = self.group()
+        body = self.sum()
+        factors = body.args if body.op == "mul" else ()
+        if len(factors) < 2 or factors[-2] != sym("d") or factors[-1].op != "sym" or low is None or high is None:
+            raise Unreadable("an integral without its d x")
+        return fn("int", factors[-1], low, high, mul(*factors[:-2]) if len(factors) > 2 else ex.ONE)
+
+
+def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
+    first = args[0]
+    if len(args) > 1 and name == "log" and base is None:
+        base, first, args = args[1], args[0], args[:1]
+    if len(args) > 1 and name not in ("max", "min", "gcd", "lcm"):
+        raise Unreadable(f"{name} of {len(args)} arguments")
+    if name in ("log", "ln", "lg"):
+        below = base or (TEN if name == "lg" else None)
+        top = fn("ln", first)
+        return top if below is None or below == const("e") else divide(top, fn("ln", below))
+    if base is not None:
+        raise Unreadable(f"{name} with a subscript")
+    if name == "exp":
+        return power(const("e"), first)
+    if name == "sqrt":
+        return power(first, HALF)
+    if name == "cbrt":
+        return power(first, num(Fraction(1, 3)))
+    return fn(name, *args)

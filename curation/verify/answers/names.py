@@ -1,0 +1,162 @@
+"""The part of the grammar that reads numbers, names and words."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from curation.verify.answers import expr as ex
+from curation.verify.answers.cursor import Cursor
+from curation.verify.answers.expr import Expr, const, fn, num, sym
+from curation.verify.answers.tokens import FUNCTIONS, Token, Unreadable
+
+LONGEST_NUMBER = 3000
+"""Digits of a number that is still computed with."""
+
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
+)
+_MARKS = frozenset(
+    "vec hat widehat bar overline tilde widetilde dot ddot overrightarrow underline mathbb mathcal".split()
+)
+_FUNCTION_IN_WORD = re.compile(
+    r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
+)
+
+
+class Names(Cursor):
+    """Rules for numbers, names with their indices, and runs of letters."""
+
+    def number(self, token: Token) -> Expr:
+        text = token.text
+        if len(text) > LONGEST_NUMBER:
+            raise Unreadable("a number of very many digits")
+        if self.at("_"):
+            return self.in_base(text)
+        mantissa, _, exponent = text.lower().partition("e")
+        whole, point, part = mantissa.partition(".")
+        value = Fraction(int((whole + part) or "0"), 10 ** len(part))
+        if exponent:
+            shift = int(exponent)
+            return num(value * Fraction(10) ** shift, len(part) - shift)
+        if point:
+            return num(value, len(part))
+        return self.mixed(value) or num(value)
+
+    def mixed(self, whole: Fraction) -> Expr | None:
+        r"""``3\frac{1}{2}`` and ``3 1/2``: a whole number and a proper fraction."""
+        token = self.peek()
+        if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
+            saved, tokens = self.position, list(self.tokens)
+            self.position += 1
+            try:
+                top, below = self.digit_group(), self.digit_group()
+            except Unreadable:
+                top = below = sym("?")
+            plain = top.op == below.op == "num" and top.value.denominator == below.value.denominator == 1
+            if plain and 0 < top.value < below.value and not self.at("^"):
+                return num(whole + top.value / below.value)
+            self.position, self.tokens = saved, tokens
+        elif token.kind == "num" and token.text.isdigit() and self.peek(1).text == "/" and self.peek(2).kind == "num":
+            below_text = self.peek(2).text
+            if below_text.isdigit() and 0 < int(token.text) < int(below_text):
+                self.position += 3
+                return num(whole + Fraction(int(token.text), int(below_text)))
+        return None
+
+    def in_base(self, digits: str) -> Expr:
+        self.position += 1
+        base = self.group()
+        return fn("base", sym(digits.lstrip("0") or "0"), base)
+
+    def name(self, text: str) -> Expr:
+        if text == "C" and self.at("_"):
+            combination = self.combination()
+            if combination is not None:
+                return combination
+        full = text
+        if text == "Delta" and self.peek().kind == "sym":
+            full += self.next().text
+        while True:
+            if self.at("_"):
+                self.position += 1
+                full += "_" + self.raw_group()
+            elif self.at("'"):
+                self.position += 1
+                full += "'"
+            elif self.at("^") and (
+                self.peek(1).text in ("'", "*") or (self.peek(1).text == "{" and self.peek(2).text in ("'", "*"))
+            ):
+                self.position += 1
+                full += "^" + self.raw_group()
+            else:
+                break
+        if full in ("e", "i"):
+            return const(full)
+        if (
+            self.peek().kind == "num"
+            and full.isalpha()
+            and self.tokens[self.position - 1].kind == "sym"
+            and len(full) == 1
+        ):
+            return sym(f"{full}_{self.next().text}")
+        return sym(full)
+
+    def combination(self) -> Expr | None:
+        saved = self.position
+        self.position += 1
+        try:
+            top = self.group()
+            if self.at("^"):
+                self.position += 1
+                return fn("binomial", top, self.group())
+        except Unreadable:
+            pass
+        self.position = saved
+        return None
+
+    def raw_group(self) -> str:
+        """The text of a subscript."""
+        if not self.at("{"):
+            return self.next().text
+        self.position += 1
+        level, parts = 1, []
+        while level:
+            token = self.next()
+            if token.kind == "eof":
+                raise Unreadable("unfinished subscript")
+            level += (token.text == "{") - (token.text == "}")
+            if level and token.text not in ("{", "}"):
+                parts.append(token.text)
+        return "".join(parts)
+
+    def word(self, word: str) -> Expr:
+        lower = word.lower()
+        if lower in _GREEK:
+            return self.name(lower)
+        if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
+            match = _FUNCTION_IN_WORD.fullmatch(word)
+            if match is None or len(match.group(3)) > 3:
+                raise Unreadable(f"the word {word!r}")
+        else:
+            match = _FUNCTION_IN_WORD.fullmatch(word)
+        if match is not None:
+            before, function, after = match.groups()
+            parts = [Token("sym", before)] if before else []
+            parts.append(Token("const", "pi") if function == "pi" else Token("fun", function))
+            if after:
+                parts.append(
+                    Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
+                )
+        else:
+            parts = [Token("sym", letter) for letter in word]
+        self.tokens[self.position - 1 : self.position] = parts
+        self.position -= 1
+        left = self.atom()
+        return left
+
+    def styled(self, style: str) -> Expr:
+        inner = self.group()
+        if style in _MARKS:
+            return sym(f"{style}({ex.show(inner)})") if not self.at("_") else self.name(f"{style}({ex.show(inner)})")
+        return self.name(inner.name) if inner.op == "sym" and (self.at("_") or self.at("'")) else inner
