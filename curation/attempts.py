@@ -78,7 +78,7 @@ class AttemptStore:
         if not double.is_empty():
             raise StoreError(f"attempt {double.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
         aside = self.folder / ".aside-part"
-        attempts.write_parquet(aside, compression="zstd", compression_level=3)
+        attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
         path = self.folder / f"part-{file_digest(aside)[:16]}.parquet"
         with aside.open("rb") as handle:
             os.fsync(handle.fileno())

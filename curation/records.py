@@ -101,6 +101,7 @@ class DropReason(StrEnum):
     TEXTUAL_ANSWER = "textual_answer"
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
+    GUESSWORK = "guesswork"  # "what comes next": any answer can be argued for
     CHOICES_NEEDED = "choices_needed"  # multiple choice that makes no sense without its options
     CHOICES_UNRESOLVED = "choices_unresolved"  # the letter of the answer names no option
     # references

@@ -269,7 +269,8 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     """Write a frame aside and rename it; returns its size in bytes and the hash of its content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
-    frame.write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
+    # one chunk, so that equal rows are equal bytes however the frame came about
+    frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
     size, digest = _flush(aside)
     aside.rename(path)
     return {"bytes": size, "hash": digest}

@@ -25,6 +25,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.TEXTUAL_ANSWER: "answer in words",
     DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
     DropReason.WRONG_LANGUAGE: "another language",
+    DropReason.GUESSWORK: "asks for a guess",
     DropReason.CHOICES_NEEDED: "multiple choice that needs its options",
     DropReason.CHOICES_UNRESOLVED: "letter that names no option",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",

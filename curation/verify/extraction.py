@@ -88,7 +88,7 @@ _CHAFF_END = re.compile(
     r"(?:\.?\s*(?:I hope (?:it|this) is correct|<\|[a-z_]+\|>(?:user|assistant)?|</s>|<eos>)\.?)+\s*$", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(
-    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\|"
+    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
 )
 
 

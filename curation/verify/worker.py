@@ -6,7 +6,8 @@ lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
 Invariants:
   - a step's announcement has left the process before the step begins;
   - the CPU limit is a kernel timer with the default action, so no code can delay it;
-  - memory is bounded by RLIMIT_AS; running out of it is reported as BROKEN, or ends the process, which is the same.
+  - nothing is caught: whatever a job raises ends the process, which the parent sees as BROKEN in that step;
+  - memory is bounded by RLIMIT_AS; running out of it ends the process too.
 """
 
 from __future__ import annotations
@@ -79,12 +80,7 @@ def serve(target: Callable[[Any, Guard], Any], settings: dict[str, float], chann
     for count, line in enumerate(sys.stdin.buffer, 1):
         request = json.loads(line)
         guard = PipeGuard(send, request["written_off"], settings["step_s"])
-        try:
-            value = target(request["job"], guard)
-        except Exception as error:  # the one boundary of a worker: whatever a job raises is its own BROKEN
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            send({"broken": f"{type(error).__name__}: {str(error)[:300]}"})
-            continue
+        value = target(request["job"], guard)
         tired = count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > half
         send({"value": value, "tired": tired})
 

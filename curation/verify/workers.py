@@ -236,10 +236,7 @@ class _Worker:
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
-        self.complaints.seek(0, os.SEEK_END)
-        self.complaints.seek(max(0, self.complaints.tell() - 2000))
-        tail = self.complaints.read().decode("utf-8", "replace").strip()
-        return tail or f"no sign of life ({message})"
+        return self._complaint() or f"no sign of life ({message})"
 
     def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _Event:
         step: str | None = None
@@ -261,16 +258,21 @@ class _Worker:
             elif "leave" in message:
                 step = None
                 deadline = time.monotonic() + SILENCE_S
-            elif "value" in message:
-                return _Event(True, value=message["value"], tired=message["tired"])
             else:
-                return _Event(False, step=step, outcome=Outcome.BROKEN, why=str(message.get("broken", message)))
+                return _Event(True, value=message["value"], tired=message["tired"])
 
     def _ended(self, step: str | None) -> _Event:
         code = self.process.wait()
         if code == -signal.SIGPROF:
             return _Event(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its CPU limit")
-        return _Event(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (exit status {code})")
+        last = (self._complaint().splitlines() or ["no word"])[-1]
+        return _Event(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (status {code}: {last[:300]})")
+
+    def _complaint(self) -> str:
+        """The end of what the process wrote to stderr."""
+        self.complaints.seek(0, os.SEEK_END)
+        self.complaints.seek(max(0, self.complaints.tell() - 2000))
+        return self.complaints.read().decode("utf-8", "replace").strip()
 
     def _write(self, message: Any) -> None:
         assert self.process.stdin is not None

@@ -108,24 +108,22 @@ license = "MIT"
 columns = { statement = "question", answer = "final" }
 
 [stage1]
-policy = { kind = "recorded", name = "weak@1", path = "weak.jsonl" }
 band = { attempts = 4 }
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "weak.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
 
 [stage2]
-policy = { kind = "recorded", name = "strong@1", path = "strong.jsonl" }
 band = { attempts = 4 }
 
-[stage1.policy.columns]
-problem = "question"
-attempts = "tries"
-text = "text"
-label = "right"
-
-[stage2.policy.columns]
-problem = "question"
-attempts = "tries"
-text = "text"
-label = "right"
+[stage2.policy]
+kind = "recorded"
+name = "strong@1"
+path = "strong.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
 """
 
 

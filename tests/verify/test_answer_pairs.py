@@ -148,6 +148,132 @@ k=\frac{3}{2} | 1.5
 x \ge 0 | [0, \infty)
 \frac{22}{7} | 22/7
 15\% | 15 percent
+\frac{3}{4} | 0.75
+\dfrac{\sqrt{2}}{2} | \frac{1}{\sqrt{2}}
+x \in \mathbb{R} | (-\infty, \infty)
+\text{all real numbers} | (-\infty,\infty)
+\mathbb{R} | (-\infty,+\infty)
+\text{All real numbers} | \mathbb{R}
+(-\infty, 0) \cup (0, \infty) | x \neq 0
+x = 1, 2 | 1, 2
+x=1 \text{ and } x=2 | \{1,2\}
+y = 3x^2 | 3x^2
+P(x) = x^2+1 | x^2+1
+m = -\frac{1}{2} | -0.5
+\angle ABC = 60^\circ | 60
+30^{\circ} | 30
+AB = 5 | 5
+5\text{ units} | 5
+\$12,345.67 | 12345.67
+12,345 \text{ dollars} | \$12345
+£5 | 5
+€10 | 10
+10 € | 10
+1 hour 30 minutes | 90 minutes
+2 hours | 120 min
+5\% | 0.05
+\frac{1}{20} | 5\%
+6:00 PM | 6 pm
+3\sqrt{2} + 2\sqrt{3} | 2\sqrt{3} + 3\sqrt{2}
+\frac{1+\sqrt{5}}{2} | \frac{\sqrt{5}+1}{2}
+-x+3 | 3-x
+(x+2)(x-3) | x^2-x-6
+\log_{10} 100 | 2
+\lg 100 | 2
+\ln(e^2) | 2
+\frac{5\pi}{6} \text{ rad} | 150^\circ
+\sqrt{\frac{2}{3}} | \frac{\sqrt{6}}{3}
+2^{-3} | 0.125
+\left[0, \frac{\pi}{2}\right) | 0 \le \theta < \frac{\pi}{2}
+\{x : 0 < x < 1\} | (0,1)
+\{0,1\} | \{1,0\}
+a^2+b^2 | b^2+a^2
+i | \sqrt{-1}
+2i | 0+2i
+-1+i\sqrt{3} | -1+\sqrt{3}i
+\begin{bmatrix} 1 & 0 \\ 0 & 1 \end{bmatrix} | [[1,0],[0,1]]
+\langle 1,2,3\rangle | (1,2,3)
+\begin{pmatrix} 1 \\ 2 \\ 3\end{pmatrix} | \langle 1, 2, 3 \rangle
+10! | 3628800
+C(5,2) | 10
+\frac{n(n+1)}{2} | \frac{n^2+n}{2}
+1 + \frac{1}{2} + \frac{1}{4} | \frac74
+\text{(C)} | C
+\textbf{(C)}\ 12 | C
+\text{C} | (C)
+C | \text{Option C}
+C | C) 15
+\text{east} | East
+Saturday | \text{Saturday}
+17 | seventeen
+\frac{17}{1} | 17
++5 | 5
+- 5 | -5
+1.50 | 1.5
+\frac{1}{2}x + 3 | \frac{x}{2}+3
+x\sin x + \cos x + C | \cos x + x \sin x + C
+\frac{1}{2}\ln|x| + C | \frac{\ln |x|}{2} + C
+\ln 2 + C | C + \ln 2
+\tan^{-1} x | \arctan x
+\sin^{-1}(1/2) | \pi/6
+e^{x+1} | e \cdot e^x
+\sqrt{x^2+1} | (x^2+1)^{1/2}
+x^{1/3} | \sqrt[3]{x}
+x^{-1} | \frac{1}{x}
+\frac{dy}{dx} = 2x | 2x
+2x\,dx | 2x dx
+0.1\dot{6} | \frac{1}{6}
+0.\dot{3} | 1/3
+2 \frac{2}{3} | \frac{8}{3}
+(2, 3) | x=2, y=3
+(x, y) = (2, 3) | (2,3)
+x = 2, y = 3 | y = 3, x = 2
+2 \text{ or } 3 | 3, 2
+2 \text{ and } 3 | 2,3
+\text{2 and 3} | 3,2
+-2 \le x \le 2 | |x| \le 2
+[-2,2] | |x| \leq 2
+x^2 + y^2 = 4 | x^2+y^2-4=0
+\frac{x^2}{4} + \frac{y^2}{9} = 1 | 9x^2+4y^2=36
+y - 2 = 3(x - 1) | y = 3x - 1
+2x + 3y \leq 6 | 6 \geq 2x+3y
+x + 2y > 3 | -x-2y < -3
+1:2 | \frac{1}{2}
+1 : 2 : 3 | 1:2:3
+101_2 | 101_{2}
+\text{101}_2 | 101_2
+10^{-5} | 0.00001
+3 \times 10^8 | 3e8
+3.00 \times 10^{8} \text{ m/s} | 3\times10^8
+\infty | +\infty
+\text{DNE} | does not exist
+\text{undefined} | undefined
+\text{True} | T
+对 | true
+是 | 是的
+\frac{\pi}{4} + \frac{k\pi}{2} | \frac{\pi}{4}+\frac{n\pi}{2}, n \in \mathbb{Z}
+k \cdot 180^\circ | n \cdot 180^\circ
+x = \frac{\pi}{3} + 2\pi n | x=\frac{\pi}{3}+2\pi k
+\max(3,5) | 5
+\gcd(12,18) | 6
+|3-7| | 4
+\left|\frac{-1}{2}\right| | 0.5
+n! \cdot (n+1) | (n+1)!
+4\pi\text{ cm}^2 | 4\pi
+16\pi | 50.265
+2^{100} | 1267650600228229401496703205376
+x>3 \text{ and } x<5 | (3,5)
+x > 3 \text{ or } x < -3 | (-\infty,-3)\cup(3,\infty)
+\{(1,2),(2,1)\} | (2,1),(1,2)
+\varnothing | \{\}
+0.\overline{142857} | \frac{1}{7}
+７ | 7
+−3 | -3
+x² + 1 | x^2+1
+√2/2 | \frac{\sqrt2}{2}
+π/2 | \frac{\pi}{2}
+½ | 0.5
+3×4 | 12
 """
 
 UNEQUAL = r"""
@@ -223,6 +349,89 @@ x<y | x>y
 2^{1000}+1 | 2^{1000}
 \frac{10^{30}+1}{10^{30}} | 1
 e^{\pi\sqrt{163}} | 262537412640768744
+\frac{3}{4} | 0.74
+\frac{2}{3} | 0.67
+\frac{2}{3} | 0.66
+3\sqrt2 | 2\sqrt3
+(2,3) | (3,2)
+(2,3) | \{2,3\}
+[0,1) | (0,1]
+x \ge 1 | x > 1
+|x|<2 | |x|>2
+x^2+y^2=4 | x^2+y^2=2
+2x+3y \le 6 | 2x+3y \ge 6
+1:2 | 2:1
+C | D
+C | C or D
+\text{(C)} | 3
+101_2 | 101
+5 | 101_2
+12 | 1, 2
+1234 | 1, 234
+12 | 21
+\$5 | 5 cents
+5 m | 5 s
+90 minutes | 2 hours
+30^\circ | \frac{\pi}{3}
+30^\circ | 30\pi
+\sin x | \sin y
+e^x | e^{-x}
+x+C | x
+\frac{\pi}{4}+k\pi | \frac{\pi}{4}
+\begin{pmatrix}1\\2\end{pmatrix} | (2,1)
+\infty | 10^{100}
+\text{east} | west
+Saturday | Sunday
+yes | maybe
+0 | \emptyset
+\{0\} | \emptyset
+n^2 | m^2
+a+b | a-b
+a_1 | a_2
+x_1 + x_2 | x_1 x_2
+1/2 | 1/2/2
+2^{10} | 2\cdot 10
+3.14159 | \frac{22}{7}
+\pi | 3.15
+1.5 | 15
+100\% | 1\%
+0.5 | 0.5\%
+50\% | 5
+7:30 | 7:45
+(1,2,3) | (1,2)
+1,2,3 | 1,2
+1,1,2 | 1,2,2
+\sqrt{2} | \sqrt{-2}
+i | -i
+2+3i | 2-3i
+\log_2 x | \log_3 x
+\tan x | \cot x
+10 \text{ m}^2 | 10 \text{ m}^3
+x=1 | x=-1
+x=1 | x \ne 1
+y=x | y=-x
+y = x^2 | x = y^2
+f(x)=x^2 | f(x)=x^2+1
+2^{2^{50}} | 2^{2^{51}}
+100! | 99!
+\frac{1}{100!} | \frac{1}{101!}
+\frac{1}{3^{50}} | \frac{1}{3^{51}}
+1-\frac{1}{2^{60}} | 1
+1-10^{-20} | 1
+5 | -5
+\pm 3 | 3
+3 | \pm 3
+3 | 3, 4
+\text{None} | 5
+A, B | A, C
+AB | AC
+ABC | AB
+2\pi | 6
+2\pi | 6.3
+1,000 | 1.000
+12.5 | 12.48
+7.5 | 7.54
+0.33 | 1/3
 """
 
 

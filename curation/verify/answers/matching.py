@@ -28,7 +28,7 @@ class Matcher(Relations, Values):
             return self.decided("words", bool(reference.text) and reference.text == answer.text)
         if isinstance(reference, Value) and isinstance(answer, Value):
             return self._value_or_signs(reference, answer)
-        if is_region(reference) or is_region(answer):
+        if is_region(reference) or is_region(answer) or _is_line(reference) or _is_line(answer):
             found = self._regions(reference, answer)
             if found is not None:
                 return found
@@ -182,6 +182,10 @@ def _sign_choices(form: Sequence) -> list[Form]:
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
 
 
+def _is_line(form: Form) -> bool:
+    return isinstance(form, Words) and form.text == "reals"
+
+
 def _has_sign(value: Value) -> bool:
     return has(value.expr, "pm") or has(value.expr, "mp")
 
@@ -207,6 +211,10 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
     if isinstance(form, Matrix):
         return form.rows
     if isinstance(form, Sequence) and form.brackets in ("()", "[]", ""):
+        lines = [_as_rows(item) for item in form.items if isinstance(item, Sequence) and item.brackets]
+        if lines and len(lines) == len(form.items):
+            rows = [tuple(cell for row in line for cell in row) for line in lines if line is not None]
+            return tuple(rows) if len({len(row) for row in rows}) == 1 and len(rows) == len(lines) else None
         cells = [item.expr for item in form.items if isinstance(item, Value)]
         if len(cells) == len(form.items):
             return tuple((cell,) for cell in cells)

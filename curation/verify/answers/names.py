@@ -74,6 +74,10 @@ class Names(Cursor):
             combination = self.combination()
             if combination is not None:
                 return combination
+        if text == "C" and self.at("("):
+            chosen = self.chosen()
+            if chosen is not None:
+                return chosen
         full = text
         if text == "Delta" and self.peek().kind == "sym":
             full += self.next().text
@@ -101,6 +105,22 @@ class Names(Cursor):
         ):
             return sym(f"{full}_{self.next().text}")
         return sym(full)
+
+    def chosen(self) -> Expr | None:
+        """C(5, 2)."""
+        saved = self.position
+        self.position += 1
+        try:
+            top = self.sum()
+            if self.at(","):
+                self.position += 1
+                below = self.sum()
+                self.expect(")")
+                return fn("binomial", top, below)
+        except Unreadable:
+            pass
+        self.position = saved
+        return None
 
     def combination(self) -> Expr | None:
         saved = self.position

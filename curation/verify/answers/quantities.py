@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from curation.verify.answers.expr import Expr, const, neg
+from curation.verify.answers.expr import Expr, const, neg, num
 from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
-from curation.verify.answers.units import is_unit, normalise_unit
+from curation.verify.answers.units import convert, is_unit, normalise_unit
 
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
@@ -14,6 +14,9 @@ _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")",
 
 def read_value(tokens: list[Token]) -> Value:
     """The value that ``tokens`` are. Raises `Unreadable`."""
+    compound = _compound(tokens)
+    if compound is not None:
+        return compound
     at = _unit_start(tokens)
     if at is None:
         at = len(tokens)
@@ -29,6 +32,21 @@ def read_value(tokens: list[Token]) -> Value:
     if not number:
         raise Unreadable("a unit without a number")
     return Value(_expression(number), normalise_unit(unit) if unit.strip() else "")
+
+
+def _compound(tokens: list[Token]) -> Value | None:
+    """1 hour 30 minutes, 5 ft 6 in: numbers with units of one dimension, in the last one's unit."""
+    if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
+        return None
+    if any(token.kind not in ("word", "text") or not is_unit(token.text.strip()) for token in tokens[1::2]):
+        return None
+    units = [normalise_unit(token.text) for token in tokens[1::2]]
+    factors = [convert(unit, units[-1]) for unit in units]
+    numbers = [parse_expression([token]) for token in tokens[::2]]
+    if any(factor is None for factor in factors) or any(number.op != "num" for number in numbers):
+        return None
+    total = sum(number.value * (factor or 0) for number, factor in zip(numbers, factors, strict=True))
+    return Value(num(total), units[-1])
 
 
 def _expression(tokens: list[Token]) -> Expr:
@@ -49,7 +67,11 @@ def _unit_start(tokens: list[Token]) -> int | None:
             ):
                 continue
             return position - 1
-        if token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
+        if token.kind == "fun" and token.text in ("min", "sec") and tokens[position - 1].kind == "num":
+            if position == len(tokens) - 1:
+                tokens[position] = Token("word", token.text)
+                return position
+        elif token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
             rest = tokens[position:]
             if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
                 return position

@@ -19,6 +19,7 @@ from curation.verify.answers.plain import COMMA_LANGUAGES
 from curation.verify.answers.quantities import read_value
 from curation.verify.answers.text import normalise, unwrap
 from curation.verify.answers.tokens import CLOSERS, LONGEST, OPENERS, Token, Unreadable, split, tokenise
+from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.words import NUMBER_WORDS, words
 from curation.verify.extraction import strip_boxes
 
@@ -313,6 +314,11 @@ def _single(tokens: list[Token], depth: int) -> Form:
             return Value(parse_expression([Token("num", str(NUMBER_WORDS[text.lower()]))]))
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
             raise Unreadable("words")
+    if first.kind == "style" and _is_number_set(tokens):
+        return words("reals" if last.text == "R" or tokens[-2].text == "R" else "".join(token.text for token in tokens))
+    if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
+        inner = _single(tokens[1:], depth + 1)
+        return Value(inner.expr, normalise_unit(first.text)) if isinstance(inner, Value) else inner
     if first.text == "money":
         inner = _single(tokens[1:], depth + 1)
         return Value(inner.expr, "money") if isinstance(inner, Value) else inner

@@ -125,7 +125,7 @@ def _unknown(sides: list[Expr]) -> Expr:
     if len(names) == 1:
         return Expr("sym", name=next(iter(names)))
     whole = [side for side in sides if symbols(side)]
-    if len(whole) == 1:
+    if len(whole) == 1 and whole[0].op != "add":
         return whole[0]
     singles = [side for side in whole if side.op == "sym"]
     others = [side for side in whole if side.op != "sym"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curation.verify.answers.comparing import Comparing
-from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, symbols
+from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
 from curation.verify.answers.numeric import Precise, Uncomputable
 from curation.verify.answers.samevalue import difference, integer_names, points, same_value
@@ -37,7 +37,7 @@ def is_label(form: Form) -> bool:
     if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
         return True
     if expr.op == "mul":
-        return _is_call(expr) or _is_geometric(expr)
+        return _is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")
     return False
 
 

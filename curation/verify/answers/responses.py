@@ -18,7 +18,7 @@ _TEXT_COMMAND = re.compile(
 _MATH = re.compile(
     r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
 )
-_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?!\s*[:=])")
+_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 _FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _COPULA = re.compile(r"\b(?:is|are|equals|was|be|est|ist|es)\s+(?!not\b)", re.IGNORECASE)
 _STRONG_CUE = re.compile(r"final answer\s*:?\s*(?:the final answer is|is|:)", re.IGNORECASE)

@@ -28,6 +28,8 @@ class Values(Comparing):
         elif is_known(answer.unit) and answer.unit and not reference.unit:
             reference = _with_unit_letter(reference)
         one, two = reference.unit, answer.unit
+        if one == two == "deg" and symbols(reference.expr):
+            return self.same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
         if one == two:
             return self.same(reference.expr, answer.expr)
         return any(self.same(left, right) for left, right in self._conversions(reference, answer))
@@ -37,12 +39,7 @@ class Values(Comparing):
         one, two = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
         if "%" in (one, two):
-            hundredth = num(Fraction(1, 100))
-            if one == "%" and two in ("", "ratio"):
-                return [plain, (_scaled(reference.expr, hundredth), answer.expr)]
-            if two == "%" and one in ("", "ratio"):
-                return [plain, (reference.expr, _scaled(answer.expr, hundredth))]
-            return []
+            return self._percent(reference, answer)
         if one == "deg" and two in ("", "rad"):
             radians = (mul(reference.expr, RADIANS), answer.expr)
             return [radians] if two == "rad" or has(answer.expr, "const", "pi") else [plain]
@@ -58,6 +55,19 @@ class Values(Comparing):
             self.doubtful = True
             return []
         return [plain]
+
+    def _percent(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
+        """28% is 0.28, and 28 where the sign was left out. For the reference 0.5, 0.5% is wrong: it means 50%."""
+        hundredth = num(Fraction(1, 100))
+        bare = answer if reference.unit == "%" else reference
+        if bare.unit not in ("", "ratio"):
+            return []
+        plain = (reference.expr, answer.expr)
+        if bare is answer:
+            return [plain, (_scaled(reference.expr, hundredth), answer.expr)]
+        converted = (reference.expr, _scaled(answer.expr, hundredth))
+        shown = shown_number(bare.expr)
+        return [converted] if shown is not None and abs(shown.value) < 1 else [converted, plain]
 
     def same(self, reference: Expr, answer: Expr) -> bool:
         """Whether two expressions are the same, by the policy on approximations."""
