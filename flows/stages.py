@@ -13,6 +13,7 @@ from functools import partial
 import polars as pl
 
 from curation import attempts, difficulty, duplicates, sources, statements
+from curation.choices.resolving import named_letter
 from curation.policies.recorded import Recorded
 from curation.records import DROPPED, VERDICT, AttemptKey, Domain, DropReason, Outcome, Prompted, StoreError
 from curation.store import Shard, Stage, read_shard, read_table, write_aside
@@ -164,7 +165,7 @@ def judge_attempts(run: Run, part: str, problems: Done, made: Done) -> Done:
     with open_judge(run) as judge:
 
         def work(index: int) -> Shard:
-            frame = read_shard(problems.folder, "kept", index).select("id", "answer", "lang")
+            frame = read_shard(problems.folder, "kept", index).select("id", "answer", "lang", "raw_answer")
             held = store.read(frame["id"].to_list()).filter(pl.col("index") < settings.band.attempts)
             verdicts = _judge(judge, frame, held)
             labelled, against = difficulty.against_labels(verdicts, held)
@@ -202,13 +203,18 @@ def decide(run: Run, part: str, problems: Done, verdicts: Done) -> Done:
 
 def _judge(judge: MathJudge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Verdicts in the order of the attempts, which are ordered by problem and index."""
-    references = {name: (answer, lang) for name, answer, lang in problems.iter_rows()}
+    references = {name: (answer, lang, _letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
     groups = held.group_by("problem", maintain_order=True).agg("text", "answer")
     tasks = (
         JudgeTask(
-            name, *references[name], tuple(Response(text, answer) for text, answer in zip(texts, given, strict=True))
+            name,
+            reference,
+            lang,
+            tuple(Response(text, answer) for text, answer in zip(texts, given, strict=True)),
+            letter,
         )
         for name, texts, given in groups.iter_rows()
+        for reference, lang, letter in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
     compared = pl.Series("reference", [references[name][0] for name in held["problem"]], pl.String)
@@ -224,6 +230,14 @@ def _judge(judge: MathJudge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.D
         )
         .select(VERDICT.names())
     )
+
+
+def _letter(raw_answer: str | None, answer: str) -> str | None:
+    """The option's letter where the format filter opened a multiple-choice problem: attempts may still name it."""
+    if raw_answer is None:
+        return None
+    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands
+    return letter if letter != answer else None
 
 
 def _all_kept(frame: pl.DataFrame) -> Shard:

@@ -118,6 +118,10 @@ def strip_boxes(text: str) -> str:
     """``text`` without its box commands, their contents kept."""
     if "boxed" not in text and "fbox" not in text:
         return text
+    whole = text.strip()
+    spans, cut = _top_level_boxes(whole)
+    if cut is None and len(spans) == 1 and spans[0][0] == 0 and spans[0][2] == len(whole):
+        return strip_boxes(whole[spans[0][1] : -1]) if len(whole) < LONGEST_ANSWER else _BOX.sub(" ", text)
     return _BOX.sub(" ", text)
 
 

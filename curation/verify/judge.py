@@ -45,6 +45,9 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
+    ``letter`` is the reference of a multiple-choice problem before it was opened: responses made to the original
+    question may name the option instead of its content, and are right when they do.
+
     Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
     """
 
@@ -52,6 +55,7 @@ class JudgeTask:
     reference: str
     lang: str
     responses: tuple[Response, ...]
+    letter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class MathJudge:
                             "reference": task.reference,
                             "lang": task.lang,
                             "answers": distinct,
+                            "letter": task.letter,
                             **self._job,
                         },
                     )
@@ -225,7 +230,7 @@ def _settle_quickly(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict]
     leaders: list[str] = []
     for answer in distinct:
         found = answers.quick(task.reference, answer, lang=task.lang)
-        if found is None:
+        if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
             return None
         if found.outcome is Outcome.CORRECT:
             verdicts[answer] = _Verdict(found.outcome, found.how, 0)

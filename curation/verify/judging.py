@@ -1,8 +1,8 @@
 """What `judge`'s workers do: compare answers, one announced step a comparison, and group equal ones.
 
 Runs inside a worker process only. A job is ``{"do": "judge" | "check" | "pair", "reference": …, "lang": …}`` with
-``answers`` (distinct strings) for "judge" and ``answer`` for "pair"; the values are JSON. ``engine`` says whose
-comparison counts: our own where it is absent, or "math-verify" (`curation.verify.peer`).
+``answers`` (distinct strings) and perhaps ``letter`` for "judge", and ``answer`` for "pair"; the values are JSON.
+``engine`` says whose comparison counts: our own where it is absent, or "math-verify" (`curation.verify.peer`).
 
 Invariant: the value of a job is a function of the job and of the written-off steps; nothing is kept between jobs
 but caches of pure functions.
@@ -29,7 +29,7 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     if job["do"] == "pair":
         return _pair(job["reference"], job["answer"], job["lang"], guard)
     comparer = _Comparer(job["lang"], job.get("engine", OWN), guard)
-    return {"verdicts": _judge(job["reference"], job["answers"], comparer)}
+    return {"verdicts": _judge(job["reference"], job.get("letter"), job["answers"], comparer)}
 
 
 def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, Any]:
@@ -55,11 +55,17 @@ def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any
     return {"verdict": found.outcome.value, "how": how, "doubtful": found.doubtful, "ms": ms}
 
 
-def _judge(reference: str, distinct: list[str], compare: _Comparer) -> dict[str, tuple[str, str, int | None]]:
+def _judge(
+    reference: str, letter: str | None, distinct: list[str], compare: _Comparer
+) -> dict[str, tuple[str, str, int | None]]:
     verdicts: dict[str, tuple[str, str, int | None]] = {}
     others: list[str] = []
     for position, answer in enumerate(distinct):
         outcome, how = compare(f"reference:{position}", reference, answer)
+        if outcome is Outcome.WRONG and letter is not None:
+            named, tier = compare(f"letter:{position}", letter, answer)
+            if named is Outcome.CORRECT:
+                outcome, how = named, f"names the option: {tier}"
         verdicts[answer] = (outcome.value, how, 0 if outcome is Outcome.CORRECT else None)
         if outcome is Outcome.WRONG:
             others.append(answer)

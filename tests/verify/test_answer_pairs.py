@@ -274,6 +274,11 @@ x² + 1 | x^2+1
 π/2 | \frac{\pi}{2}
 ½ | 0.5
 3×4 | 12
+x \equiv 3 \pmod{7} | x \equiv 10 \pmod 7
+a \equiv \pm 6 \pmod{37} | a = 6 \pmod{37}, a = 31 \pmod{37}
+n \equiv 3 (mod 7) | n \equiv 3 \pmod{7}
+f(x) = x + c \text{ for some constant } c | f(x)=x+a \text{ for any constant } a
+\boxed{\text{(B)}\ 12} | B
 """
 
 UNEQUAL = r"""
@@ -432,6 +437,7 @@ ABC | AB
 12.5 | 12.48
 7.5 | 7.54
 0.33 | 1/3
+x \equiv 3 \pmod{7} | x \equiv 4 \pmod{7}
 """
 
 

@@ -36,9 +36,15 @@ class Parser(Names, Functions):
         terms = [self.signed()]
         while self.peek().kind == "op" and self.peek().text in ("+", "-", "±", "∓"):
             terms.append(self.signed())
-        if len(terms) == 1:
-            return terms[0]
-        return add(*terms)
+        total = terms[0] if len(terms) == 1 else add(*terms)
+        if _is_modulus(self.peek()):
+            self.position += 1
+            total = fn("mod", total, self.factor())
+        elif self.at("(") and _is_modulus(self.peek(1)):
+            self.position += 2
+            total = fn("mod", total, self.factor())
+            self.expect(")")
+        return total
 
     def signed(self) -> Expr:
         signs: list[str] = []
@@ -62,10 +68,7 @@ class Parser(Names, Functions):
             elif token.kind == "op" and token.text in ("/", "÷", ":"):
                 self.position += 1
                 left = divide(left, self.denominator())
-            elif token.kind == "cmd" and token.text in ("mod", "bmod", "pmod"):
-                self.position += 1
-                left = fn("mod", left, self.factor())
-            elif self.starts_factor():
+            elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
                 left = self.implicit(left, token)
             else:
                 return left
@@ -218,3 +221,7 @@ class Parser(Names, Functions):
         self.depth -= 1
         self.expect(closer)
         return {"⌊": fn("floor", inner), "⌈": fn("ceil", inner), "|(": fn("abs", inner)}.get(text, inner)
+
+
+def _is_modulus(token: Token) -> bool:
+    return token.kind == "cmd" and token.text in ("mod", "bmod", "pmod")

@@ -60,7 +60,7 @@ _COMMAND_OPS = {
     "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")", "land": "and", "wedge": "and", "lor": "or", "vee": "or",
     "mid": "|", "vert": "|", "lvert": "|(", "rvert": ")|", "langle": "⟨", "rangle": "⟩",
     "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈",
-    "rceil": "⌉", "ldots": "…", "cdots": "…", "dots": "…", "dotsc": "…", "dotsb": "…", "vdots": "…", "equiv": "≡",
+    "rceil": "⌉", "ldots": "…", "cdots": "…", "dots": "…", "dotsc": "…", "dotsb": "…", "vdots": "…", "equiv": "=",
     "to": "→", "rightarrow": "→", "Rightarrow": "⇒", "implies": "⇒", "iff": "⇒", "Leftrightarrow": "⇒", "degree": "°",
     "percent": "%", "prime": "'", "notin": "∉", "land ": "and", "longrightarrow": "→",
 }  # fmt: skip
@@ -172,6 +172,8 @@ def _add_word(tokens: list[Token], word: str) -> None:
         tokens.append(Token("fun", _SYNONYMS.get(word, word)))
     elif lower in _CONNECTIVES and (len(word) > 1):
         tokens.append(Token("op", _CONNECTIVES[lower]))
+    elif word in ("mod", "pmod"):
+        tokens.append(Token("cmd", "mod"))
     elif word in _CONSTANTS:
         tokens.append(Token("const", _CONSTANTS[word]))
     elif word in ("union", "U") and tokens:
