@@ -14,36 +14,35 @@ from curation.policies.recorded import Recorded
 from curation.store import locked
 from flows.funnel import StageStatus, status
 from flows.publish import published_verifier
-from flows.recipe import load_recipe
-from flows.run_folder import FOLDERS, Run, difficulty_stage, found, open_run
+from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, open_run
 from flows.stages import verifier_version
 
 
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
     """Run a recipe; returns the folder of the curated set, None after a dry run."""
-    recipe = load_recipe(path, overrides)
-    run = Run((out or Path("runs") / recipe.name).absolute(), recipe, path.parent.absolute())
+    run = new_run(path, overrides, out)
     if dry:
         _print_plan(run)
         return None
     _check_inputs(run)
     with locked(run.folder):
         run.save()
-        curated = run_flow(run)
+        curated = _run_flow(run, path, overrides)
     print_funnel(run)
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 
-def run_flow(run: Run) -> Path:
+def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
     """The recipe's Prefect flow, with a Prefect API of its own where the user has none."""
     from flows.server import prefect_api
 
     with prefect_api():
         from flows.curate_math import curate_math
 
-        return curate_math(run)
+        flow = curate_math.with_options(flow_run_name=run.recipe.name)
+        return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
 
 
 def show_status(folder: Path) -> None:

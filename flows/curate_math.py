@@ -9,12 +9,19 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from flows import publish, tasks
 from flows.funnel import funnel_rows
-from flows.run_folder import TITLES, Done, Run
+from flows.run_folder import TITLES, Done, Run, new_run
 
 
-@flow(name="curate-math", persist_result=False, validate_parameters=False)
-def curate_math(run: Run) -> Path:
-    """Sources → statements → references → duplicates → difficulty (one or two stages) → curated set and card."""
+@flow(name="curate-math", persist_result=False)
+def curate_math(recipe: Path, out: Path, overrides: list[str] | None = None) -> Path:
+    """Sources → statements → references → duplicates → difficulty (one or two stages) → curated set and card.
+
+    Args:
+        recipe: the recipe's TOML file.
+        out: the run folder; what is finished there is not done again.
+        overrides: settings changed, as ``key=value``.
+    """
+    run = new_run(recipe, overrides or [], out)
     read = tasks.read_sources(run)
     asked = tasks.filter_statements(run, read)
     checked = tasks.check_references(run, asked)
@@ -40,7 +47,13 @@ def show(run: Run, curated: Path, stages: list[Done]) -> None:
     ]
     create_table_artifact(table=rows, key=_key(run, "funnel"), description=f"Funnel of {run.recipe.name}")
     card = (curated / "README.md").read_text(encoding="utf-8")
-    create_markdown_artifact(markdown=card, key=_key(run, "card"), description=f"Data card of {run.recipe.name}")
+    create_markdown_artifact(markdown=_for_a_page(card), key=_key(run, "card"), description=f"Data card of {run.recipe.name}")
+
+
+def _for_a_page(card: str) -> str:
+    """The card without its YAML header and without pictures, which lie in a folder that the page cannot see."""
+    text = card.split("\n---\n", 1)[-1]
+    return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 
 
 def _key(run: Run, what: str) -> str:

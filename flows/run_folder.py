@@ -11,7 +11,7 @@ DIR/curated/                        the curated set: data card, data/, dropped/,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from curation.config import DifficultyStage, Recipe
 from curation.records import StoreError
 from curation.store import Manifest, Shard, Stage, finished_shards, read_manifest, write_aside
 from flows.progress import bar
-from flows.recipe import parse_recipe
+from flows.recipe import load_recipe, parse_recipe
 
 FOLDERS = {
     "sources": "stages/01-sources",
@@ -94,6 +94,12 @@ def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
     settings = recipe.stage1 if part == "stage1" else recipe.stage2
     assert settings is not None, part
     return settings
+
+
+def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
+    """The run of a recipe file; ``runs/NAME`` where no folder is given."""
+    recipe = load_recipe(path, overrides)
+    return Run((out or Path("runs") / recipe.name).absolute(), recipe, path.parent.absolute())
 
 
 def open_run(folder: Path) -> Run:

@@ -17,16 +17,16 @@ from flows.run_folder import TITLES, Done
 P = ParamSpec("P")
 
 
-def stage_task(name: str, work: Callable[P, Done]) -> Callable[P, Done]:
-    """A Prefect task around a stage."""
-    return task(name=name, cache_policy=NO_CACHE, persist_result=False)(work)
+def stage_task(name: str, work: Callable[P, Done], run_name: str | None = None) -> Callable[P, Done]:
+    """A Prefect task around a stage; ``run_name`` may hold the stage's parameters, as in ``{part}: attempts``."""
+    return task(name=name, task_run_name=run_name or name, cache_policy=NO_CACHE, persist_result=False)(work)
 
 
 read_sources = stage_task(TITLES["sources"], stages.read_sources)
 filter_statements = stage_task(TITLES["statements"], stages.filter_statements)
 check_references = stage_task(TITLES["references"], stages.check_references)
 find_duplicates = stage_task(TITLES["duplicates"], stages.find_duplicates)
-make_attempts = stage_task("attempts", stages.make_attempts)
-judge_attempts = stage_task("verdicts", stages.judge_attempts)
-decide = stage_task("decisions", stages.decide)
+make_attempts = stage_task("attempts", stages.make_attempts, "{part}: attempts")
+judge_attempts = stage_task("verdicts", stages.judge_attempts, "{part}: verdicts")
+decide = stage_task("decisions", stages.decide, "{part}: decisions")
 export_problems = stage_task(TITLES["export"], publish.export_problems)

@@ -38,7 +38,7 @@ class Recorded:
 
     def __init__(self, settings: RecordedPolicy, folder: Path) -> None:
         self._settings = settings
-        path = folder / settings.path
+        path = folder / Path(settings.path).expanduser()
         self.path = path
         self.models_seen: dict[str, int] = {}
         content = f"{file_digest(path) if path.is_file() else ''}|{settings.digest()}"

@@ -126,9 +126,11 @@ def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
     before = stamps(tiny_copy.folder)
     assert tiny_copy.run("stage2.band.max_pass_rate=1").status == 0
     assert fates(tiny_copy)["easy"] == "curated"
-    places = {name.split("/")[0] + "/" + name.split("/")[1] for name in changed_files(before, tiny_copy.folder) if
-              "/" in name}  # fmt: skip
-    assert {place for place in places if not place.startswith("curated/")} == {"decisions/stage2", FOLDERS["export"]}
+    folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
+    assert {folder for folder in folders if not folder.startswith("curated/")} == {
+        "decisions/stage2",
+        FOLDERS["export"],
+    }
 
 
 def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: Tiny) -> None:
@@ -151,7 +153,7 @@ def test_a_source_that_only_looks_different_is_read_and_nothing_more(tiny_copy: 
     problems.write_text(problems.read_text() + "\n\n")
     before = stamps(tiny_copy.folder)
     assert tiny_copy.run().status == 0
-    folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder) if "/" in name}
+    folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
     assert folders == {FOLDERS["sources"]}
 
 
@@ -206,7 +208,7 @@ def test_only_what_is_damaged_is_made_again(odd: str, tiny_run: Tiny, tiny_copy:
     before = stamps(tiny_copy.folder)
     damage(path)
     assert tiny_copy.run().status == 0
-    changed = [Path(name) for name in changed_files(before, tiny_copy.folder) if "/" in name]
+    changed = [Path(name) for name in changed_files(before, tiny_copy.folder)]
     shards = {" ".join(["/".join(path.parts[:2]), path.stem]) for path in changed if path.stem.isdigit()}
     assert shards == wanted
     assert all(path.stem.isdigit() or path.name == "DONE.json" for path in changed)
@@ -277,17 +279,19 @@ def test_the_folder_of_another_recipe_is_refused(tiny_copy: Tiny) -> None:
     assert changed_files(before, tiny_copy.folder) == set()
 
 
-def test_a_folder_name_is_printed_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
-    for name in ("run[red]", "run[bold", "[", "a]"):
-        folder = tmp_path / name
-        shutil.copytree(tiny_run.folder, folder)
-        said = Tiny(tiny_run.recipe, folder).run()
-        assert said.status == 0
-        assert f"card: {folder / 'curated' / 'README.md'}\n" in said.out
-        assert str(folder) in goldilocks("status", folder).out.splitlines()[0]
-
-
-def test_a_closing_bracket_in_a_folder_name_is_printed_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
-    folder = tmp_path / "run[" / "a]"
+@pytest.mark.parametrize("name", ["run[red]", "run[bold", "[/", "run[/a]"])
+def test_a_folder_name_is_printed_as_it_is(name: str, tiny_run: Tiny, tmp_path: Path) -> None:
+    folder = tmp_path / name
     shutil.copytree(tiny_run.folder, folder)
-    assert str(folder) in goldilocks("status", folder).out
+    said = goldilocks("status", folder)
+    assert said.out.startswith(f"tiny: {folder}")
+    assert f"; the others: {folder / 'verdicts'}" in said.out
+    assert str(folder) in goldilocks("run", tiny_run.recipe, "--out", folder, "--dry").out
+
+
+def test_the_end_of_a_run_names_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
+    folder = tmp_path / "run[" / "b]"
+    shutil.copytree(tiny_run.folder, folder)
+    said = Tiny(tiny_run.recipe, folder).run()
+    assert said.status == 0
+    assert f"card: {folder / 'curated' / 'README.md'}\n" in said.out

@@ -18,7 +18,7 @@ NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$"
 
 def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
     """The printed funnel: stage → in, kept, dropped, why; a stage that has not begun is not in it."""
-    said = goldilocks("status", folder)
+    said = goldilocks("status", folder, columns=1000)
     assert (said.status, said.err) == (0, "")
     matches = [found for line in said.out.splitlines()[2:] if (found := NUMBERS.match(line))]
     return {m[1]: (*(int(m[k].replace(",", "")) for k in (2, 3, 4)), m[6].strip()) for m in matches}

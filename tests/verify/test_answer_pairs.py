@@ -438,6 +438,11 @@ ABC | AB
 7.5 | 7.54
 0.33 | 1/3
 x \equiv 3 \pmod{7} | x \equiv 4 \pmod{7}
+\{1,2,3\} | 1:2:3
+(2,3) | 2 \text{ or } 3
+x=1,y=2 | x=1 \text{ and } x=2
+(A) | a \equiv 6 \pmod{37}
+C | C \cup D
 """
 
 

@@ -59,7 +59,7 @@ class Matcher(Relations, Values):
         if one is None or two is None or max(len(one.items), len(two.items)) > LONGEST_LIST:
             return False
         if "::" in (one.brackets, two.brackets):
-            return self._ratios(one, two)
+            return one.brackets == two.brackets and self._ratios(one, two)
         if one.brackets == "" and two.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in one.items):
             two = Sequence((two,))
         elif two.brackets == "" and one.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in two.items):
@@ -84,6 +84,8 @@ class Matcher(Relations, Values):
         if unique and sorted(names_one) == sorted(names_two):
             by_name = dict(zip(names_two, twos, strict=True))
             return all(self.match(one, by_name[name]) for name, one in zip(names_one, ones, strict=True))
+        if names_one and names_two and (len(set(names_one)) == 1) != (len(set(names_two)) == 1):
+            return False
         if len(ones) != len(twos):
             return False
         if len(ones) == 1:

@@ -147,6 +147,8 @@ def _several(parts: list[list[Token]], separators: list[str], depth: int) -> For
     solved = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
     if "or" in joints and solved and any(is_condition(form) for form in forms):
         return Union(tuple(forms))
+    if "or" in joints and all(isinstance(form, Value) for form in forms):
+        return Sequence(tuple(forms), "{}")
     return Sequence(tuple(forms))
 
 

@@ -45,7 +45,7 @@ _COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
 _PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
 _ARTICLE = re.compile(r"\b(?:the|a|an|it is|its|only|answer is|is)\b\s*")
 _CHOICE = re.compile(
-    r"[\s$({\[]*(?:(?i:option|choice|answer)\s*:?\s+)?\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z\d\\$\"]))(.*)",
+    r"[\s$({\[]*(?:(?i:option|choice|answer)\s*:?\s+)?\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z][a-z]|\$))(.*)",
     re.DOTALL,
 )
 
@@ -76,8 +76,8 @@ def choice_of(raw: str) -> tuple[str, str] | None:
     if match is None:
         return None
     letter, rest = match.group(1), match.group(2).strip(" )}.:$*\n")
-    if letter.islower() and not (rest or text[:1] in "([" or text.endswith(")")):
-        return (letter.upper(), "") if text == letter else None
+    if letter.islower() and text != letter and text[:1] not in "([" and text[1:2] != ")":
+        return None
     return letter.upper(), rest
 
 

@@ -1,0 +1,107 @@
+"""`goldilocks settings`: every field of a recipe, found here by another way, with its default and its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from curation.config import Recipe
+from flows.recipe import parse_recipe
+from flows.settings import settings_of
+from tests.flows.conftest import Tiny, goldilocks, refusal
+
+SCHEMA = Recipe.model_json_schema()
+
+
+def branches(field: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A field of the JSON schema and whatever else it may be."""
+    yield field
+    for inner in (*field.get("anyOf", ()), *field.get("allOf", ())):
+        yield from branches(inner)
+
+
+def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every (key, field) below a table of the JSON schema; of a list's items as `N`."""
+    for name, field in table["properties"].items():
+        listed = field.get("type") == "array" and "$ref" in field["items"]
+        key = f"{prefix}{name}{'.N' if listed else ''}"
+        yield key, field
+        for branch in branches(field["items"] if listed else field):
+            reference = branch.get("$ref", "").rpartition("/")[2]
+            if reference and reference != "Pick":  # a column's `path`, `value` and `take` stand in its type
+                yield from fields(SCHEMA["$defs"][reference], f"{key}.")
+
+
+def test_every_field_is_listed_once_and_no_other() -> None:
+    listed = [setting.key for setting in settings_of()]
+    assert listed == list(dict.fromkeys(key for key, _ in fields()))
+    assert {"sources.N.columns.statement", "stage1.policy.columns.text", "stage2.band.max_pass_rate"} <= set(listed)
+
+
+def test_every_field_says_what_it_means() -> None:
+    described = {key: field.get("description") for key, field in fields()}
+    for setting in settings_of():
+        assert setting.meaning.endswith("."), setting.key
+        assert setting.meaning == described[setting.key] or setting.kind == "table", setting.key
+
+
+def test_every_default_is_the_one_that_a_run_uses(tiny_run: Tiny) -> None:
+    policy = {"kind": "recorded", "name": "m@1", "path": "a.jsonl", "columns": {"text": "text"}}
+    source = {"name": "s", "kind": "jsonl", "path": "p.jsonl"}
+    least = parse_recipe(
+        {"name": "least", "sources": [source], "stage1": {"policy": policy}, "stage2": {"policy": policy}}, "least"
+    ).model_dump(mode="json")
+    for setting in settings_of():
+        value: Any = least
+        for step in setting.key.split("."):
+            value = value[0] if step == "N" else value[step]
+        if setting.kind == "table" or setting.default == "required":
+            continue
+        if setting.key.endswith("policy.columns.text"):
+            continue  # given above, as one of two must be
+        shown = "" if value in (None, [], "") else str(value).lower() if isinstance(value, bool) else str(value)
+        assert setting.default == shown, setting.key
+
+
+def test_what_is_required_is_told() -> None:
+    required = {setting.key for setting in settings_of() if setting.default == "required"}
+    assert required == {
+        "name",
+        "sources.N",
+        "sources.N.name",
+        "sources.N.kind",
+        "sources.N.path",
+        "stage1",
+        *(f"stage{n}.policy" for n in (1, 2)),
+        *(f"stage{n}.policy.{key}" for n in (1, 2) for key in ("kind", "name", "path")),
+    }
+
+
+def test_the_command_prints_them_all_whole() -> None:
+    said = goldilocks("settings", columns=400)
+    assert (said.status, said.err) == (0, "")
+    lines = said.out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [setting.key for setting in settings_of()]
+    for line, setting in zip(lines, settings_of(), strict=True):
+        assert setting.kind in line
+        assert setting.meaning in line
+
+
+def test_in_a_narrow_terminal_keys_stay_whole() -> None:
+    lines = goldilocks("settings", columns=80).out.splitlines()
+    assert {setting.key for setting in settings_of()} <= {line.split()[0] for line in lines if line[:1].strip()}
+
+
+@pytest.mark.parametrize("prefix", ["stage1.band", "export", "sources.N.columns.", "seed"])
+def test_a_prefix_chooses(prefix: str) -> None:
+    lines = goldilocks("settings", prefix, columns=400).out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [s.key for s in settings_of() if s.key.startswith(prefix)]
+
+
+@pytest.mark.parametrize("prefix", ["stage3", "attempts", "[bold]", "sources.0"])
+def test_a_prefix_of_nothing_names_the_tables(prefix: str) -> None:
+    said = refusal("settings", prefix)
+    assert f"no setting begins with {prefix!r}" in said
+    assert "the top-level keys are: name, flow, description, seed, shard_rows, workers, sources, statements" in said
