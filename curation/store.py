@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import polars as pl
 
@@ -283,6 +283,27 @@ def write_aside(path: Path, text: str) -> None:
     aside.write_text(text, encoding="utf-8")
     _flush(aside)
     aside.rename(path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes its name when the block ends well, and is removed when it does not.
+
+    Raises:
+        StoreError: the file cannot be made or written.
+    """
+    aside = path.parent / f".aside-{path.name}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = aside.open("wb")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written ({error.strerror}); give another place.") from error
+    try:
+        with handle:
+            yield handle
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def file_digest(path: Path) -> str:

@@ -74,7 +74,7 @@ def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
 
 @app.command()
 def settings(
-    prefix: Annotated[str, typer.Argument(metavar="[KEY]", help="Only settings below this key.")] = "",
+    prefix: Annotated[str, typer.Argument(metavar="KEY", help="Only settings below this key.")] = "",
 ) -> None:
     """List every setting of a recipe, with its default and what it means."""
     from flows.settings import print_settings

@@ -21,6 +21,7 @@ from flows.stages import verifier_version
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
     """Run a recipe; returns the folder of the curated set, None after a dry run."""
     run = new_run(path, overrides, out)
+    run.check_owner()
     if dry:
         _print_plan(run)
         return None
@@ -115,4 +116,6 @@ def _print_plan(run: Run) -> None:
             f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
         )
     finished = [name for name in FOLDERS if found(run, name) is not None]
-    console.print(f"  already finished there: {', '.join(finished) or 'nothing'}")
+    console.print(
+        f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"
+    )

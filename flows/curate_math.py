@@ -47,7 +47,8 @@ def show(run: Run, curated: Path, stages: list[Done]) -> None:
     ]
     create_table_artifact(table=rows, key=_key(run, "funnel"), description=f"Funnel of {run.recipe.name}")
     card = (curated / "README.md").read_text(encoding="utf-8")
-    create_markdown_artifact(markdown=_for_a_page(card), key=_key(run, "card"), description=f"Data card of {run.recipe.name}")
+    about = f"Data card of {run.recipe.name}"
+    create_markdown_artifact(markdown=_for_a_page(card), key=_key(run, "card"), description=about)
 
 
 def _for_a_page(card: str) -> str:

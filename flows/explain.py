@@ -71,7 +71,7 @@ def _rows(run: Run, stage: str, table: str, name: str, verifier: str = "", colum
 
 
 def _print_field(console: Console, label: str, text: Any) -> None:
-    console.print(f"  {label:<10} {escape(str(text)) if text is not None else '[dim]none[/dim]'}", soft_wrap=True)
+    console.print(f"  {label:<10} {text if text is not None else '(none)'}", soft_wrap=True, markup=False)
 
 
 def _print_filter(console: Console, run: Run, stage: str, name: str, read: pl.DataFrame) -> None:
@@ -112,9 +112,10 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         group = verdict["answer_class"]
         votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
         console.print(
-            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {escape(str(verdict['answer'])):<20} "
-            f"[dim]{votes}; {escape(verdict['how'])}; … {escape(ends.get(verdict['index'], ''))}[/dim]",
+            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {verdict['answer']!s:<20} "
+            f"{votes}; {verdict['how']}; … {ends.get(verdict['index'], '')}",
             soft_wrap=True,
+            markup=False,
         )
 
 

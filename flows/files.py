@@ -14,6 +14,7 @@ from curation.records import ConfigError
 from curation.rows import Row, read_rows, require_path
 from curation.sources import choices_of, texts_of
 from curation.statements import classify
+from curation.store import replacing
 from curation.verify.pairs import verify_pairs
 from flows.progress import bar
 
@@ -26,9 +27,7 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
     places = _places(columns)
     rows = read_rows(path)
     kept = total = 0
-    aside = out.with_name(f".aside-{out.name}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with aside.open("wb") as handle, bar("classify", None) as advance:
+    with replacing(out) as handle, bar("classify", None) as advance:
         while batch := list(itertools.islice(rows, BATCH)):
             if total == 0:
                 batch_places = _present(batch, places, columns, path)
@@ -37,7 +36,6 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
             kept += int(verdicts["keep"].sum())
             total += verdicts.height
             advance(verdicts.height)
-    aside.rename(out)
     Console(markup=False).print(
         f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}", highlight=False, soft_wrap=True
     )

@@ -76,17 +76,19 @@ class Run:
         part, kind = stage.split(".")
         return self.folder / kind / part / verifier
 
-    def save(self) -> None:
-        """Write run.json; a folder that belongs to another recipe is refused."""
-        path = self.folder / "run.json"
-        if path.exists():
+    def check_owner(self) -> None:
+        """Refuse a folder that belongs to another recipe."""
+        if (self.folder / "run.json").exists():
             held = open_run(self.folder).recipe.name
             if held != self.recipe.name:
                 raise StoreError(
                     f"{self.folder} holds a run of recipe `{held}`, not `{self.recipe.name}`; give another --out."
                 )
+
+    def save(self) -> None:
+        """Write run.json."""
         table = {"recipe_folder": str(self.recipe_folder), "recipe": self.recipe.model_dump(mode="json")}
-        write_aside(path, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+        write_aside(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:

@@ -13,9 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from curation.config import Recipe
+from curation.config import Pick, Recipe
 from curation.records import ConfigError
 from flows.recipe import model_in
+
+COLUMN = "path or { path | value, take }"
+"""How a column of a source is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,12 @@ def print_settings(prefix: str) -> None:
         table.add_column(name, overflow="fold", no_wrap=name == "key")
     for row in rows:
         table.add_row(*(escape(text) for text in (row.key, row.kind, row.default, row.meaning)))
-    Console().print(table, highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(table)
+    if any(row.kind == COLUMN for row in rows):
+        console.print(f"\n{COLUMN}:")
+        for name, field in Pick.model_fields.items():
+            console.print(f"  {name:<6} {field.description}")
 
 
 def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
@@ -68,7 +76,7 @@ def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
 
 def _kind(annotation: Any, column: bool) -> str:
     if column:
-        return "path or { path, value, take }"
+        return COLUMN
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
         return " | ".join(arguments)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import Outcome, SourceError
+from curation.store import replacing
 from curation.verify.workers import Limits, Reply, WorkerPool
 
 
@@ -35,8 +36,6 @@ def verify_pairs(
     ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
-    aside = path_out.with_name(path_out.name + ".tmp")
-    path_out.parent.mkdir(parents=True, exist_ok=True)
     rows: deque[dict[str, Any]] = deque()
 
     def jobs() -> Iterator[dict[str, Any]]:
@@ -46,14 +45,13 @@ def verify_pairs(
             yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
 
     pool = WorkerPool("curation.verify.judging:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
-    with pool, aside.open("w", encoding="utf-8") as out:
+    with pool, replacing(path_out) as out:
         for done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}
             counts[row["verdict"]] += 1
-            out.write(json.dumps(row, ensure_ascii=True) + "\n")
+            out.write(json.dumps(row, ensure_ascii=True).encode() + b"\n")
             if progress is not None:
                 progress(done)
-    aside.replace(path_out)
     return counts
 
 

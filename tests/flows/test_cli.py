@@ -186,9 +186,7 @@ def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -
 
 
 def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
-    done = cli(
-        "run", tiny_recipe, "--set", "sources.0.path=absent.jsonl", "--out", tmp_path / "run", home=tmp_path / "p"
-    )
+    done = cli("run", tiny_recipe, "--set", "sources.0.path=absent.jsonl", "--out", tmp_path / "run")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("goldilocks: source school: no file at ")
     assert done.stderr.count("\n") == 1

@@ -127,6 +127,7 @@ def test_a_broken_line_leaves_what_was_there_before(tmp_path: Path) -> None:
     out.write_text("earlier\n")
     assert "rows.jsonl, line 2: not JSON" in refusal("classify", rows, "--out", out)
     assert out.read_text() == "earlier\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.jsonl", "out.jsonl"}
 
 
 PAIRS = [
@@ -163,7 +164,7 @@ def test_a_bad_pair_is_one_sentence_with_its_line(line: str, said: str, tmp_path
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(f'{{"gold": "1", "pred": "1"}}\n\n{line}\n')
     assert said in refusal("verify", "answers", pairs, "--out", tmp_path / "out.jsonl", "--workers", "1")
-    assert not (tmp_path / "out.jsonl").exists()
+    assert list(tmp_path.iterdir()) == [pairs]
 
 
 def test_pairs_that_are_not_there_are_one_sentence(tmp_path: Path) -> None:

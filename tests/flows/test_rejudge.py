@@ -32,7 +32,7 @@ NAMES = {problem_id(statement): statement for statement in (*DIFFERENT, *SAME)}
 
 @dataclass(frozen=True)
 class Story:
-    """A run judged by one verifier, then by another, then again, then by the first: what was said and left each time."""
+    """A run judged by one verifier, by another, by that once more, and by the first: what was said and left."""
 
     run: Tiny
     said: dict[str, Said]
