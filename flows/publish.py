@@ -5,6 +5,7 @@ The folder is made aside and renamed, so `DIR/curated` is always whole. Files ho
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from curation import cards, export
+from curation.config import Recipe
 from curation.records import DROPPED, PASS_RATE, DropReason
 from curation.store import Shard, Stage, read_shard, read_table, write_aside, write_parquet
 from flows.funnel import funnel_rows
@@ -65,6 +67,7 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
         "dropped": [done.manifest.digest for done in (*filters, *decided)],
         "card": cards.VERSION,
         "recipe": run.recipe.digest(),
+        "settled": settled(run.recipe),
         "verifier": decided[-1].folder.name,
         "goldilocks": version("goldilocks-rl"),
     }
@@ -79,6 +82,22 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
     return target
+
+
+def settled(recipe: Recipe) -> str:
+    """Hash of what a recipe settles before anything is judged: all but the verifier and the bands' thresholds."""
+    table = recipe.model_dump(mode="json", exclude={"verify", "workers"})
+    for part in ("stage1", "stage2"):
+        if table[part] is not None:
+            table[part]["band"] = table[part]["band"]["attempts"]
+    text = json.dumps(table, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def is_published(run: Run) -> bool:
+    """Whether the published set was made by this recipe, thresholds and verifier aside."""
+    mark = _published(run.folder / "curated")
+    return mark is not None and mark.get("settled") == settled(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:

@@ -50,6 +50,10 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
     old = publish.published_verifier(run)
     if old is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
+    if not publish.is_published(run):
+        raise StoreError(
+            f"{folder}: the recipe has changed since its set was published; finish it with `goldilocks run`."
+        )
     run = Run(folder, override_recipe(run.recipe, _allowed(overrides)), run.recipe_folder)
     with locked(folder):
         filters = [_held(run, name) for name in ("sources", "statements", "references", "duplicates")]

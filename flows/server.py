@@ -28,6 +28,9 @@ from curation.records import GoldilocksError
 START_S = 120.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database."""
 
+DRAIN_S = 30.0
+"""Seconds that Prefect's last events may take to reach the server."""
+
 QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
@@ -78,11 +81,15 @@ def prefect_api() -> Iterator[str]:
     address = f"http://127.0.0.1:{port}/api"
     os.environ["PREFECT_API_URL"] = address
     try:
-        import prefect  # noqa: F401  # takes seconds, as the server does: let both take them at once
+        # Prefect's import takes seconds, as the server's start does: let both take them at once
+        from prefect.events.worker import EventsWorker
+        from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
         _wait(address, process)
         starting.close()
-        yield address
+        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):  # its thread costs every flow 0.8 s
+            yield address
+        EventsWorker.drain_all(timeout=DRAIN_S)  # while there is a server that takes them
     finally:
         starting.close()
         os.environ.pop("PREFECT_API_URL", None)

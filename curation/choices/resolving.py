@@ -86,13 +86,15 @@ def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int
     if kind == "digit" and number and re.match(r"\W*[(（]", answer.strip()):
         return _within(int(number.group(1)) - 1, options)
     if len(same) == 1:
-        counted = _within(int(number.group(1)) - first, options) if number and first is not None else same[0]
+        start = 1 if first is None and kind == "digit" else first
+        counted = _within(int(number.group(1)) - start, options) if number and start is not None else same[0]
         return same[0] if counted == same[0] else None
     if len(same) > 1:
         letter = named_letter(answer)
         return same[0] if letter is None else _within(ord(letter) - 65, options)
     letter = named_letter(answer)
-    if letter is not None and (is_only_letter(answer) or _agrees(answer, letter, texts)):
+    lettered = is_only_letter(answer) and kind not in ("digit", "circled")
+    if letter is not None and (lettered or _agrees(answer, letter, texts)):
         return _within(ord(letter) - 65, options)
     if number:
         if first is not None:

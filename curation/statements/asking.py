@@ -44,9 +44,9 @@ MULTI_PART = either(
     rf"(?:^|\n|[.?:;]\s+)(?:i|1)\s*[.)]\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)(?:ii|2)\s*[.)]\s+{_ASKS}",
     rf"\bpart\s+\(?(?:a|1|i|one)\b\)?\s*[:.)\-]?\s*{_ASKS}?[\s\S]*\bpart\s+\(?(?:b|2|ii|two)\b",
     rf"[（(]\s*\$*(?:[1１]|Ⅰ|i|I|一)\$*\s*[)）]{_UNTIL_2}{_ZH_ASKS}{_UNTIL_2}[（(]\s*\$*(?:[2２]|Ⅱ|ii|II|二)\$*\s*[)）]",
-    r"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]{0,120}?(?:求|证明|计算|多少|[?？])[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２"
-    r"|二)[、.．]\s*[^\n]{0,160}?(?:求|证明|计算|多少|[?？])",
-    r"①\s*[^②]{0,120}?(?:求|证明|计算|多少|[?？])[\s\S]*②[\s\S]{0,160}?(?:求|证明|计算|多少|[?？])",
+    r"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]*?(?:求|证明|计算|多少|[?？])[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２"
+    r"|二)[、.．]\s*[^\n]*?(?:求|证明|计算|多少|[?？])",
+    r"①\s*[^②]*?(?:求|证明|计算|多少|[?？])[\s\S]*②[\s\S]*?(?:求|证明|计算|多少|[?？])",
 )  # fmt: skip
 
 MULTI_PART_NEEDLES = [
@@ -62,22 +62,22 @@ MULTI_PART_NEEDLES = [
 ALSO_ASKED = either(
     r"\b(?:find|determine|compute|calculate)\s+also\b|\balso\s*,?\s+(?:find|determine|compute|calculate|prove"
     r"|show|give|state)\b",
-    r"\bhow\s+(?:many|much|long|far|old|fast)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)"
+    r"\bhow\s+(?:many|much|long|far|old|fast)\b[^?]{3,}\?[^?]*\b(?:how\s+(?:many|much|long|far|old|fast)"
     r"|what\s+(?:is|are|was|percent))\b[^?]*\?",
-    r"\bwhat\s+(?:is|are|was|percent)\b[^?]{3,}\?[^?]{0,160}\b(?:how\s+(?:many|much|long|far|old|fast)"
+    r"\bwhat\s+(?:is|are|was|percent)\b[^?]{3,}\?[^?]*\b(?:how\s+(?:many|much|long|far|old|fast)"
     r"|what\s+(?:is|are|was|percent|does))\b[^?]*\?",
-    r"(?:多少|几)[^?？]{0,20}[?？][^?？]{0,80}(?:多少|几)[^?？]{0,20}[?？]",
-    r"\bcombien\b[^?]{3,}\?[^?]{0,160}\b(?:combien|quel(?:le)?)\b[^?]*\?"
-    r"|\bcuánt[oa]s?\b[^?]{3,}\?[^?]{0,160}\bcuánt[oa]s?\b[^?]*\?",
-    r"\bquant[oiea]\b[^?]{3,}\?[^?]{0,160}\bquant[oiea]\b[^?]*\?"
-    r"|\bwie\s?viele?\b[^?]{3,}\?[^?]{0,160}\bwie\s?viele?\b[^?]*\?"
-    r"|\bсколько\b[^?]{3,}\?[^?]{0,160}\bсколько\b[^?]*\?",
+    r"(?:多少|几)[^?？]{0,20}[?？][^?？]*(?:多少|几)[^?？]{0,20}[?？]",
+    r"\bcombien\b[^?]{3,}\?[^?]*\b(?:combien|quel(?:le)?)\b[^?]*\?"
+    r"|\bcuánt[oa]s?\b[^?]{3,}\?[^?]*\bcuánt[oa]s?\b[^?]*\?",
+    r"\bquant[oiea]\b[^?]{3,}\?[^?]*\bquant[oiea]\b[^?]*\?"
+    r"|\bwie\s?viele?\b[^?]{3,}\?[^?]*\bwie\s?viele?\b[^?]*\?"
+    r"|\bсколько\b[^?]{3,}\?[^?]*\bсколько\b[^?]*\?",
 )
 
 # Several answers in the reference, by their marks: "(a) 3 (b) 5", "（1）2；（2）3", "① 4 ② 5", "a) 1; b) 2"
 MARKED_ANSWERS = either(
-    r"^\W{0,6}\(?\s*a\s*[).:]\s*\S[\s\S]*[\s,;.]\(?\s*b\s*[).:]\s*\S",
-    r"^\W{0,4}[（(]\s*(?:[1１]|Ⅰ|i|一)\s*[)）]\s*\S[\s\S]*[（(]\s*(?:[2２]|Ⅱ|ii|二)\s*[)）]\s*\S",
+    r"^[\s$*\\({\[（【:：.]{0,6}a\s*[).:]\s*\S[\s\S]*[\s,;.]\(?\s*b\s*[).:]\s*\S",
+    r"^[\s$*:：.]{0,4}[（(]\s*(?:[1１]|Ⅰ|i|一)\s*[)）]\s*\S[\s\S]*[（(]\s*(?:[2２]|Ⅱ|ii|二)\s*[)）]\s*\S",
     r"①\s*\S[\s\S]*②\s*\S|^\s*\(?i\)\s*\S[\s\S]*\(?ii\)\s*\S",
     r"^\s*1\s*[).、．]\s*\S[\s\S]*[\s,;；]2\s*[).、．]\s*\S",
 )
@@ -124,7 +124,7 @@ NO_ANSWER = (
     r"|omitted|略|见解析|见详解|见解答|解析略|答案略|证明略|详见解析|无答案|暂无|without answer|proof)[\s$.。)\]]*$"
 )
 HEDGED = either(
-    r"^[\s$]*(?:about|approximately|approx\.?|roughly|around|maybe|perhaps|probably|possibly|almost|nearly|some"
+    r"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)|^[\s$]*(?:about|approximately|approx\.?|roughly|around|maybe|perhaps|probably|possibly|almost|nearly|some"
     r"|circa|ca\.|more\s+or\s+less"
     r"|environ|à\s+peu\s+près|aproximadamente|alrededor\s+de|unos|circa|quasi|etwa|ungefähr|rund|около|примерно"
     r"|приблизительно"
@@ -149,15 +149,37 @@ WORKED = (
 LONGEST_ANSWER = 400
 """Characters; a final answer in words is shorter than this, a worked solution rarely is."""
 
-PROSE = r"(?:[\p{Latin}\p{Cyrillic}]{2,}[\s,]+){3,}|\p{Han}{4}"
+PROSE = r"(?:[A-Za-zÀ-ɏЀ-ӿ]{2,}[\s,]+){3,}|\p{Han}{4}"
 
 # A sentence instead of an answer: six words of prose in a row, or three and no mathematics at all, or nine hanzi.
-_WORD = r"[\p{Latin}\p{Cyrillic}'’]{2,}"
+_WORD = r"[A-Za-zÀ-ɏЀ-ӿ'’]{2,}"
 SENTENCE = rf"(?:{_WORD}[\s,]+){{5,}}{_WORD}"
-PHRASE = rf"^\W*(?:[\p{{Latin}}\p{{Cyrillic}}'’]+[\s,]+){{3,}}{_WORD}\W*$"
+PHRASE = rf"^\W*(?:[A-Za-zÀ-ɏЀ-ӿ'’]+[\s,]+){{3,}}{_WORD}\W*$"
 HAN_SENTENCE = r"\p{Han}{6,}|\p{Han}[\p{Han}，、]{8,}"
 FORMULA = r"\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]|\\[a-zA-Z]+"
 
 # A letter for an answer to a statement that still holds lettered options: their style was not understood.
 ONLY_LETTER = r"^[\s$(（]*(?:\\(?:text|mathrm|textbf|boxed)\{)?[\s(]*[A-H][\s)}）.$]*$"
 LETTERED = r"(?:^|[\s(（])A\s*[.)．、：:）][\s\S]*[\s(（]B\s*[.)．、：:）]"
+
+# An answer in words only, less those that a verifier reads as mathematics: names, days, colours, shapes.
+NOT_WORDS = r"[0-9$=<>^_+*/|∞π√\\]"
+TEXT_MARKS = r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox|operatorname)\s*|\\[ ,;!]|[{}$]"
+MATH_WORDS = either(
+    r"\b(?:no|not|non|none|never|any|all|every|each|only|such|the|an?|of|is|are|for|and|or|if|does|do|doesn't|don't|there"
+    r"|solutions?|real|reals|numbers?|integers?|positive|negative|non-?negative|non-?zero|natural|rational|irrational"
+    r"|complex|imaginary|primes?|even|odd|infinite|infinitely|infinity|many|undefined|indeterminate|exists?|empty|set"
+    r"|impossible|diverges?|divergent|converges?|convergent|limit|dne|values?|squares?|perfect|roots?|identity)\b",
+    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|billion|dozen|half|halves|thirds?|fourths?"
+    r"|quarters?|fifths?|hours?|minutes?|seconds?|days?|weeks?|months?|years?|percent|degrees?|cents?|dollars?|times?)\b",
+    r"\b(?:arc)?(?:sinh?|cosh?|tanh?|cot|sec|csc|log|ln|exp|sqrt|max|min|gcd|lcm|mod|det|deg|pi)[a-z]{0,2}\b|\b(?:abcde?|[b-df-hj-np-tv-xz]{2,6})\b"
+    r"|\b(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|lambda|sigma|omega|phi|psi|rho|tau)\b",
+    r"\b(?:aucune?|pas|solutions?|infini(?:té)?|impossible|ninguna?|sin|solución|soluciones|infinit[oaie]s?|nessuna"
+    r"|soluzion[ei]|impossibile|imposible|keine|lösung(?:en)?|unendlich|unmöglich)\b",
+    r"нет|решени[йея]|бесконечн\w+|невозможно|не\s+существует|пустое|множество",
+    r"[零〇一二三四五六七八九十百千万亿两半分之点负个]+|无(?:实数)?解|无穷(?:多|大)?(?:个|解)?|不存在|空集|任意|所有|一切|实数|整数|正整数|自然数|质数|素数|奇数|偶数|有理数|无理数|全体",
+)
+WORDY = r"[A-ZÀ-Þ]?[a-zß-ÿ’']{4,}|[A-ZÀ-Þ][a-zß-ÿ]{2}|[A-Z]{6,}|[Ѐ-ӿ]{3,}|\p{Han}\p{Han}"
+LONGEST_WORDS = 120
+LONE_LETTER = r"(?:^|[\s,(])[b-zB-Z](?:$|[\s,)])"

@@ -4,6 +4,7 @@ Invariants:
   - only marks that carry no mathematics are touched: environment tails, spacing commands, HTML tags and entities,
     text-mode symbol names, invisible characters; a formula keeps its meaning;
   - a text without debris comes back unchanged, byte for byte, so nothing is marked as rewritten in vain;
+  - the number, the points and the contest that stand before or behind a problem go (clutter.py);
   - cleaning twice equals cleaning once.
 
 It does not repair broken formulas, and does not judge: that is for the rules.
@@ -11,9 +12,9 @@ It does not repair broken formulas, and does not judge: that is for the rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
+
+from curation.statements.clutter import HEADS, TAILS, has_head, number_belongs
 
 # Literals of which one must be present for any of the patterns below to do something.
 NEEDLES = [
@@ -54,6 +55,25 @@ NEEDLES = [
     "分)",
     "分）",
     "分 )",
+    "marks",
+    "mark)",
+    "mark]",
+    "points)",
+    "points]",
+    "pts",
+    "Punkte",
+    "балл",
+    "★",
+    "AMC",
+    "AIME",
+    "IMO",
+    "USAMO",
+    "Putnam",
+    "HMMT",
+    "Olympiad",
+    "Contest",
+    "Competition",
+    "Cup",
 ]
 
 # (pattern, replacement), applied in this order. Rust regular expressions.
@@ -64,7 +84,7 @@ STEPS: list[tuple[str, str]] = [
     # HTML: line-making tags become line breaks, the others vanish; entities become their characters
     (r"(?i)<\s*(?:br|p|div|li|tr)\b[^<>\n]{0,80}/?>|</\s*(?:p|div|li|tr)\s*>", "\n"),
     (
-        r"(?i)</?\s*(?:center|span|b|i|em|strong|u|font|ul|ol|td|th|table|tbody|h[1-6]|a|body|html|small)\b"
+        r"(?i)</?\s*(?:center|span|b|i|em|strong|u|font|ul|ol|td|th|table|tbody|h[1-6]|body|html|small)\b"
         r"(?:\s[^<>\n]{0,200})?/?>",
         " ",
     ),
@@ -95,26 +115,39 @@ STEPS: list[tuple[str, str]] = [
 ]
 
 # Ends of the text, cleaned whenever any needle was found.
-_ENDS: list[tuple[str, str]] = [
-    # the number and the points of an exam question: 17. (12 分)
-    (r"\A(?:\s*\d{1,3}\s*[.．、]\s*[（(]\s*(?:本小?题)?(?:满分|共)?\s*\$?\d+\$?\s*分\s*[)）]\s*)+", ""),
-    (r"\A\s+", ""),
-    (r"(?:\s|\\\\)+\z", ""),
-]
+_ENDS: list[tuple[str, str]] = [(r"\A\s+", ""), (r"(?:\s|\\\\)+\z", "")]
 
 
-def has_debris(column: str) -> pl.Expr:
-    """Cheap test whether `clean` could change the column; literals only."""
+LEAST_LEFT = 4
+"""Characters that must be left of a text for its number and points to be cut off; less may be all there is."""
+
+
+def has_debris(column: str, labels: bool = True) -> pl.Expr:
+    """Cheap test whether `clean` could change the column."""
     text = pl.col(column)
-    return text.str.contains_any(NEEDLES) | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
+    headed = has_head(text) if labels else pl.lit(False)
+    return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
-def clean(column: str, needed: Sequence[tuple[str, str]] = STEPS) -> pl.Expr:
-    """The column without debris; blank lines that the removal leaves are closed up."""
+def clean(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
+    """The frame with the column rid of debris, and a problem of its labels; blank lines that are left are closed up.
+
+    Step by step, since an expression that is used twice is worked out twice.
+    """
     text = pl.col(column)
-    for pattern, replacement in needed:
-        text = text.str.replace_all(pattern, replacement.replace("$", "$$"))
-    text = text.str.replace_all(r"[ \t]+\n", "\n").str.replace_all(r"\n{3,}", "\n\n")
+    dirty = text
+    for pattern, replacement in STEPS:
+        dirty = dirty.str.replace_all(pattern, replacement.replace("$", "$$"))
+    dirty = dirty.str.replace_all(r"[ \t]+\n", "\n").str.replace_all(r"\n{3,}", "\n\n")
     for pattern, replacement in _ENDS:
-        text = text.str.replace_all(pattern, replacement)
-    return text
+        dirty = dirty.str.replace_all(pattern, replacement)
+    frame = frame.with_columns(dirty)
+    if not labels:
+        return frame
+    frame = frame.with_columns(_bare=text.str.replace(HEADS, "").str.replace(TAILS, ""))
+    labelled = text.ne_missing("_bare") & (pl.col("_bare").str.len_chars() >= LEAST_LEFT)
+    few = frame.select(text, "_bare", _row=pl.int_range(pl.len())).filter(labelled)
+    if few.is_empty():
+        return frame.drop("_bare")
+    few = few.filter(number_belongs(text).not_()).select("_row", pl.col("_bare").alias(column))
+    return frame.drop("_bare").with_row_index("_row").update(few, on="_row").drop("_row")

@@ -145,11 +145,17 @@ def _replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
     """Debris removed, working only on the rows that hold any."""
     for name in ("statement", "answer"):
-        dirty = work.select("_at", name).filter(cleaning.has_debris(name))
-        work = _replaced(work, dirty.with_columns(cleaning.clean(name)))
+        labels = name == "statement"
+        dirty = work.select("_at", name).filter(cleaning.has_debris(name, labels))
+        if dirty.height:
+            work = _replaced(work, cleaning.clean(dirty, name, labels))
     options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
-    options = options.with_columns(dirty=cleaning.has_debris("choices").any().over("_at")).filter("dirty")
-    tidy = options.with_columns(cleaning.clean("choices")).group_by("_at", maintain_order=True).agg("choices")
+    if options.is_empty():
+        return work
+    options = options.with_columns(dirty=cleaning.has_debris("choices", False).any().over("_at")).filter("dirty")
+    if options.is_empty():
+        return work
+    tidy = cleaning.clean(options, "choices", False).group_by("_at", maintain_order=True).agg("choices")
     return _replaced(work, tidy)
 
 
@@ -171,11 +177,12 @@ def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFram
     alive = work["_at"].is_in(settled["_at"].implode()).not_()
     verdicts = []
     for rule in rules:
-        fired = (
-            work.filter(gates[rule.name] & alive)
-            .select("_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence)
-            .filter(pl.col("evidence").is_not_null())
-        )
+        open_to = work.filter(gates[rule.name] & alive)
+        if open_to.is_empty():  # an expression costs its compiling even where there is nothing to look at
+            continue
+        fired = open_to.select(
+            "_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence
+        ).filter(pl.col("evidence").is_not_null())
         if fired.height:
             alive &= work["_at"].is_in(fired["_at"].implode()).not_()
             verdicts.append(fired.cast(_VERDICT))

@@ -94,7 +94,7 @@ TABLE = either(
     r"\btabella\s+(?:seguente|sottostante|mostra|qui\s+sotto|riporta)\b|\b(?:nella|dalla|secondo\s+la)\s+tabella\b",
     r"\btabelle\s+(?:zeigt|unten|enthält|gibt)|\b(?:in|aus|laut|nach)\s+der\s+(?:folgenden\s+|obigen\s+)?tabelle\b",
     r"в\s+таблице|таблиц[аеуы]\s+(?:ниже|показ|справа)|по\s+таблице|следующ\w+\s+таблиц",
-    r"[如见下右上附左]表|表(?:[0-9一二三]|中|格)?所示|统计表|(?:根据|由|从)表|表中|表格",
+    r"[下右上附左]表(?:所示|[^达面示情演]|$)|[如见]表|表(?:[0-9一二三]|中)?所示|统计表(?:如|中|所)|(?:根据|由|从)表|[^格数图代]表中的?(?:数据|信息)",
 )
 # The table itself: cells, whatever draws them.
 TABLE_HERE = cheap(
@@ -149,7 +149,7 @@ ELSEWHERE = either(
 
 # --- the answer itself -----------------------------------------------------------------------------------------------
 
-# "Answer: 42", "the answer is 42", "答案：42", "#### 42": what stands behind the last such label, if nothing is asked there
+# "Answer: 42", "the answer is 42", "答案：42", "#### 42": what stands behind the last label
 GIVEN = cheap(
     r"(?i)^[\s\S]*(?:(?:\b(?:answers?|ans|sol|solution|key|result|rép|réponse|resp|respuesta|resultado|risposta|ris"
     r"|antwort|lösung|lsg|ergebnis|solución|soluzione)|ответ|отв|答案?|参考答案|正确答案)\W{0,3}?"

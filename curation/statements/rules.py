@@ -21,7 +21,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.records import DropReason
-from curation.statements import asking, words
+from curation.statements import asking, outside, wholeness, words
 
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")
@@ -58,21 +58,36 @@ def tail(column: pl.Expr, length: int = 60) -> pl.Expr:
     return column.str.tail(length)
 
 
-ALWAYS = pl.lit(True)
+def tokens(column: pl.Expr) -> pl.Expr:
+    """Numbers and words between single spaces, with one before and behind: what is compared, not how it is set."""
+    words_only = (
+        column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")
+    )
+    spaced = words_only.str.replace_all(r"([0-9]+(?:\.[0-9]+)*)", " ${1} ").str.replace_all(r"\s+", " ")
+    return pl.concat_str(pl.lit(" "), spaced.str.strip_chars(), pl.lit(" "))
+
+
 _NO_ANSWER = ANSWER.is_null() | (ANSWER.str.strip_chars() == "") | ANSWER.str.contains(asking.NO_ANSWER)
 # An answer short enough to be compared, to a question that asks for it beside the proof.
 _ALSO_FINDS = _NO_ANSWER.not_() & (ANSWER.str.len_chars() <= 80) & STATEMENT.str.contains(words.ASKS_A_VALUE)
 _PROSE = ANSWER.str.replace_all(asking.FORMULA, " ¦ ")
-_GIVEN = STATEMENT.str.extract(asking.GIVES_ANSWER)
-_PLAIN_ANSWER = ANSWER.str.strip_chars(" $.")
 _BEGINS = STATEMENT.str.count_matches("\\begin{", literal=True)
 _ENDS = STATEMENT.str.count_matches("\\end{", literal=True)
 _LATIN_TAGS = ["en", "fr", "es", "it", "de"]
+_END = tail(STATEMENT, 60)
+_TAGGED_END = pl.concat_str(pl.col("lang").fill_null("en"), pl.lit(" "), _END)
+_DOLLARS = STATEMENT.str.count_matches("$", literal=True) - STATEMENT.str.count_matches("\\$", literal=True)
+_TOKENS, _GIVEN, _WORKED_OUT = (
+    tokens(ANSWER), tokens(STATEMENT.str.extract(outside.GIVEN)), tokens(STATEMENT.str.extract(outside.WORKED_OUT))
+)  # fmt: skip
+_SIGNS = STATEMENT.str.replace_all(wholeness.BLANKS, "")
+_MEANT = _SIGNS.str.replace_all(wholeness.SIGNS, "").str.len_chars()
+_BARE_WORDS = ANSWER.str.replace_all(asking.TEXT_MARKS, " ")
 
 
 def _missing_statement(min_letters: int) -> Rule:
-    """A statement that is null, blank, or shorter than any question can be."""
-    letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars()
+    """A statement that is null, blank, or shorter than any question can be; a hanzi says as much as two letters."""
+    letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars() + STATEMENT.str.count_matches(r"\p{Han}")
     return Rule(
         "missing_statement",
         DropReason.MISSING_STATEMENT,
@@ -88,6 +103,22 @@ def _language_not_wanted(languages: Sequence[str]) -> Rule:
 
 
 _FIXED: tuple[Rule, ...] = (
+    Rule(
+        "broken_characters",
+        DropReason.DEBRIS,
+        has(STATEMENT, wholeness.DEBRIS_NEEDLES),
+        found(STATEMENT, wholeness.DEBRIS),
+    ),
+    Rule(
+        "only_signs",
+        DropReason.DEBRIS,
+        has(STATEMENT, wholeness.TASK_NEEDLES).not_() | (STATEMENT.str.len_chars() < 40),
+        either_text(
+            (_SIGNS.str.len_chars() >= wholeness.LEAST_SIGNS)
+            & (wholeness.LEAST_MEANT * _SIGNS.str.len_chars() > _MEANT),
+            STATEMENT,
+        ),
+    ),
     Rule(
         "proof",
         DropReason.PROOF,
@@ -111,20 +142,26 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "not_a_problem",
         DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, asking.NOT_A_PROBLEM_NEEDLES),
-        found(STATEMENT, asking.NOT_A_PROBLEM),
+        has(STATEMENT, wholeness.NOT_A_PROBLEM_NEEDLES),
+        found(STATEMENT, wholeness.NOT_A_PROBLEM),
     ),
     Rule(
         "missing_figure",
         DropReason.MISSING_FIGURE,
-        has(STATEMENT, words.FIGURE_NEEDLES),
-        found(STATEMENT, words.FIGURE, words.FIGURE_HARMLESS),
+        has(STATEMENT, outside.FIGURE_NEEDLES),
+        found(STATEMENT, outside.FIGURE, outside.FIGURE_HARMLESS),
     ),
     Rule(
-        "refers_elsewhere",
-        DropReason.REFERS_ELSEWHERE,
-        has(STATEMENT, words.ELSEWHERE_NEEDLES),
-        found(STATEMENT, words.ELSEWHERE),
+        "program_text",
+        DropReason.DEBRIS,
+        has(STATEMENT, wholeness.CODE_NEEDLES) & has(STATEMENT, wholeness.TASK_NEEDLES).not_(),
+        found(STATEMENT, wholeness.CODE),
+    ),
+    Rule(
+        "missing_table",
+        DropReason.MISSING_FIGURE,
+        has(STATEMENT, outside.TABLE_NEEDLES),
+        either_text(STATEMENT.str.contains(outside.TABLE_HERE).not_(), found(STATEMENT, outside.TABLE)),
     ),
     Rule(
         "letter_answer",
@@ -143,6 +180,12 @@ _FIXED: tuple[Rule, ...] = (
         DropReason.MULTI_PART,
         has(STATEMENT, ["also"]) | (STATEMENT.str.count_matches(r"[?？]") > 1),
         found(STATEMENT, asking.ALSO_ASKED),
+    ),
+    Rule(
+        "refers_elsewhere",
+        DropReason.REFERS_ELSEWHERE,
+        has(STATEMENT, outside.ELSEWHERE_NEEDLES),
+        found(STATEMENT, outside.ELSEWHERE),
     ),
     Rule(
         "marked_answers",
@@ -188,26 +231,31 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "textual_answer",
         DropReason.TEXTUAL_ANSWER,
-        ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}{4}|\p{Cyrillic}{2}"),
+        ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}{2}|\p{Cyrillic}{2}"),
         pl.coalesce(
             found(_PROSE, asking.SENTENCE),
             either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, asking.PHRASE)),
             either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, asking.HAN_SENTENCE)),
+            either_text(
+                _BARE_WORDS.str.contains(asking.NOT_WORDS).not_() & _BARE_WORDS.str.contains(asking.LONE_LETTER).not_(),
+                found(_BARE_WORDS, asking.WORDY, asking.MATH_WORDS),
+            ),
         ),
     ),
     Rule(
         "series_guess",
-        DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, asking.SERIES_NEEDLES),
-        found(STATEMENT, asking.SERIES_GUESS, asking.SERIES_HARMLESS),
+        DropReason.GUESSWORK,
+        has(STATEMENT, wholeness.SERIES_NEEDLES),
+        found(STATEMENT, wholeness.SERIES_GUESS, wholeness.SERIES_HARMLESS),
     ),
     Rule(
         "answer_in_statement",
         DropReason.ANSWER_IN_STATEMENT,
-        has(STATEMENT, asking.GIVES_ANSWER_NEEDLES),
+        has(STATEMENT, outside.GIVEN_NEEDLES),
         either_text(
-            (_PLAIN_ANSWER.str.len_chars() > 0) & _GIVEN.str.starts_with(_PLAIN_ANSWER),
-            found(STATEMENT, asking.GIVES_ANSWER).str.head(80),
+            (_TOKENS.str.len_chars() > 2)
+            & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False),
+            tail(STATEMENT, 80),
         ),
     ),
     Rule(
@@ -215,9 +263,17 @@ _FIXED: tuple[Rule, ...] = (
         DropReason.TRUNCATED,
         STATEMENT.is_not_null(),
         either_text(
-            tail(STATEMENT, 40).str.contains(asking.CUT_OFF)
-            & tail(STATEMENT, 40).str.contains(asking.CUT_OFF_HARMLESS).not_(),
-            tail(STATEMENT, 40),
+            _TAGGED_END.str.contains(wholeness.CUT_OFF) & _END.str.contains(wholeness.CUT_OFF_HARMLESS).not_(), _END
+        ),
+    ),
+    Rule(
+        "open_formula",
+        DropReason.TRUNCATED,
+        STATEMENT.str.contains_any(["{", "$", "\\("]),
+        either_text(
+            STATEMENT.str.contains(wholeness.OPEN_FORMULA)
+            | ((_DOLLARS % 2 == 1) & STATEMENT.str.contains(wholeness.OPEN_DOLLAR)),
+            _END,
         ),
     ),
     Rule(
@@ -229,14 +285,8 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "no_task",
         DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, asking.TASK_NEEDLES).not_() & pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
-        either_text(STATEMENT.str.contains(asking.TASK).not_(), tail(STATEMENT, 80)),
-    ),
-    Rule(
-        "broken_characters",
-        DropReason.DEBRIS,
-        has(STATEMENT, ["\ufffd", "Ã©", "â€", "Ð¾", "锟斤拷", "<div", "</div", "<span", "&nbsp"]),
-        found(STATEMENT, r".{0,20}(?:\x{FFFD}|Ã©|â€|Ð¾|锟斤拷|</?div|</?span|&nbsp).{0,20}"),
+        has(STATEMENT, wholeness.TASK_NEEDLES).not_() & pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
+        either_text(STATEMENT.str.contains(wholeness.TASK).not_(), tail(STATEMENT, 80)),
     ),
     Rule(
         "wrong_script",
@@ -246,7 +296,7 @@ _FIXED: tuple[Rule, ...] = (
         pl.coalesce(
             either_text(
                 pl.col("lang").is_in(["zh", "ru"]) & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),
-                found(STATEMENT, asking.LATIN_PROSE),
+                found(STATEMENT, wholeness.LATIN_PROSE),
             ),
             either_text(pl.col("lang") != "zh", found(STATEMENT, r"\p{Han}{8,}")),
             either_text(pl.col("lang") != "ru", found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}")),

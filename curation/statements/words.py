@@ -24,9 +24,7 @@ def either(*patterns: str) -> str:
 
 
 _WITH_BOUNDARY = re.compile("[\u0400-\u04ff]")
-_TOKEN = re.compile(
-    r"\(\?-u:\\b\)|\[\\s\\S\]|\\(?:[xp]\{\w+\}|.)|\[\^?(?:\\p\{\w+\}|\\.|[^\]\\])+\]|.", re.DOTALL
-)
+_TOKEN = re.compile(r"\(\?-u:\\b\)|\[\\s\\S\]|\\(?:[xp]\{\w+\}|.)|\[\^?(?:\\p\{\w+\}|\\.|[^\]\\])+\]|.", re.DOTALL)
 _SHORT = {"\\w": f"0-9_{LETTERS}", "\\d": "0-9"}
 
 

@@ -34,6 +34,7 @@ PROOF: tuple[Line, ...] = (
     ("Prove that $\\sqrt{3}$ is irrational.", "Proof by contradiction."),
     ("Let a, b > 0. Prove that (a + b)^2 >= 4ab.", "Proof."),
     ("Show that 9 divides 10^n - 1 for all n >= 1.", "Q.E.D."),
+    ("Explain how you would add 1/2 and 1/3.", "Bring both to sixths, then add the numerators."),
     ("Démontrer que le produit de deux nombres pairs est divisible par 4.", "preuve", "fr"),
     ("Demuestra que la suma de tres números consecutivos es múltiplo de 3.", "demostración", "es"),
     ("Dimostrare che la somma di due numeri dispari è pari.", "dimostrazione", "it"),
@@ -146,7 +147,6 @@ TEXTUAL_ANSWER: tuple[Line, ...] = (
     ("A train needs 50 minutes and a bus 65 minutes for the same way. What arrives first?", "The train arrives first."),
     ("Why is the product of 4 and 25 a round number?", "because both share factors with ten"),
     ("What is the name of a polygon with seven sides?", "heptagon"),
-    ("Explain how you would add 1/2 and 1/3.", "Bring both to sixths, then add the numerators."),
     ("Which month has the fewest days?", "February"),
     ("Aujourd'hui c'est lundi. Quel jour serons-nous dans 10 jours ?", "jeudi", "fr"),
     ("Max ist 12 und Eva ist 15 Jahre alt. Wer ist jünger?", "Max ist jünger", "de"),
@@ -166,6 +166,17 @@ ANSWER_IN_STATEMENT: tuple[Line, ...] = (
     ("Was ist 17 mal 8? Antwort: 136", "136", "de"),
     ("25 与 38 的和是多少？答案：63", "63", "zh"),
 )
+
+GUESSWORK: tuple[Line, ...] = (
+    ("What is the next number in the sequence 3, 5, 9, 17?", "33"),
+    ("Find the missing term of the series 4, 9, ?, 25, 36.", "16"),
+    ("Which number comes next: 1, 4, 10, 22?", "46"),
+    ("Complete the pattern: 2, 6, 12, 20, ____", "30"),
+    ("Find the wrong number in the series 5, 10, 21, 40, 80.", "21"),
+    ("Quel est le nombre suivant de la suite 2, 5, 11, 23 ?", "47", "fr"),
+    ("Setze die Zahlenfolge fort: 1, 3, 7, 15, ____", "31", "de"),
+    ("找规律填数：2，5，11，23，____", "47", "zh"),
+)  # fmt: skip
 
 CHOICES_NEEDED: tuple[Line, ...] = (
     ("Which of the following is a prime number? (A) 21 (B) 27 (C) 31 (D) 33", "C"),
@@ -216,6 +227,7 @@ TABLES: tuple[tuple[DropReason, str, tuple[Line, ...]], ...] = (
     (DropReason.HEDGED_ANSWER, "statements", HEDGED_ANSWER),
     (DropReason.TEXTUAL_ANSWER, "statements", TEXTUAL_ANSWER),
     (DropReason.ANSWER_IN_STATEMENT, "statements", ANSWER_IN_STATEMENT),
+    (DropReason.GUESSWORK, "statements", GUESSWORK),
     (DropReason.CHOICES_NEEDED, "statements", CHOICES_NEEDED),
     (DropReason.CHOICES_UNRESOLVED, "statements", CHOICES_UNRESOLVED),
     (DropReason.UNVERIFIABLE_ANSWER, "references", UNVERIFIABLE_ANSWER),

@@ -79,7 +79,8 @@ def choice_rows(s: Supply) -> list[Row]:
 
 
 def _choice(s: Supply, item: Item, question: str, options: tuple[str, ...] | None, reference: str, note: str) -> Row:
-    planted = Planted("multiple_choice", REWRITTEN, "statements", note)
+    same_text = question == item.question and reference == item.reference  # only the field of options goes
+    planted = Planted("multiple_choice", KEEP if same_text else REWRITTEN, "statements", note)
     row = row_of(item, in_band(s.dice, item), planted)
     return replace(row, question=question, options=options, reference=reference)
 

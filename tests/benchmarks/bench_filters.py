@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from curation.choices import Opened, Refused, consider  # noqa: E402
 from curation.records import PROBLEM, DropReason  # noqa: E402
-from curation.statements import asking, cleaning, filter_statements, judge, words  # noqa: E402
+from curation.statements import asking, cleaning, filter_statements, judge, outside, wholeness, words  # noqa: E402
 
 OPEN_SETS = ("gsm8k", "svamp", "mgsm", "imo_answerbench", "olymmath", "polymath")
 CHOICE_SETS = ("aqua_rat", "tal_scq5k")
@@ -138,15 +138,15 @@ def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pat
     """Column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
     statement = [
         (words.PROOF_NEEDLES, words.PROOF_HARMLESS, words.PROOF),
-        (words.FIGURE_NEEDLES, words.FIGURE_HARMLESS, words.FIGURE),
-        (words.ELSEWHERE_NEEDLES, None, words.ELSEWHERE),
-        (asking.NOT_A_PROBLEM_NEEDLES, None, asking.NOT_A_PROBLEM),
+        (outside.FIGURE_NEEDLES, outside.FIGURE_HARMLESS, outside.FIGURE),
+        (outside.ELSEWHERE_NEEDLES, None, outside.ELSEWHERE),
+        (wholeness.NOT_A_PROBLEM_NEEDLES, None, wholeness.NOT_A_PROBLEM),
         (asking.MULTI_PART_NEEDLES, None, asking.MULTI_PART),
         (["also", "?", "？"], None, asking.ALSO_ASKED),
         (asking.TRUE_FALSE_NEEDLES, None, asking.TRUE_FALSE),
-        (asking.SERIES_NEEDLES, asking.SERIES_HARMLESS, asking.SERIES_GUESS),
-        (asking.GIVES_ANSWER_NEEDLES, None, asking.GIVES_ANSWER),
-        ([""], None, asking.CUT_OFF),
+        (wholeness.SERIES_NEEDLES, wholeness.SERIES_HARMLESS, wholeness.SERIES_GUESS),
+        (outside.GIVEN_NEEDLES, None, outside.GIVEN),
+        ([""], None, wholeness.CUT_OFF),
     ]
     for needles, harmless, fires in statement:
         yield "statement", needles, pythonic(harmless) if harmless else None, pythonic(fires)

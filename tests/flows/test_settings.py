@@ -30,7 +30,7 @@ def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[s
         yield key, field
         for branch in branches(field["items"] if listed else field):
             reference = branch.get("$ref", "").rpartition("/")[2]
-            if reference and reference != "Pick":  # a column's `path`, `value` and `take` stand in its type
+            if reference and reference != "Pick":  # a column's `path`, `value` and `take` are told once, below
                 yield from fields(SCHEMA["$defs"][reference], f"{key}.")
 
 
@@ -82,21 +82,28 @@ def test_what_is_required_is_told() -> None:
 def test_the_command_prints_them_all_whole() -> None:
     said = goldilocks("settings", columns=400)
     assert (said.status, said.err) == (0, "")
-    lines = said.out.splitlines()[1:]
+    lines = said.out.partition("\n\n")[0].splitlines()[1:]
     assert [line.split()[0] for line in lines] == [setting.key for setting in settings_of()]
     for line, setting in zip(lines, settings_of(), strict=True):
         assert setting.kind in line
         assert setting.meaning in line
 
 
+def test_the_fields_of_a_column_are_told_below() -> None:
+    below = goldilocks("settings", "sources", columns=400).out.partition("\n\n")[2]
+    for name, field in SCHEMA["$defs"]["Pick"]["properties"].items():
+        assert f"  {name} " in below
+        assert field["description"] in below
+
+
 def test_in_a_narrow_terminal_keys_stay_whole() -> None:
-    lines = goldilocks("settings", columns=80).out.splitlines()
+    lines = goldilocks("settings", columns=80).out.splitlines()[1:]
     assert {setting.key for setting in settings_of()} <= {line.split()[0] for line in lines if line[:1].strip()}
 
 
 @pytest.mark.parametrize("prefix", ["stage1.band", "export", "sources.N.columns.", "seed"])
 def test_a_prefix_chooses(prefix: str) -> None:
-    lines = goldilocks("settings", prefix, columns=400).out.splitlines()[1:]
+    lines = goldilocks("settings", prefix, columns=400).out.partition("\n\n")[0].splitlines()[1:]
     assert [line.split()[0] for line in lines] == [s.key for s in settings_of() if s.key.startswith(prefix)]
 
 

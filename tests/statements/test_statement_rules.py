@@ -265,7 +265,6 @@ SHORT_ANSWERS_ARE_NOT_TEXTUAL = [
     "12 apples",
     "$x = 2$ and $x = 3$",
     "\\frac{1}{2}",
-    "Monday",
     "5 hours 30 minutes",
     "3个",
     "\\text{no solution}",

@@ -39,6 +39,24 @@ def is_zero(left: Expr, right: Expr) -> bool:
         return False
 
 
+def proportional_numerators(one: Expr, two: Expr) -> bool:
+    """Whether two expressions vanish together: their numerators are multiples of one another by a number."""
+    try:
+        (first, below), (second, other_below) = normal(one), normal(two)
+    except TooMuch:
+        return False
+    if not first or first.keys() != second.keys() or _shares(first, below) or _shares(second, other_below):
+        return False
+    ratios = {value / second[key] for key, value in first.items()}
+    return len(ratios) == 1
+
+
+def _shares(top: Poly, below: Poly) -> bool:
+    """Whether a variable of the denominator divides the numerator, so that zeros would be hidden."""
+    names = {name for key in below for name, _ in key}
+    return any(all(name in dict(key) for key in top) for name in names)
+
+
 def normal(expr: Expr) -> Quotient:
     """Numerator and denominator of an expression. Raises `TooMuch`."""
     value = rational(expr)

@@ -50,6 +50,9 @@ def fn(name: str, *args: Expr) -> Expr:
     return Expr("fn", args, name)
 
 
+BINDERS = frozenset(("sum", "prod", "int", "lim"))
+"""Functions whose first argument is a bound variable, whose last is the body, with bounds between them."""
+
 ONE = num(1)
 MINUS_ONE = num(-1)
 INFINITY = const("inf")
@@ -105,9 +108,20 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 def symbols(expr: Expr) -> frozenset[str]:
     """The names of the free variables."""
-    return frozenset(node.name for node in walk(expr) if node.op == "sym") - {
-        node.args[0].name for node in walk(expr) if node.op == "fn" and node.name in ("sum", "prod", "int")
-    }
+    bound = {node.args[0].name for node in walk(expr) if node.op == "fn" and node.name in BINDERS}
+    if not bound:
+        return frozenset(node.name for node in walk(expr) if node.op == "sym")
+    return _free(expr)
+
+
+def _free(expr: Expr) -> frozenset[str]:
+    if expr.op == "sym":
+        return frozenset((expr.name,))
+    found = [_free(arg) for arg in expr.args]
+    if expr.op == "fn" and expr.name in BINDERS:
+        body = found.pop() - found[0]
+        return body.union(*found[1:])
+    return frozenset().union(*found)
 
 
 def has(expr: Expr, op: str, name: str = "") -> bool:

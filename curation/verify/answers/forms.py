@@ -31,6 +31,10 @@ class Words:
     raw: str
 
 
+PIECE = "()"
+"""The brackets of a pair of a value and the condition under which it holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sequence:
     """Several forms. ``brackets`` is "" for a bare list, "{}" for a set, else the opening and closing bracket."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from curation.verify.answers import expr as ex
 from curation.verify.answers.cursor import CLOSING, DEEPEST, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
-from curation.verify.answers.tokens import Unreadable
+from curation.verify.answers.tokens import Token, Unreadable
 
 _INVERSE = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec",
@@ -75,7 +75,11 @@ class Functions(Cursor):
     def command(self, name: str) -> Expr:
         if name in ("frac", "dfrac", "tfrac", "cfrac"):
             top = self.digit_group()
-            return divide(top, self.digit_group())
+            below = self.digit_group()
+            variable = _differentiates(top, below)
+            if variable is not None and self.starts_factor():
+                return fn("diff", variable[0], num(variable[1]), self.term())
+            return divide(top, below)
         if name == "sqrt":
             index: Expr | None = None
             if self.at("["):
@@ -91,6 +95,8 @@ class Functions(Cursor):
             return self.big_operator(name)
         if name == "int":
             return self.integral()
+        if name == "lim":
+            return self.limit()
         if name == "overline":
             return self.styled("overline")
         raise Unreadable(f"\\{name}")
@@ -106,18 +112,77 @@ class Functions(Cursor):
         high = self.group()
         return fn(name, index, low, high, self.term())
 
+    def limit(self) -> Expr:
+        """The limit of a term as a variable goes to a number."""
+        self.expect("_")
+        self.expect("{")
+        variable = self.atom()
+        self.expect("→")
+        bound = self.sum()
+        self.expect("}")
+        if variable.op != "sym":
+            raise Unreadable("a limit in no variable")
+        return fn("lim", variable, bound, self.term())
+
     def integral(self) -> Expr:
+        """Up to the first d x outside of braces; one in a numerator stands for 1. Without bounds: an antiderivative."""
         low = high = None
         if self.at("_"):
             self.position += 1
             low = self.group()
             self.expect("^")
             high = self.group()
-        body = self.sum()
-        factors = body.args if body.op == "mul" else ()
-        if len(factors) < 2 or factors[-2] != sym("d") or factors[-1].op != "sym" or low is None or high is None:
-            raise Unreadable("an integral without its d x")
-        return fn("int", factors[-1], low, high, mul(*factors[:-2]) if len(factors) > 2 else ex.ONE)
+        variable = self.take_differential()
+        if self.peek().kind == "end of integral":
+            body = ex.ONE
+        else:
+            body = self.sum()
+        if self.peek().kind == "end of integral":
+            self.position += 1
+        if low is None or high is None:
+            return fn("antiderivative", variable, body)
+        return fn("int", variable, low, high, body)
+
+    def take_differential(self) -> Expr:
+        """Cut the d x out of the tokens ahead."""
+        level = 0
+        for at in range(self.position, len(self.tokens)):
+            token = self.tokens[at]
+            level += (token.text == "{") - (token.text == "}") if token.kind == "op" else 0
+            width = self.differential_at(at)
+            if width:
+                name = self.tokens[at + width - 1].text[-1:] if width == 1 else self.tokens[at + width - 1].text
+                alone = self.tokens[at - 1].text == "{" and level > 0
+                stand_in = [Token("num", "1")] if alone else []
+                self.tokens[at : at + width] = stand_in if level > 0 else [Token("end of integral", "")]
+                return sym(name)
+        raise Unreadable("an integral without its d x")
+
+    def differential_at(self, at: int) -> int:
+        """How many tokens the d x at a place takes; 0 where there is none."""
+        token = self.tokens[at]
+        following = self.tokens[at + 1] if at + 1 < len(self.tokens) else Token("eof", "")
+        if token.kind == "word" and len(token.text) == 2 and token.text[0] == "d":
+            return 1
+        if token.text == "d" and token.kind in ("sym", "text") and following.kind == "sym":
+            return 2
+        if token.kind == "style" and following.text == "d" and at + 2 < len(self.tokens):
+            return 3 if self.tokens[at + 2].kind == "sym" else 0
+        return 0
+
+
+def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
+    """The variable and the order of d/dx, d²/dx²."""
+    if top == sym("d") and below.op == "mul" and len(below.args) == 2:
+        order, letter = 1, below.args[1]
+    elif top.op == "pow" and top.args[0] == sym("d") and below.op == "mul" and len(below.args) == 2:
+        letter, exponent = below.args[1].args if below.args[1].op == "pow" else (below.args[1], ex.ONE)
+        if exponent != top.args[1] or exponent.op != "num" or not 1 <= exponent.value <= 4:
+            return None
+        order = int(exponent.value)
+    else:
+        return None
+    return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
 
 
 def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:

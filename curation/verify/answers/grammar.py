@@ -23,7 +23,7 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 def parse_expression(tokens: list[Token]) -> Expr:
     """The expression that all of ``tokens`` is."""
     parser = Parser(tokens)
-    found = parser.sum()
+    found = parser.over()
     if parser.position != len(parser.tokens):
         raise Unreadable(f"what follows {parser.tokens[parser.position].text!r}")
     return found
@@ -169,14 +169,19 @@ class Parser(Names, Functions):
             raise Unreadable("nested too deeply")
         self.depth += 1
         bars, self.bars = self.bars, 0
+        inner = self.over()
+        self.expect("}")
+        self.bars = bars
+        self.depth -= 1
+        return inner
+
+    def over(self) -> Expr:
+        """A sum, or two of them with an ``\\over`` or ``\\choose`` between."""
         inner = self.sum()
         if self.peek().kind == "cmd" and self.peek().text in ("over", "choose"):
             over = self.next().text == "over"
             below = self.sum()
             inner = divide(inner, below) if over else fn("binomial", inner, below)
-        self.expect("}")
-        self.bars = bars
-        self.depth -= 1
         return inner
 
     def atom(self) -> Expr:

@@ -10,9 +10,11 @@ import itertools
 
 from curation.verify.answers.expr import Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.pieces import is_cases, same_on_pieces
 from curation.verify.answers.regions import NoRegion, Piece, is_region, region
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
+from curation.verify.answers.vectors import components
 
 LONGEST_LIST = 300
 MOST_SIGNS = 5
@@ -28,6 +30,11 @@ class Matcher(Relations, Values):
             return self.decided("words", bool(reference.text) and reference.text == answer.text)
         if isinstance(reference, Value) and isinstance(answer, Value):
             return self._value_or_signs(reference, answer)
+        if isinstance(reference, Value) or isinstance(answer, Value):
+            reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
+            for value, cases in ((reference, answer), (answer, reference)):
+                if isinstance(value, Value) and isinstance(cases, Sequence) and is_cases(cases):
+                    return self.decided("by cases", same_on_pieces(value.expr, cases))
         if is_region(reference) or is_region(answer) or _is_line(reference) or _is_line(answer):
             found = self._regions(reference, answer)
             if found is not None:
@@ -50,7 +57,17 @@ class Matcher(Relations, Values):
     def _value_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
             return self._sequences(reference, answer)
-        return self.match_values(reference, answer)
+        if self.match_values(reference, answer):
+            return True
+        return self._vectors(reference.expr, answer.expr)
+
+    def _vectors(self, reference: Expr, answer: Expr) -> bool:
+        """Two sums of unit vectors, styled in two ways."""
+        one, two = components(reference), components(answer)
+        if one is None or two is None:
+            return False
+        one, two = components(reference, len(two)) or one, components(answer, len(one)) or two
+        return len(one) == len(two) and all(self.same(left, right) for left, right in zip(one, two, strict=True))
 
     # sequences
 
@@ -182,6 +199,15 @@ def _sign_choices(form: Sequence) -> list[Form]:
     if sum(len(option) > 1 for option in options) > MOST_SIGNS:
         return []
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
+
+
+def _as_vector(form: Form, other: Form) -> Form:
+    """A sum of unit vectors beside a tuple or a column as the tuple that it is."""
+    if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
+        return form
+    size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
+    found = components(form.expr, size)
+    return Sequence(tuple(Value(part) for part in found), "()") if found is not None else form
 
 
 def _is_line(form: Form) -> bool:

@@ -7,6 +7,7 @@ from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import Token, Unreadable, split
 
+LARGEST_DETERMINANT = 4
 Rows = tuple[tuple[Expr, ...], ...]
 
 
@@ -51,16 +52,44 @@ def _product(tokens: list[Token]) -> Rows:
         here = _cells(body, token.text)
         rows = here if rows is None else _times(rows, here)
         position = end + 1
-    while scalar and scalar[-1].text in ("*", "[", "]", "(", ")", "}", "{"):
-        scalar = scalar[:-1]
-    while scalar and scalar[0].text in ("[", "]", "(", ")", "{", "}"):
-        scalar = scalar[1:]
+    scalar = _balanced([token for token in scalar if token.text != "space"])
     if rows is None:
         raise Unreadable("no matrix")
     if scalar:
         factor = parse_expression(scalar)
         rows = tuple(tuple(mul(factor, cell) for cell in row) for row in rows)
     return rows
+
+
+def _balanced(tokens: list[Token]) -> list[Token]:
+    """Without the brackets that stood around a matrix, and the sign of the product."""
+    if not tokens or tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-":
+        return []
+    while tokens and tokens[-1].text in ("*", "[", "(", "{", "|"):
+        tokens = tokens[:-1]
+    for opener, closer in (("(", ")"), ("[", "]"), ("{", "}")):
+        while tokens and tokens[-1].text == closer and _count(tokens, closer) > _count(tokens, opener):
+            tokens = tokens[:-1]
+        while tokens and tokens[0].text == opener and _count(tokens, opener) > _count(tokens, closer):
+            tokens = tokens[1:]
+    return tokens
+
+
+def _count(tokens: list[Token], sign: str) -> int:
+    return sum(token.text == sign for token in tokens)
+
+
+def determinant(rows: Rows) -> Expr:
+    """By its first row. Raises `Unreadable` where it is not square, or large."""
+    if len(rows) != len(rows[0]) or len(rows) > LARGEST_DETERMINANT:
+        raise Unreadable("a determinant")
+    if len(rows) == 1:
+        return rows[0][0]
+    terms = []
+    for at, cell in enumerate(rows[0]):
+        minor = mul(cell, determinant(tuple(row[:at] + row[at + 1 :] for row in rows[1:])))
+        terms.append(neg(minor) if at % 2 else minor)
+    return add(*terms)
 
 
 def _cells(body: list[Token], environment: str) -> Rows:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from curation.verify.answers.expr import divide, sym
-from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, describe
+from curation.verify.answers.expr import divide, fn, num, sym
+from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.matrices import read_matrix
+from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.plain import COMMA_LANGUAGES
 from curation.verify.answers.quantities import read_value
 from curation.verify.answers.text import normalise, unwrap
@@ -29,6 +29,7 @@ _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "�
 _THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,]|\.\d*,)")
 _POINT_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:\.\d{3})+)(?![\d.])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d+)(?![\d,.])")
+_LONE_DECIMAL = re.compile(r"[-+]?\d+,(?:\d\d?|\d{4,})")
 _LONE_COMMA = re.compile(r"\D*(?:0,\d+|\d+,(?:\d\d|\d{4,}))\D*")
 _TAIL = re.compile(
     r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
@@ -36,6 +37,7 @@ _TAIL = re.compile(
 )
 _FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                      "the square values value equals therefore".split())  # fmt: skip
+_CONDITION_WORDS = frozenset("if when for is where si wenn falls se при если".split())
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
@@ -45,7 +47,8 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     if len(raw) > 4 * LONGEST:
         return (Words(raw, raw),)
     text = unwrap(strip_boxes(normalise(raw)))
-    found: list[Form] = []
+    base = number_in_base(text)
+    found: list[Form] = [base] if base is not None else []
     for variant in variants(text, lang):
         try:
             form = read_tokens(tokenise(variant), 0)
@@ -56,10 +59,31 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     return (*found, words(text))
 
 
+_IN_BASE = re.compile(
+    r"\(?(?:\\(?:text|mathrm|mathtt))?\{?([0-9A-F]{1,400})\}?\)?_\s*\{?\(?(?:\\(?:text|mathrm)\{)?\s*(\d{1,2}|[a-z]{3,11})"
+    r"\s*\}?\)?\}?"
+)
+_BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
+
+
+def number_in_base(text: str) -> Form | None:
+    """1011_2, (213)_5, 2A_{16}, 213_{five}: digits and their base, where every digit is one of the base."""
+    match = _IN_BASE.fullmatch(text)
+    if match is None or not any(char.isdigit() for char in match.group(1)):
+        return None
+    digits, name = match.groups()
+    base = int(name) if name.isdigit() else _BASE_NAMES.get(name, 0)
+    if not 2 <= base <= 36 or any(int(char, 36) >= base for char in digits):
+        return None
+    return Value(fn("base", sym(digits.lstrip("0") or "0"), num(base)))
+
+
 def variants(text: str, lang: str) -> list[str]:
     """The ways in which the commas and points of numbers may be meant."""
     if "," not in text and lang not in COMMA_LANGUAGES:
         return [text]
+    if lang in COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):
+        return [text.replace(",", ".")]
     closed = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     decimal = _DECIMAL_COMMA.sub(r"\1.\2", text)
     if lang in COMMA_LANGUAGES:
@@ -86,9 +110,14 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
         found = _set_expression(tokens, depth)
         if found is not None:
             return found
+    if tokens[0].text == "cases" and tokens[0].kind == "env":
+        return _piecewise(tokens, depth)
     parts, ops = split(tokens, _RELATIONS)
     if len(parts) > 1:
         return _relation(parts, ops, depth)
+    parts, _ = split(tokens, frozenset(("to",)))
+    if len(parts) == 2 and all(parts):
+        return Relation((read_tokens(parts[0], depth + 1), read_tokens(parts[1], depth + 1)), ("to",))
     parts, _ = split(tokens, frozenset((":",)))
     if len(parts) > 1:
         return _ratio_or_label(parts, depth)
@@ -106,8 +135,15 @@ def _trimmed(tokens: list[Token]) -> list[Token]:
 
 
 def _without_tail(tokens: list[Token]) -> list[Token]:
-    r"""Without "for all n …", "where k is …" after a formula."""
+    r"""Without "for all n …", "where k is …", "(k \\in \\mathbb{Z})" after a formula."""
+    level = 0
     for position, token in enumerate(tokens):
+        level += (token.kind == "env") - (token.kind == "endenv")
+        if level:
+            continue
+        if position and token.text == "(" and tokens[-1].text == ")" and _spans_all(tokens[position:]):
+            if _declares(tokens[position + 1 : -1]) and tokens[position + 2].text == "∈":
+                return tokens[:position]
         if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
             if token.kind == "word" and token.text.lower() not in ("for", "where", "with", "if", "when"):
                 continue
@@ -141,6 +177,9 @@ def _several(parts: list[list[Token]], separators: list[str], depth: int) -> For
         and not any(isinstance(form, Relation) for form in forms[1:])
     ):
         forms[0] = first.items[1]
+    if isinstance(first, Relation) and first.ops == ("!=",) and all(isinstance(form, Value) for form in forms[1:]):
+        others = (Relation((first.items[0], form), ("!=",)) for form in forms[1:])
+        return Union((first, *others), joint=True)
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
         return Union(tuple(forms), joint="or" not in joints)
@@ -243,7 +282,34 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
         parts, ops = parts[1:], ops[1:]
         if not ops:
             return read_tokens(parts[0], depth + 1)
-    return Relation(tuple(_side(part, depth) for part in parts), tuple(ops))
+    last = len(parts) - 1
+    return Relation(tuple(_side(part, depth, last=at == last) for at, part in enumerate(parts)), tuple(ops))
+
+
+def _piecewise(tokens: list[Token], depth: int) -> Form:
+    """Rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
+    if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
+        raise Unreadable("cases with something behind them")
+    lines, _ = split(tokens[1:-1], frozenset(("newline",)))
+    pairs: list[Form] = []
+    for line in filter(None, lines):
+        parts, _ = split(line, frozenset(("&",)))
+        if len(parts) != 2 or not all(parts):
+            raise Unreadable("a case without its condition")
+        condition = [part for token in _trimmed(parts[1]) for part in _without_if(token)]
+        plain = not any(token.kind in ("text", "word") for token in condition)
+        where = read_tokens(condition, depth + 1) if plain else words_of(condition)
+        pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), PIECE))
+    if not pairs:
+        raise Unreadable("no cases")
+    return Sequence(tuple(pairs), "{}")
+
+
+def _without_if(token: Token) -> list[Token]:
+    if token.kind not in ("text", "word"):
+        return [token]
+    kept = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
+    return [Token(token.kind, " ".join(kept))] if kept else []
 
 
 def words_of(tokens: list[Token]) -> Words:
@@ -265,10 +331,10 @@ def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
     return joined
 
 
-def _side(tokens: list[Token], depth: int) -> Form:
+def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
     if not tokens:
         raise Unreadable("a relation without a side")
-    if len(tokens) > 3 and tokens[0].kind == "sym" and _is_call(tokens):
+    if not last and len(tokens) > 3 and tokens[0].kind == "sym" and _is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)))
     try:
         return read_tokens(tokens, depth + 1)
@@ -306,8 +372,15 @@ def _single(tokens: list[Token], depth: int) -> Form:
         found = _bracketed(tokens, depth)
         if found is not None:
             return found
+    if first.kind == "sym" and first.text.isupper() and first.text != "C" and len(tokens) > 4:
+        if tokens[1].text == "(" and _spans_all(tokens[1:]):
+            point = _bracketed(tokens[1:], depth)
+            if isinstance(point, Sequence) and len(point.items) > 1:
+                return point
     if any(token.kind == "env" for token in tokens):
-        return read_matrix(tokens)
+        matrix = read_matrix(tokens)
+        bars = first.kind == "env" and first.text == "vmatrix" and sum(token.kind == "env" for token in tokens) == 1
+        return Value(determinant(matrix.rows)) if bars else matrix
     if all(token.kind in ("text", "word") for token in tokens):
         text = " ".join(token.text for token in tokens)
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:

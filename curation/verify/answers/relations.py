@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from curation.verify.answers.comparing import Comparing
+from curation.verify.answers.exact import proportional_numerators
 from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
 from curation.verify.answers.numeric import Precise, Uncomputable
@@ -44,6 +45,8 @@ def is_label(form: Form) -> bool:
 def _is_call(expr: Expr) -> bool:
     """f(x), W(n), P(A): read as a product, meant as a function's value."""
     first, *rest = expr.args
+    if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
+        first = first.args[0]
     return (
         first.op == "sym"
         and first.name[:1] in "fghFGHPQRSTVWpquvyx"
@@ -69,6 +72,11 @@ class Relations(Comparing):
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
         """At least one of the two is a relation."""
+        ranges = _range_of(reference), _range_of(answer)
+        if ranges[0] and ranges[1]:
+            return self._same_ends(ranges[0], ranges[1])
+        if _is_range(reference) or _is_range(answer):
+            return self._ratio_in_words(reference, answer)
         if isinstance(reference, Relation) and isinstance(answer, Relation):
             return self._two_relations(reference, answer)
         if isinstance(answer, Relation):
@@ -86,6 +94,19 @@ class Relations(Comparing):
         if isinstance(answer, Sequence) and answer.brackets == "":
             return self._same_order(reference, answer)
         return False
+
+    def _same_ends(self, one: tuple[Form, Form], two: tuple[Form, Form]) -> bool:
+        return self.decided("range", self.match(one[0], two[0]) and self.match(one[1], two[1]))
+
+    def _ratio_in_words(self, reference: Form, answer: Form) -> bool:
+        """3 to 4 against 3:4."""
+        sides = [_as_ratio(side) if _is_range(side) else side for side in (reference, answer)]
+        one, two = sides
+        if not isinstance(one, Value) or not isinstance(two, Value) or "ratio" not in (one.unit, two.unit):
+            return False
+        if {one.unit, two.unit} != {"ratio"}:
+            return False
+        return self.match(one, two)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
         """Whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
@@ -137,6 +158,8 @@ class Relations(Comparing):
         if op not in _FLIP:
             return False
         factor = self._factor(difference(*one), difference(*two))
+        if factor is None and op == "=":
+            return self.decided("equation", proportional_numerators(difference(*one), difference(*two)))
         if factor is None:
             return False
         if op in ("=", "!="):
@@ -196,6 +219,27 @@ class Relations(Comparing):
             all(same_value(mul(one, first[1]), mul(two, first[0])).equal for one, two in pairs[1:])
             and not same_value(first[1], num(0)).equal
         )
+
+
+def _is_range(form: Form) -> bool:
+    return isinstance(form, Relation) and form.ops == ("to",)
+
+
+def _range_of(form: Form) -> tuple[Form, Form] | None:
+    """The ends of "3 to 5", or of "3-5" where that is how it is written."""
+    if isinstance(form, Relation) and form.ops == ("to",):
+        return form.items[0], form.items[1]
+    if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:
+        low, high = form.expr.args
+        if low.op == high.op == "num" and 0 <= low.value < -high.value:
+            return Value(low), Value(neg(high), form.unit)
+    return None
+
+
+def _as_ratio(form: Form) -> Form:
+    if isinstance(form, Relation) and isinstance(form.items[0], Value) and isinstance(form.items[1], Value):
+        return Value(divide(form.items[0].expr, form.items[1].expr), "ratio")
+    return form
 
 
 def _sides(form: Relation) -> tuple[Expr, Expr] | None:

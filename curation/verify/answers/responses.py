@@ -13,7 +13,8 @@ from curation.verify.answers.words import choice_of
 from curation.verify.extraction import CUE, clean_recorded, extract_answer
 
 _TEXT_COMMAND = re.compile(
-    r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}|\\[A-Za-z]+"
+    r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}"
+    r"|\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr| ]*\})?|\\[A-Za-z]+"
 )
 _MATH = re.compile(
     r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
@@ -21,6 +22,11 @@ _MATH = re.compile(
 _WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 _FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _COPULA = re.compile(r"\b(?:is|are|equals|was|be|est|ist|es)\s+(?!not\b)", re.IGNORECASE)
+_STATES = re.compile(
+    r"\b(?:there (?:is|are|were)|it is|is|are|equals|il y a|hay|son|ci sono|sono|es gibt|sind|имеется|существует)\b"
+    r"|共有|一共|共",
+    re.IGNORECASE,
+)
 _STRONG_CUE = re.compile(r"final answer\s*:?\s*(?:the final answer is|is|:)", re.IGNORECASE)
 _NEGATED = re.compile(
     r"(?:\bnot|\bnon|\bpas|不是|isn't|n't be|cannot be|can not be|neither|nor|\bor)\s*\(?[A-J](?![A-Za-z])"
@@ -38,7 +44,7 @@ def final(text: str) -> str:
         return _from_boxes(text)
     if '"' in text:
         text = clean_recorded(text) or text
-    cued = len(text) > 8 and CUE.search(text) is not None
+    cued = (len(text) > 8 or not text.isascii()) and CUE.search(text) is not None
     if not cued and not is_prose(text):
         return text
     if not cued and len(text) <= 300 and "$" not in text and "\n" not in text:
@@ -68,6 +74,8 @@ def is_prose(text: str) -> bool:
     words = [word for word in _WORD.findall(outside) if word not in FUNCTIONS and not is_unit(word) and word != "pi"]
     if _MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
         return True
+    if len(text) <= 300 and any(char.isdigit() for char in text) and _STATES.search(outside):
+        return len(words) >= 2 or bool(_FOREIGN.search(text))
     return len(words) >= 3 and (any(char.isdigit() for char in text) or "$" in text or len(words) > 8)
 
 

@@ -25,7 +25,7 @@ _SIGNS = {
     "θ": r"\theta ", "λ": r"\lambda ", "μ": r"\mu ", "ν": r"\nu ", "ξ": r"\xi ", "ρ": r"\rho ", "σ": r"\sigma ",
     "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ", "χ": r"\chi ", "ψ": r"\psi ", "ω": r"\omega ", "Δ": r"\Delta ",
     "Σ": r"\Sigma ", "Ω": r"\Omega ", "Φ": r"\Phi ", "Γ": r"\Gamma ", "Λ": r"\Lambda ", "Π": r"\Pi ",
-    "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{",
+    "∶": ":", "，": ",", "、": ",", "；": ";", "：": ":", "（": "(", "）": ")", "【": "[", "】": "]", "｛": "{",
     "｝": "}", "＝": "=",
     "＋": "+", "＜": "<", "＞": ">", "％": "%", "。": ".", "．": ".", "！": "!", "\u3000": " ",
     "¢": r"\text{ cents}", "€": r"\text{ euros}",
@@ -55,7 +55,16 @@ _DOUBLED = re.compile(r"\\\\(?=(?:frac|dfrac|tfrac|sqrt|left|right|le|leq|ge|geq
 _THOUSANDS = re.compile(
     r"(?<![\d.,])(\d{1,3})((?:(?:\s?\{,\s*\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
 )
-_SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d))")
+_SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
+_BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))")
+_MINUTES = re.compile(r"(\d+)\s*\^\s*\{?\\circ\s*\}?\s*(\d{1,2})\s*(?:'|\^\{?\\prime\}?)(?:\s*(\d{1,2})\s*'')?")
+_MICRO = re.compile(r"(?<=\d)(?:\s|~|\\[, ])*\\mu\s*(?:\\(?:text|mathrm|rm)\s*\{\s*~?)?(m|s|g|F|C|L|A)\b\}?")
+_BETWEEN = re.compile(r"(?:between|from)\s+(\S{1,40})\s+(?:and|to)\s+(\S{1,40})", re.IGNORECASE)
+_JOINED = re.compile(r"(?<=\d)\s+([oyeu])\s+(?=-?\d)")
+_OUTWARD = re.compile(
+    r"(^|\\cup|\\in|\\left|[=,;:({])(\s*)\](?=\s*[^\[\]\s{])([^\[\]]{1,80}?[,;][^\[\]]{1,80}?)(\\right\s*)?([\[\]])"
+)
+_OUTWARD_END = re.compile(r"\[([^\[\]]{1,80}?[,;][^\[\]]{1,80}?)\[(?=\s*(?:$|\\cup|[,;)}]))")
 _SPEED = re.compile(r"(?<=\d)\s*((?:k|c|m)?m|ft|mi|g|kg|L)\s*/\s*(s|h|hr|min|m|cm|kg|L)(?:\^(\d))?(?![A-Za-z])")
 _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _NON_DIGIT = re.compile(r"\D")
@@ -84,8 +93,39 @@ def normalise(raw: str) -> str:
         text = _SPACED.sub(_closed, text)
         text = _GLUED.sub(r" \1 ", text)
         if "/" in text:
-            text = _SPEED.sub(r"\\text{ \1/\2}", text)
+            text = _SPEED.sub(_speed, text)
+        text = _spelled(text)
     return text.strip()
+
+
+def _speed(match: re.Match[str]) -> str:
+    over, under, power = match.groups()
+    return rf"\text{{ {over}/{under}}}" + (f"^{power}" if power else "")
+
+
+def _spelled(text: str) -> str:
+    """What stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+    text = _BRACED_COMMA.sub(".", text)
+    if "circ" in text:
+        text = _MINUTES.sub(_arc, text)
+    if "\\mu" in text:
+        text = _MICRO.sub(r"\\text{ u\1}", text)
+    text = _JOINED.sub(lambda match: " or " if match.group(1) in "ou" else " and ", text)
+    match = _BETWEEN.fullmatch(text)
+    if match:
+        text = f"{match.group(1)} to {match.group(2)}"
+    if "]" in text or "[" in text:
+        text = _OUTWARD.sub(
+            lambda m: f"{m.group(1)}{m.group(2)}({m.group(3)}{m.group(4) or ''}{')' if m.group(5) == '[' else ']'}",
+            text,
+        )
+        text = _OUTWARD_END.sub(r"[\1)", text)
+    return text
+
+
+def _arc(match: re.Match[str]) -> str:
+    degrees, minutes, seconds = (int(group or 0) for group in match.groups())
+    return rf"\frac{{{degrees * 3600 + minutes * 60 + seconds}}}{{3600}}^\circ"
 
 
 def _repaired(match: re.Match[str]) -> str:
@@ -100,9 +140,9 @@ def _closed(match: re.Match[str]) -> str:
     return match.group(1) + _NON_DIGIT.sub("", match.group(2))
 
 
-_ENV = re.compile(
-    r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|cases|center)\*?\}|\\(?:no)?indent\b|&(?==)"
-)
+_PIECES = re.compile(r"\\begin\{cases\}(?:[^&]|\\&)*&(?!\s*=)")
+_CASES = re.compile(r"\\(?:begin|end)\{cases\}")
+_ENV = re.compile(r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|center)\*?\}|\\(?:no)?indent\b|&(?==)")
 _DOLLAR_MONEY = re.compile(r"\\\$(?=\s?[\d.\\])|(?<![\w}$)\]])\$(?=\s?\d)(?![^$]*\$)")
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), ("**", "**"), ("`", "`"), ('"', '"'))
 _TAIL_CHAFF = re.compile(
@@ -113,6 +153,8 @@ _TAIL_CHAFF = re.compile(
 def unwrap(text: str) -> str:
     """Text without math delimiters, aligning environments and trailing debris; money signs become ``\\money``."""
     text = _ENV.sub(" ", text) if "\\" in text else text
+    if "{cases}" in text and not _PIECES.search(text):
+        text = _CASES.sub(" ", text)
     while True:
         before = text
         text = _TAIL_CHAFF.sub("", text).strip()

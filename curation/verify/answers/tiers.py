@@ -13,7 +13,7 @@ from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, 
 from curation.verify.answers.reading import read
 from curation.verify.answers.responses import final, letter_in
 from curation.verify.answers.text import normalise, unwrap
-from curation.verify.answers.words import choice_of, clock_of, letters_of, parts_of, truth_of
+from curation.verify.answers.words import choice_of, clock_of, date_of, letters_of, parts_of, truth_of
 from curation.verify.extraction import strip_boxes
 
 LONGEST_SHOWN = 300
@@ -103,6 +103,9 @@ def _by_words(reference: str, answer: str, lang: str, policy: ApproximationPolic
     clocks = clock_of(reference), clock_of(answer)
     if clocks[0] and clocks[1]:
         return _verdict(bool(clocks[0] & clocks[1]), "time", reference, answer)
+    dates = date_of(reference), date_of(answer)
+    if dates[0] and dates[1]:
+        return _verdict(dates[0] == dates[1], "date", reference, answer)
     parts = parts_of(reference), parts_of(answer)
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
@@ -116,7 +119,10 @@ def _by_choice(reference: str, answer: str, lang: str, policy: ApproximationPoli
     if several[0] and (several[1] or two):
         return _verdict(several[0] == (several[1] or ""), "choices", reference, answer)
     if one is None:
-        return None
+        if two is None or not two[1] or reference.isalpha():
+            return None
+        found = compare_answers(reference, two[1], lang, policy)
+        return found if found.outcome is Outcome.CORRECT else None
     if several[1] and not one[1]:
         return _verdict(False, "choices", reference, answer)
     if two is not None:
@@ -138,6 +144,9 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
         letter = letter_in(answer)
         if letter is not None:
             return _verdict(letter == choice[0], "choice", choice[0], letter)
+    truths = truth_of(reference), truth_of(answer)
+    if truths[0] and truths[1] and len(reference) > 1:
+        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
     shorter = final(answer)
     found = quick(reference, shorter, lang=lang, policy=policy)
     return found or compare_answers(reference, shorter, lang, policy)

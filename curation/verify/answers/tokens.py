@@ -72,7 +72,7 @@ _TOKEN = re.compile(
     r"(?P<space>[\s~]+)"
     r"|(?P<num>\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4}(?![\w.]))?|\.\d+(?:[eE][+-]?\d{1,4}(?![\w.]))?)"
     r"|(?P<cmd>\\(?:[A-Za-z]+|.))"
-    r"|(?P<word>[^\W\d_]+)"
+    r"|(?P<word>[\u4e00-\u9fff]+|[^\W\d_\u4e00-\u9fff]+)"
     r"|(?P<op>\*\*|<=|>=|=<|=>|!=|==|<>|->|:=|\.\.\.|\|\||[-+*/^_=<>&()\[\]{}|,;:!%'.?@\"#…°])",
     re.DOTALL,
 )
@@ -135,7 +135,9 @@ def _add_text(tokens: list[Token], content: str) -> None:
     lower = stripped.lower()
     if not stripped:
         return
-    if lower in _CONNECTIVES and (len(lower) > 1 or not lower.isascii()):
+    if lower == "to" and tokens:
+        tokens.append(Token("op", "to"))
+    elif lower in _CONNECTIVES and (len(lower) > 1 or not lower.isascii()):
         tokens.append(Token("op", _CONNECTIVES[lower]))
     elif stripped in FUNCTIONS or stripped in _SYNONYMS:
         tokens.append(Token("fun", _SYNONYMS.get(stripped, stripped)))
@@ -172,6 +174,8 @@ def _add_word(tokens: list[Token], word: str) -> None:
         tokens.append(Token("fun", _SYNONYMS.get(word, word)))
     elif lower in _CONNECTIVES and (len(word) > 1):
         tokens.append(Token("op", _CONNECTIVES[lower]))
+    elif lower == "to" and tokens:
+        tokens.append(Token("op", "to"))
     elif word in ("mod", "pmod"):
         tokens.append(Token("cmd", "mod"))
     elif word in _CONSTANTS:

@@ -17,6 +17,13 @@ length 1/1000 mm millimeter millimeters millimetre millimetres мм 毫米
 length 1/10 dm decimeter decimeters decimetre decimetres 分米
 length 1000 km kilometer kilometers kilometre kilometres км 千米 公里
 length 0.0254 inch inches
+length 0.01 centimètre centimètres centímetro centímetros centimetro centimetri zentimeter сантиметр сантиметров
+length 1 mètre mètres metro metros metri метра
+length 1000 kilomètre kilomètres kilómetro kilómetros chilometri километр километров
+time 3600 heure heures hora horas ore stunde stunden час часа часов
+time 60 minuten minuto minutos minuti минут минуты
+time 1 seconde secondes segundo segundos secondi sekunden секунд секунды
+time 86400 jour jours día días giorni tage дней дня
 length 0.3048 ft foot feet
 length 0.9144 yd yard yards
 length 1609.344 mile miles mi
@@ -31,8 +38,14 @@ mass 1/1000 mg milligram milligrams
 mass 1000000 tonne tonnes 吨
 mass 453.59237 lb lbs
 mass 28.349523125 oz ounce ounces
-volume 1 l L liter liters litre litres 升
-volume 1/1000 ml mL milliliter milliliters millilitre millilitres 毫升
+length^3 1/1000 L l liter liters litre litres 升
+length^3 1/1000000 ml mL cc milliliter milliliters millilitre millilitres 毫升
+length^2 10000 hectare hectares ha
+length 1/1000000 um micrometer micrometers micrometre micrometres micron microns
+length 1/1000000000 nm nanometer nanometers
+time 1/1000 ms millisecond milliseconds
+time 1/1000000 us microsecond microseconds
+time 1/1000000000 ns nanosecond nanoseconds
 dollar 1 money dollar dollars usd 美元
 dollar 1/100 cent cents 美分
 euro 1 euro euros eur
@@ -43,16 +56,29 @@ ruble 1 ruble rubles рублей руб
 angle 1 rad radian radians
 percent 1 % percent pct percentage percents процентов prozent
 degree 1 deg degree degrees 度
-speed 1 m/s mps
-speed 5/18 km/h kph kmh km/hr
-speed 0.44704 mph
-energy 1 j joule joules
-energy 1000 kj
-force 1 n newton newtons
-power 1 w watt watts
-power 1000 kw
-voltage 1 v volt volts
-frequency 1 hz hertz
+length/time 5/18 kph kmh
+length/time 0.44704 mph
+mass*length^2/time^2 1000 J j joule joules 焦耳 焦
+mass*length^2/time^2 1000000 kJ kj kilojoule kilojoules
+mass*length^2/time^2 1/6241509074460763 eV
+mass*length/time^2 1000 N n newton newtons 牛顿 牛
+mass*length/time^2 1000000 kN
+mass*length^2/time^3 1000 W w watt watts 瓦
+mass*length^2/time^3 1000000 kW kw kilowatt kilowatts
+mass*length^2/time^3/current 1000 V v volt volts 伏
+mass*length^2/time^3/current^2 1000 Omega ohm ohms 欧姆 欧
+mass/length/time^2 1000 Pa pa pascal pascals
+mass/length/time^2 1000000 kPa kpa kilopascal kilopascals
+current 1 A amp amps ampere amperes 安培
+current 1/1000 mA
+current*time 1 C coulomb coulombs 库仑
+mass/time^2/current 1000 T tesla teslas
+mass*length^2/time^2/current 1000 Wb weber webers
+time^-1 1 Hz hz hertz 赫兹
+time^-1 1000 kHz khz kilohertz
+time^-1 1000000 MHz mhz megahertz
+amount 1 mol mole moles
+kelvin 1 K kelvin kelvins
 temperature 1 degc celsius
 fahrenheit 1 degf fahrenheit
 """
@@ -63,6 +89,7 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
 }
 _SAYS_NOTHING = frozenset("unit units times time th st nd rd ways way".split())
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3, "平方": 2, "立方": 3}
+_PART = re.compile(r"\s*(?:([^\W\d_]+|%)(?:\s*\^?\{?\s*(-?\d)\s*\}?)?|([/*.·])|(\s|\{|\}|\(|\)))\s*")
 _POWER = re.compile(r"(.+?)\^?\{?([23])\}?")
 _WORD = re.compile(r"[^\s{}()\\.,;]+")
 
@@ -70,6 +97,9 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
     """One spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
+    compound = _compound(text)
+    if compound is not None:
+        return compound
     words = [word for word in _WORD.findall(text.replace("\\", " ")) if word]
     power = 1
     kept = []
@@ -96,24 +126,79 @@ def normalise_unit(text: str) -> str:
     return f"{name}^{power}" if power > 1 and name else name
 
 
+def _compound(text: str) -> str | None:
+    """One spelling of a product of powers of known units, "kg*m/s^2"; None for a single unit and anything else."""
+    powers: dict[str, int] = {}
+    sign, position, parts = 1, 0, 0
+    text = text.replace("\\cdot", "*").replace(" per ", "/")
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None:
+            return None
+        position = match.end()
+        word, power, joint, _ = match.groups()
+        if joint:
+            sign = -1 if joint == "/" else sign
+        if word:
+            name = _named(word)
+            if name is None or _UNITS[name][0] in ("percent", "degree"):
+                return None
+            powers[name] = powers.get(name, 0) + sign * int(power or 1)
+            parts += 1
+    if parts < 2:
+        return None
+    above = [name if power == 1 else f"{name}^{power}" for name, power in sorted(powers.items()) if power > 0]
+    under = ["/" + (name if power == -1 else f"{name}^{-power}") for name, power in sorted(powers.items()) if power < 0]
+    return ("*".join(above) or "1") + "".join(under)
+
+
+def _named(word: str) -> str | None:
+    """The table's first name for a unit."""
+    known = word if word in _UNITS else word.lower() if len(word) > 1 else ""
+    return next((other for other, row in _UNITS.items() if row == _UNITS[known]), None) if known in _UNITS else None
+
+
 def is_unit(word: str) -> bool:
     """Whether a word is a unit of the table (or one that says nothing)."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _SAYS_NOTHING or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Whether a normalised unit is of the table."""
-    return unit == "" or unit == "deg" or unit.partition("^")[0] in _UNITS
+    """Whether a normalised unit is of the table, or a product of such."""
+    return unit == "" or unit == "deg" or _measured(unit) is not None
 
 
 def convert(one: str, other: str) -> Fraction | None:
     """How many ``other`` one ``one`` is, where that is known."""
     if one == other:
         return Fraction(1)
-    (name, _, power), (other_name, _, other_power) = one.partition("^"), other.partition("^")
-    if power != other_power or name not in _UNITS or other_name not in _UNITS:
+    left, right = _measured(one), _measured(other)
+    if left is None or right is None or left[0] != right[0]:
         return None
-    (dimension, factor), (other_dimension, other_factor) = _UNITS[name], _UNITS[other_name]
-    if dimension != other_dimension:
-        return None
-    return (factor / other_factor) ** int(power or 1)
+    return left[1] / right[1]
+
+
+@lru_cache(maxsize=2048)
+def _measured(unit: str) -> tuple[dict[str, int], Fraction] | None:
+    """The dimensions of a normalised unit and its size in base units."""
+    dimensions: dict[str, int] = {}
+    size = Fraction(1)
+    for name, power in _factors(unit):
+        if name not in _UNITS:
+            return None
+        dimension, factor = _UNITS[name]
+        size *= factor**power
+        for base, exponent in _factors(dimension):
+            dimensions[base] = dimensions.get(base, 0) + power * exponent
+    return {base: power for base, power in dimensions.items() if power}, size
+
+
+def _factors(product: str) -> list[tuple[str, int]]:
+    """ "kg*m/s^2" as its names and powers."""
+    found = []
+    for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
+        name, _, power = part.partition("^")
+        if name != "1":
+            exponent = int(power) if power.lstrip("-").isdigit() else 1
+            found.append((name, -exponent if joint == "/" else exponent))
+    return found

@@ -11,6 +11,7 @@ from curation.verify.answers.numeric import Precise, Uncomputable
 from curation.verify.answers.policy import Shown, approximately
 from curation.verify.answers.rationals import rational
 from curation.verify.answers.samevalue import Same, difference, integer_names, points, same_value
+from curation.verify.answers.symbolic import computed, needs_computing
 from curation.verify.answers.units import convert, is_known, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
@@ -42,10 +43,10 @@ class Values(Comparing):
             return self._percent(reference, answer)
         if one == "deg" and two in ("", "rad"):
             radians = (mul(reference.expr, RADIANS), answer.expr)
-            return [radians] if two == "rad" or has(answer.expr, "const", "pi") else [plain]
+            return [radians] if two == "rad" or _in_radians(answer.expr) else [plain]
         if two == "deg" and one in ("", "rad"):
             radians = (reference.expr, mul(answer.expr, RADIANS))
-            return [radians] if one == "rad" or has(reference.expr, "const", "pi") else [plain]
+            return [radians] if one == "rad" or _in_radians(reference.expr) else [plain]
         if one in ("", "ratio") or two in ("", "ratio"):
             return [plain]
         factor = convert(two, one)
@@ -71,6 +72,8 @@ class Values(Comparing):
 
     def same(self, reference: Expr, answer: Expr) -> bool:
         """Whether two expressions are the same, by the policy on approximations."""
+        if needs_computing(reference) or needs_computing(answer):
+            return self._computed(reference, answer)
         shown = shown_number(reference), shown_number(answer)
         if shown[0] is not None and shown[1] is not None:
             if shown[0].value == shown[1].value:
@@ -94,6 +97,20 @@ class Values(Comparing):
         if symbols(reference) or symbols(answer):
             return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
         return self._approximate(shown, reference, answer) or self._rounded_coefficients(reference, answer)
+
+    def _computed(self, reference: Expr, answer: Expr) -> bool:
+        """Integrals, limits, derivatives and sums are carried out first."""
+        if reference == answer:
+            return self.decided("exact", True)
+        one = computed(reference) if needs_computing(reference) else reference
+        two = computed(answer) if needs_computing(answer) else answer
+        if one is None or two is None or needs_computing(one) or needs_computing(two):
+            self.doubtful = True
+            return self.decided("not computed", False)
+        if has(one, "const", "inf") or has(two, "const", "inf"):
+            return self.decided("computed", one == two)
+        equal = self.same(one, two)
+        return self.decided(f"computed, {self.how}", equal)
 
     def _near(self, reference: Shown, answer: Shown) -> bool:
         equal, doubtful = approximately(reference, answer, self.policy)
@@ -127,7 +144,8 @@ class Values(Comparing):
             alike = old.lower() == new.lower() or bool({old, new} & self.declared)
             constants = _is_constant(reference, new) and _is_constant(answer, old)
             periods = _is_period(reference, new) and _is_period(answer, old)
-            if alike or constants or periods:
+            arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
+            if alike or constants or periods or arbitrary:
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
@@ -199,16 +217,20 @@ class Values(Comparing):
 
 def _with_unit_letter(value: Value) -> Value:
     """0.05·m beside 5 cm: the letter is a unit."""
-    expr = value.expr
-    if expr.op != "mul" or len(expr.args) != 2 or symbols(expr.args[0]):
+    factors = list(value.expr.args) if value.expr.op == "mul" else []
+    units: list[str] = []
+    while len(factors) > 1:
+        letter, power = factors[-1], ""
+        if letter.op == "pow" and letter.args[1].op == "num" and letter.args[1].value in (-3, -2, -1, 2, 3):
+            letter, power = letter.args[0], f"^{letter.args[1].value}"
+        inner = letter.args if letter.op == "mul" else (letter,)
+        if any(part.op != "sym" or not is_known(part.name) for part in inner):
+            break
+        units[:0] = [part.name + power for part in inner]
+        factors.pop()
+    if value.unit or not units or any(symbols(factor) for factor in factors):
         return value
-    number, letter = expr.args
-    square = ""
-    if letter.op == "pow" and letter.args[1].op == "num" and letter.args[1].value in (2, 3):
-        letter, square = letter.args[0], f"^{letter.args[1].value}"
-    if letter.op != "sym" or not is_known(letter.name):
-        return value
-    return Value(number, normalise_unit(letter.name + square))
+    return Value(mul(*factors), normalise_unit("*".join(units)))
 
 
 def _without_degrees(expr: Expr) -> Expr:
@@ -278,6 +300,16 @@ def constant_value(expr: Expr) -> Fraction | None:
     return -found if sign else found
 
 
+def _in_radians(expr: Expr) -> bool:
+    return has(expr, "const", "pi") or any(node.op == "fn" and node.name.startswith("arc") for node in walk(expr))
+
+
+def _is_arbitrary(expr: Expr, name: str) -> bool:
+    """Whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
+    grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
+    return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
+
+
 def _is_constant(expr: Expr, name: str) -> bool:
     """Whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
@@ -292,6 +324,9 @@ def _is_period(expr: Expr, name: str) -> bool:
         return False
     terms = expr.args if expr.op == "add" else (expr,)
     return any(
-        name in symbols(term) and has(term, "const", "pi") and term.op == "mul" and not has(term, "fn")
+        name in symbols(term)
+        and (has(term, "const", "pi") or has(term, "const", "deg"))
+        and term.op == "mul"
+        and not has(term, "fn")
         for term in terms
     )

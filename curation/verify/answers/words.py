@@ -26,7 +26,17 @@ _SAME_WORDS = {
     "undefined": "dne", "empty set": "no solution", "diverges": "divergent", "converges": "convergent",
     "the empty set": "no solution", "all real numbers": "reals", "r": "reals", "impossible": "no solution",
     "there is no solution": "no solution", "there are no solutions": "no solution",
-    "无解": "no solution", "不存在": "dne",
+    "无解": "no solution", "不存在": "dne", "无实数解": "no solution", "无数": "infinity", "无穷多": "infinity",
+    "无限多": "infinity", "空集": "no solution", "pas de solution": "no solution", "aucune solution": "no solution",
+    "aucune": "no solution", "ensemble vide": "no solution", "keine lösung": "no solution",
+    "keine lösungen": "no solution", "unlösbar": "no solution", "keine": "no solution", "leere menge": "no solution",
+    "no hay solución": "no solution", "no hay soluciones": "no solution", "sin solución": "no solution",
+    "no tiene solución": "no solution", "ninguna": "no solution", "conjunto vacío": "no solution",
+    "nessuna soluzione": "no solution", "nessuna": "no solution", "insieme vuoto": "no solution",
+    "нет решений": "no solution", "решений нет": "no solution", "пустое множество": "no solution",
+    "не существует": "dne", "nexiste pas": "dne", "existiert nicht": "dne", "no existe": "dne", "non esiste": "dne",
+    "бесконечность": "infinity", "бесконечно много": "infinity", "infinité": "infinity", "unendlich": "infinity",
+    "infinito": "infinity", "infiniti": "infinity", "infini": "infinity", "unendlich viele": "infinity",
 }  # fmt: skip
 NUMBER_WORDS = {
     word: number
@@ -75,7 +85,9 @@ def choice_of(raw: str) -> tuple[str, str] | None:
     match = _CHOICE.fullmatch(text)
     if match is None:
         return None
-    letter, rest = match.group(1), match.group(2).strip(" )}.:$*\n")
+    letter, rest = match.group(1), match.group(2).lstrip(" )}.:$*\n").rstrip(" .:$*\n")
+    while rest[-1:] in (")", "}") and rest.count(rest[-1]) > rest.count("(" if rest[-1] == ")" else "{"):
+        rest = rest[:-1].rstrip(" .:$*\n")
     if letter.islower() and text != letter and text[:1] not in "([" and text[1:2] != ")":
         return None
     return letter.upper(), rest
@@ -98,15 +110,52 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 def clock_of(text: str) -> frozenset[int] | None:
     """The seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no time."""
+    text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
     if match is None or (match.group(2) is None and match.group(4) is None):
-        return None
+        return {"noon": frozenset((43200,)), "midnight": frozenset((0,))}.get(text.strip(" .").lower())
     hour, minute, second = (int(group or 0) for group in match.group(1, 2, 3))
     if hour > 24 or minute > 59 or second > 59:
         return None
     half = (match.group(4) or "").lower()
     hours = {hour} if not half else {hour % 12 + (12 if half == "p" else 0)}
     return frozenset(value * 3600 + minute * 60 + second for value in hours)
+
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january jan janvier enero gennaio januar января|february feb février febrero febbraio februar февраля|"
+        "march mar mars marzo märz марта|april apr avril abril aprile апреля|may mai mayo maggio мая|"
+        "june jun juin junio giugno juni июня|july jul juillet julio luglio juli июля|"
+        "august aug août agosto августа|september sept sep septembre septiembre settembre сентября|"
+        "october oct octobre octubre ottobre oktober октября|november nov novembre noviembre ноября|"
+        "december dec décembre diciembre dicembre dezember декабря".split("|"),
+        1,
+    )
+    for name in names.split()
+}
+_MONTH_FIRST = re.compile(r"([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?")
+_DAY_FIRST = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th|er|\.|º)?(?: of| de| di)? ([^\W\d_]{3,10})\.?(?:,?(?: de)? (\d{4})(?: года)?)?"
+)
+_YEAR_FIRST = re.compile(r"(?:(\d{4})\s*年)?\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]")
+_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+
+
+def date_of(text: str) -> tuple[int, int, int] | None:
+    """(year or 0, month, day), where a text is a date written out; None where it is none."""
+    if len(text) > 60:
+        return None
+    flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
+    numbered = _YEAR_FIRST.fullmatch(flat) or _ISO.fullmatch(flat)
+    if numbered:
+        return int(numbered.group(1) or 0), int(numbered.group(2)), int(numbered.group(3))
+    for pattern, month, day in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
+        match = pattern.fullmatch(flat)
+        if match and match.group(month) in _MONTHS:
+            return int(match.group(3) or 0), _MONTHS[match.group(month)], int(match.group(day))
+    return None
 
 
 def parts_of(text: str) -> tuple[str, ...] | None:

@@ -1,0 +1,60 @@
+"""A formula against a function by cases: equal on every piece, and the pieces cover the line."""
+
+from __future__ import annotations
+
+from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols
+from curation.verify.answers.forms import Form, Sequence, Value
+from curation.verify.answers.regions import MINUS_INFINITY, NoRegion, Piece, merged, region
+from curation.verify.answers.samevalue import difference, same_value
+
+
+def same_on_pieces(value: Expr, cases: Sequence) -> bool:
+    """Whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
+    names = symbols(value)
+    if len(names) != 1:
+        return False
+    name = next(iter(names))
+    everywhere: list[Piece] = []
+    for case in cases.items:
+        if not isinstance(case, Sequence) or len(case.items) != 2 or not isinstance(case.items[0], Value):
+            return False
+        try:
+            pieces = region(case.items[1])
+        except NoRegion:
+            return False
+        everywhere += pieces
+        if not all(_same_on(value, case.items[0].expr, name, piece) for piece in pieces):
+            return False
+    whole = merged(everywhere)
+    return len(whole) == 1 and whole[0].low == MINUS_INFINITY and whole[0].high == INFINITY
+
+
+def is_cases(form: Form) -> bool:
+    """Whether a form is a set of values with conditions."""
+    return isinstance(form, Sequence) and form.brackets == "{}" and all(_is_case(item) for item in form.items)
+
+
+def _is_case(form: Form) -> bool:
+    return isinstance(form, Sequence) and len(form.items) == 2 and not isinstance(form.items[1], Value | Sequence)
+
+
+def _same_on(one: Expr, two: Expr, name: str, piece: Piece) -> bool:
+    """On the open interval, by a variable that runs over it; and at the ends that belong to it."""
+    square = power(sym(name), num(2))
+    if piece.low == piece.high:
+        return _same_at(one, two, name, piece.low)
+    if has(piece.low, "const", "inf") and has(piece.high, "const", "inf"):
+        inside = sym(name)
+    elif has(piece.low, "const", "inf"):
+        inside = difference(piece.high, square)
+    elif has(piece.high, "const", "inf"):
+        inside = add(piece.low, square)
+    else:
+        share = divide(square, add(square, num(1)))
+        inside = add(piece.low, mul(difference(piece.high, piece.low), share))
+    ends = [end for end, within in ((piece.low, piece.with_low), (piece.high, piece.with_high)) if within]
+    return _same_at(one, two, name, inside) and all(_same_at(one, two, name, end) for end in ends)
+
+
+def _same_at(one: Expr, two: Expr, name: str, where: Expr) -> bool:
+    return same_value(rename(one, {name: where}), rename(two, {name: where})).equal

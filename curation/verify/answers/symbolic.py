@@ -1,0 +1,175 @@
+r"""The tier that computes: integrals, limits, derivatives, sums and products, by sympy.
+
+`computed` takes an expression with such operators to one without them, so that every other rule (approximations,
+constants of integration, parameters) applies to what comes out. sympy's objects are built from `Expr` trees node by
+node, never from text; what comes back is an `Expr` again. Sizes are bounded before sympy sees them; time is not, that
+is the worker's limit. sympy is imported when an operator is met, never before.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from curation.verify.answers import expr as ex
+from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, power, sym, walk
+from curation.verify.answers.rationals import rational
+
+OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
+MOST_NODES = 120
+LARGEST_BITS = 2_000
+DIGITS = 60
+
+
+class Unsupported(Exception):
+    """sympy has no such object, or it would be too large."""
+
+
+def needs_computing(expr: Expr) -> bool:
+    """Whether an operator occurs that only this tier evaluates."""
+    for node in walk(expr):
+        if node.op == "fn" and node.name in OPERATORS:
+            return True
+        if node.op == "fn" and node.name in ("sum", "prod"):
+            if any(rational(bound) is None for bound in node.args[1:3]):
+                return True
+    return False
+
+
+@lru_cache(maxsize=512)
+def computed(expr: Expr) -> Expr | None:
+    """The expression with its operators carried out; None where sympy cannot. An antiderivative brings a constant."""
+    if sum(1 for _ in walk(expr)) > MOST_NODES:
+        return None
+    import sympy
+
+    try:
+        value = _built(expr).doit()
+        if value.has(sympy.nan, sympy.zoo) or value.has(sympy.Integral, sympy.Sum, sympy.Limit, sympy.Derivative):
+            return _numeric(value)
+        if value.has(sympy.Piecewise):
+            value = sympy.simplify(value)
+        found = _returned(value)
+    except (Unsupported, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError, RecursionError):
+        return None
+    return add(found, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else found
+
+
+def _numeric(value: Any) -> Expr | None:
+    """An integral or a sum without a closed form, as a decimal of many digits."""
+    import sympy
+
+    if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):
+        return None
+    number = value.evalf(DIGITS // 2)
+    if not number.is_Float or number.has(sympy.nan):
+        return None
+    return num(Fraction(str(number)), DIGITS // 2 - 4)
+
+
+def _built(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
+    """The sympy object of an expression. Raises `Unsupported`."""
+    import sympy
+
+    op = expr.op
+    if op == "num":
+        if expr.value.numerator.bit_length() + expr.value.denominator.bit_length() > LARGEST_BITS:
+            raise Unsupported("a large number")
+        return sympy.Rational(expr.value.numerator, expr.value.denominator)
+    if op == "sym":
+        return _symbol(expr.name, integers)
+    if op == "const":
+        return {"pi": sympy.pi, "e": sympy.E, "i": sympy.I, "inf": sympy.oo, "deg": sympy.pi / 180}[expr.name]
+    if op == "add":
+        return sympy.Add(*(_built(arg, integers) for arg in expr.args))
+    if op == "mul":
+        return sympy.Mul(*(_built(arg, integers) for arg in expr.args))
+    if op == "pow":
+        return _power(_built(expr.args[0], integers), _built(expr.args[1], integers))
+    if op == "fn":
+        return _function(expr, integers)
+    raise Unsupported(op)
+
+
+def _symbol(name: str, integers: frozenset[str]) -> Any:
+    import sympy
+
+    if name in integers:
+        return sympy.Symbol(name, integer=True, positive=True)
+    return sympy.Symbol(name, real=True)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if base.is_Rational and exponent.is_Rational:
+        size = max(base.p.bit_length(), base.q.bit_length())
+        if abs(exponent) * size > LARGEST_BITS:
+            raise Unsupported("a large power")
+    return base**exponent
+
+
+def _function(expr: Expr, integers: frozenset[str]) -> Any:
+    import sympy
+
+    name, args = expr.name, expr.args
+    if name in ("sum", "prod"):
+        index, low, high, body = args
+        whole = integers | ex.symbols(low) | ex.symbols(high) | {index.name}
+        bounds = (_symbol(index.name, whole), _built(low, whole), _built(high, whole))
+        return (sympy.Sum if name == "sum" else sympy.Product)(_built(body, whole), bounds)
+    if name == "int":
+        variable, low, high, body = args
+        return sympy.Integral(_built(body, integers), tuple(_built(arg, integers) for arg in (variable, low, high)))
+    if name == "antiderivative":
+        return sympy.Integral(_built(args[1], integers), _built(args[0], integers))
+    if name == "lim":
+        variable, bound, body = args
+        where = _built(bound, integers)
+        side = "+-" if where.is_finite else "-"
+        return sympy.limit(_built(body, integers), _built(variable, integers), where, side)
+    if name == "diff":
+        return sympy.diff(_built(args[2], integers), _built(args[0], integers), int(args[1].value))
+    known = _FUNCTIONS.get(name)
+    if known is None:
+        raise Unsupported(name)
+    values = [_built(arg, integers) for arg in args]
+    if known in ("factorial", "binomial") and any(value.is_Rational and abs(value) > 200 for value in values):
+        raise Unsupported("a large factorial")
+    return getattr(sympy, known)(*values)
+
+
+_FUNCTIONS = {
+    **{name: name for name in "sin cos tan cot sec csc sinh cosh tanh coth sech csch floor sign".split()},
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "ln": "log", "abs": "Abs", "ceil": "ceiling", "factorial": "factorial", "binomial": "binomial", "max": "Max",
+    "min": "Min", "sgn": "sign",
+}  # fmt: skip
+_BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"}
+
+
+def _returned(value: Any) -> Expr:
+    """The expression of a sympy object. Raises `Unsupported`."""
+    import sympy
+
+    if value.is_Rational:
+        return num(Fraction(int(value.p), int(value.q)))
+    if value.is_Symbol:
+        return sym(value.name)
+    for theirs, name in ((sympy.pi, "pi"), (sympy.E, "e"), (sympy.I, "i"), (sympy.oo, "inf")):
+        if value == theirs:
+            return const(name)
+    if value == -sympy.oo:
+        return ex.neg(ex.INFINITY)
+    if value.is_Add:
+        return add(*(_returned(arg) for arg in value.args))
+    if value.is_Mul:
+        return mul(*(_returned(arg) for arg in value.args))
+    if value.is_Pow or isinstance(value, sympy.exp):
+        base, exponent = value.as_base_exp()
+        if exponent == -1:
+            return divide(ex.ONE, _returned(base))
+        return power(_returned(base), _returned(exponent))
+    name = _BACK.get(type(value).__name__)
+    if name is None:
+        raise Unsupported(type(value).__name__)
+    return fn(name, *(_returned(arg) for arg in value.args))
