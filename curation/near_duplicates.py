@@ -77,9 +77,7 @@ def near_duplicates(
     close = similarity >= threshold
     member, keeper, alike = _stars(left[close], right[close], similarity[close])
     gone = ranked[member].select("source", "row", "answer")
-    stays = ranked[keeper].select(
-        kept_id="id", kept_source="source", kept_row="row", kept_answer="answer"
-    )
+    stays = ranked[keeper].select(kept_id="id", kept_source="source", kept_row="row", kept_answer="answer")
     return gone.hstack(stays).with_columns(similarity=pl.Series(alike, dtype=pl.Float64)).match_to_schema(MEMBER)
 
 
@@ -116,9 +114,9 @@ def drop_near_duplicates(
         "source",
         "row",
         stage=pl.lit(STAGE),
-        reason=pl.when(agree).then(pl.lit(DropReason.DUPLICATE.value)).otherwise(
-            pl.lit(DropReason.CONFLICTING_ANSWERS.value)
-        ),
+        reason=pl.when(agree)
+        .then(pl.lit(DropReason.DUPLICATE.value))
+        .otherwise(pl.lit(DropReason.CONFLICTING_ANSWERS.value)),
         evidence=pl.when(agree).then(like).otherwise(against),
     )
     seen = problems.join(judged, on=["source", "row"], how="left", maintain_order="left")
@@ -143,7 +141,7 @@ def _similar_candidates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (lower rank, higher rank) that share a band of their signatures and their figures, each once, sorted.
 
-    Rows with equal signatures go together: they are compared with their first one, which alone meets the others.
+    Figures are part of the bucket: a template of many problems does not make a crowd.
     """
     size = band_rows(threshold)
     found = signatures(rows)
@@ -157,17 +155,20 @@ def _similar_candidates(
 
 def _bucket_pairs(lines: pl.DataFrame) -> Iterator[NDArray[np.uint64]]:
     """Packed pairs (rank << 32 | rank) of the rows in each bucket; a crowd's rows meet the first and the next only."""
-    shared = lines.filter(pl.struct("key", "figures").is_duplicated())
-    buckets = shared.group_by("key", "figures").agg(pl.col("rank").sort())
-    small, crowd = pl.col("rank").list.len() <= CROWD, pl.col("rank").list.len() > CROWD
-    for bucket in buckets.filter(small)["rank"]:
-        ranks = bucket.to_numpy()
-        one, other = np.triu_indices(len(ranks), 1)
-        yield (ranks[one] << np.uint64(32)) | ranks[other]
-    for bucket in buckets.filter(crowd)["rank"]:
-        ranks = bucket.to_numpy()
-        yield (ranks[:1] << np.uint64(32)) | ranks[1:]
-        yield (ranks[:-1] << np.uint64(32)) | ranks[1:]
+    bucket = ["key", "figures"]
+    sized = lines.with_columns(size=pl.len().over(bucket)).filter(pl.col("size") > 1)
+    small = sized.filter(pl.col("size") <= CROWD)
+    met = small.join(small, on=bucket).filter(pl.col("rank") < pl.col("rank_right"))
+    yield _packed(met["rank"], met["rank_right"])
+    crowd = sized.filter(pl.col("size") > CROWD).sort(*bucket, "rank")
+    first, previous = pl.col("rank").first().over(bucket), pl.col("rank").shift(1).over(bucket)
+    chained = crowd.with_columns(first=first, previous=previous).filter(pl.col("previous").is_not_null())
+    yield _packed(chained["first"], chained["rank"])
+    yield _packed(chained["previous"], chained["rank"])
+
+
+def _packed(lower: pl.Series, higher: pl.Series) -> NDArray[np.uint64]:
+    return (lower.to_numpy() << np.uint64(32)) | higher.to_numpy()
 
 
 def _stars(

@@ -39,7 +39,9 @@ CHUNK_PAIRS = 100_000
 CROWD = 100
 """A bucket with more rows than this compares each row with the first one and the next one only."""
 
-_NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+_NUMBERS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
+)
 _WORDS = {
     **{word: str(value) for value, word in enumerate((_NUMBERS + " nineteen twenty").split(), start=2)},
     **{word: str(10 * value) for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)},
@@ -172,9 +174,7 @@ def band_keys(found: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint6
         yield key
 
 
-def jaccard(
-    left: Rows, right: Rows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> NDArray[np.float64]:
+def jaccard(left: Rows, right: Rows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
     """Exact Jaccard similarity of the shingle sets of ``left`` row and ``right`` row, pair by pair."""
     found = np.zeros(len(pairs[0]))
     for first in range(0, len(found), CHUNK_PAIRS):

@@ -13,6 +13,9 @@ import typer
 
 from curation.records import GoldilocksError
 
+INTERRUPTED = 130
+"""Exit status of a command that Ctrl-C ended."""
+
 app = typer.Typer(
     name="goldilocks",
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
@@ -116,9 +119,10 @@ def main() -> None:
     except GoldilocksError as error:
         print(f"goldilocks: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("goldilocks: interrupted; run the same command again to go on.", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:  # typer ends an interrupted command so
+        if end.code == INTERRUPTED:
+            print("goldilocks: interrupted; run the same command again to go on.", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

@@ -160,19 +160,22 @@ def _meant(found: Split, answer: str) -> bool:
             or (len(found.options) >= 4 and short and sends)
         )
     if found.kind == "lower":
-        return (label or (resolve(answer, found.options) is not None and len(found.options) >= 3)) and short
+        by_text = resolve(answer, found.options) is not None and len(found.options) >= 3
+        return (label or by_text or (_values_asked_for(found) and is_only_letter(answer))) and short
     bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
     named = bracketed or resolve(answer, found.options, "upper") is not None
     if len(found.options) >= 3 and sends and short and named:
         return True
-    # "What is …? (1) 8 (2) 10 (3) 12 (4) 14": short values, all numbered, behind the question itself
-    values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
-    one_line = not any(re.search(r"[。?？；;]", option) for option in found.options)
     number = re.match(r"^\W*([1-8])\W*$", answer.strip())
     counted = number is not None and int(number.group(1)) <= len(found.options)
-    asked = found.question.rstrip().endswith(("?", "？", "____"))
-    keyed = named or counted or (letter is not None and is_only_letter(answer))
-    return len(found.options) >= 3 and asked and values and one_line and keyed
+    return _values_asked_for(found) and (named or counted or is_only_letter(answer))
+
+
+def _values_asked_for(found: Split) -> bool:
+    """Whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
+    values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
+    closed = not any(re.search(r"[。?？；;]", option) for option in found.options)
+    return len(found.options) >= 3 and values and closed and found.question.rstrip().endswith(("?", "？", "____"))
 
 
 def _same(inline: Sequence[str], options: Sequence[str]) -> bool:

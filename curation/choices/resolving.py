@@ -88,7 +88,7 @@ def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int
     if len(same) == 1:
         start = 1 if first is None and kind == "digit" else first
         counted = _within(int(number.group(1)) - start, options) if number and start is not None else same[0]
-        return same[0] if counted == same[0] else None
+        return same[0] if counted in (None, same[0]) else None
     if len(same) > 1:
         letter = named_letter(answer)
         return same[0] if letter is None else _within(ord(letter) - 65, options)

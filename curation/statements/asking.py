@@ -60,8 +60,8 @@ MULTI_PART_NEEDLES = [
 
 # "find also", two asked quantities in two sentences
 ALSO_ASKED = either(
-    r"\b(?:find|determine|compute|calculate)\s+also\b|\balso\s*,?\s+(?:find|determine|compute|calculate|prove"
-    r"|show|give|state)\b",
+    r"\b(?:find|determine|compute|calculate)\s+also\b|\balso\s*,?\s+(?:find|determine|compute|calculate)\b"
+    r"|(?:^|[.;?!]\s+)(?:and\s+)?also\s*,?\s+(?:prove|show|give|state|write)\b",
     r"\bhow\s+(?:many|much|long|far|old|fast)\b[^?]{3,}\?[^?]*\b(?:how\s+(?:many|much|long|far|old|fast)"
     r"|what\s+(?:is|are|was|percent))\b[^?]*\?",
     r"\bwhat\s+(?:is|are|was|percent)\b[^?]{3,}\?[^?]*\b(?:how\s+(?:many|much|long|far|old|fast)"

@@ -11,7 +11,7 @@ from curation.statements.words import cheap, either
 
 FIGURE_NEEDLES = [
     "figure", "diagram", "picture", "shown", "image", "![", "[asy]", "<img", "includegraphics", "tikz", "chart",
-    "graph", "pictured", "illustrat", "depicted", "drawing", "histogram", "plot", "map",
+    "graph", "pictured", "illustrat", "depicted", "drawing", "histogram", "plot", "map", "number line",
     "图", "圖", "schéma", "ci-contre", "ci-dessous", "figura", "gráfic", "grafic", "dibujo", "imagen", "esquema",
     "mostra", "muestra", "disegno", "immagine", "abbildung", "skizze", "zeichnung", "bild", "diagramm", "grafik",
     "dessin", "courbe", "abgebildet", "dargestellt", "gezeigt", "stehende",
@@ -51,7 +51,7 @@ FIGURE = either(
     # zh
     r"如.{0,4}[图圖](?:所?示|[0-9１-９一二三甲乙]|[，,。．：:；;）)]|\s|$|中|是|，)|如[图圖]",
     r"[下右左上附][图圖](?:[所是为中，,。．）)：:的]|\s|$)|[图圖](?:[0-9１２３]|\$+\d\$+|[①②③])(?:所示|中|是)|见[图圖]|[图圖]示|[看由从据]图"
-    r"|[图圖]中|示意图如|统计图(?:如|中|所|可)|(?:条形|折线|扇形|直方)统?计?图(?:如|中|所|可)|(?:根据|依据|由|从|观察)(?:上|下|右|左)?[图圖](?:中|形|，|可|回|$)|阴影部分",
+    r"|[图圖]中|示意图如|统计图(?:如|中|所|可|[，,])|(?:条形|折线|扇形|直方)统?计?图(?:如|中|所|可)|(?:根据|依据|由|从|观察)(?:上|下|右|左)?[图圖](?:中|形|，|可|回|$)|阴影部分",
     # fr
     r"\b(?:sur|dans|voir|selon|d'après)\s+(?:la|le|cette|ce)\s+(?:figure|schéma|diagramme|graphique|dessin"
     r"|histogramme)\b|(?:figure|schéma|graphique|dessin|diagramme|histogramme|courbe"
@@ -74,7 +74,7 @@ FIGURE = either(
     # ru
     r"на\s+(?:рисунк\w+|рис\.|чертеже|диаграмме|схеме|картинке|графике\s+(?:ниже|показан|изображ))|(?:см"
     r"|на)\.?\s*рис(?:\.|ун)|изображ[её]н\w*\s+на|как\s+показано|(?:рисунок|график|диаграмма|схема)\s+(?:ниже|справа"
-    r"|слева|показыва)|(?:по|из)\s+(?:рисунку|рисунка|диаграмм[еы]|чертежу|схеме)",
+    r"|слева|показыва)|(?:по|из)\s+(?:рисунку|рисунка|диаграмм[еы]|чертежу|схеме|графику\s*,?\s*(?:определ|найд|ответ|узна|ниже))",
 )  # fmt: skip
 
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words

@@ -68,7 +68,7 @@ _UNFINISHED = {
     r"|какой|чтобы|когда|его|её|их",
 }  # fmt: skip
 CUT_OFF = either(
-    *(rf"^{lang}\s[\s\S]*[\s,;«(](?:{unfinished})\s*$" for lang, unfinished in _UNFINISHED.items()),
+    *(rf"^{lang}\s[\s\S]*[\s,;«(¿¡](?:{unfinished})\s*$" for lang, unfinished in _UNFINISHED.items()),
     r"[,，、]\s*$|\S\s*(?:\.\.\.|…+)\s*$",
     r"(?:[^目标]的|且|[^的之]和|与|若|如果|当|因为|以及|并且|[^存]在|其中|然后|那么|每个|使得?|把|将|从)\s*$",
     r"[0-9a-z)}\]]\s*(?:[+×÷·^]|\\(?:times|cdot|div|frac|sqrt|pm|left|leq?|geq?))\s*\$*\s*$",

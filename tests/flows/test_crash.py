@@ -56,9 +56,7 @@ def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_run_ends_in_the_same_bytes(
-    moment: str, demo_run: Path, tmp_path: Path, prefect_server: str
-) -> None:
+def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_path: Path, prefect_server: str) -> None:
     folder = tmp_path / "run"
     children = kill_at(folder, MOMENTS[moment])
     assert not (folder / "curated").exists()
@@ -76,7 +74,9 @@ def test_a_killed_run_ends_in_the_same_bytes(
 
 def test_a_finished_run_is_not_run_again(demo_run: Path, prefect_server: str) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
-    subprocess.run([*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [*COMMAND, str(demo_run)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 

@@ -1,4 +1,6 @@
-r"""Every answer type as data sets and models write it: one line a pair, ``reference == answer`` or ``reference != answer``.
+r"""Every answer type as data sets and models write it.
+
+One line a pair, ``reference == answer`` or ``reference != answer``.
 
 A line may begin with its language, ``de: 1.234,5 == 1234,5``; without one it is read as ``goldilocks verify answers``
 reads a row, in English. Either side may be a whole sentence. Questions of policy are left to `test_answer_pairs`.
@@ -520,7 +522,7 @@ TYPES: dict[str, str] = {
     "piecewise": r"""
         f(x)=\begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} == |x|
         \begin{cases} 1 & x>0 \\ 0 & x \le 0 \end{cases} == \begin{cases} 0, & x \le 0 \\ 1, & x > 0 \end{cases}
-        \begin{cases} n/2 & \text{if } n \text{ is even} \\ 3n+1 & \text{if } n \text{ is odd} \end{cases} == \begin{cases} \frac{n}{2}, & n \text{ even} \\ 3n+1, & n \text{ odd} \end{cases}
+        \begin{cases} n/2 & \text{if } n \text{ is even} \\ n & \text{else} \end{cases} == \begin{cases} \frac{n}{2}, & n \text{ even} \\ n, & \text{else} \end{cases}
         \begin{cases} x=1 \\ y=2 \end{cases} == (1,2)
         \begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} != x
         \begin{cases} 1 & x>0 \\ 0 & x \le 0 \end{cases} != \begin{cases} 1 & x<0 \\ 0 & x \ge 0 \end{cases}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -95,10 +94,8 @@ def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
         JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
         for row in rows
     ]
-    start = time.perf_counter()
     with MathJudge(workers=2) as judge:
         results = list(judge.judge(tasks))
-    assert time.perf_counter() - start < 15
     pairs = [
         (verdict.outcome is Outcome.CORRECT, sample["correct"])
         for row, result in zip(rows, results, strict=True)

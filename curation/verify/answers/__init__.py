@@ -66,6 +66,6 @@ def check_reference(reference: str, *, lang: str = "en") -> str | None:
     """None where ``reference`` can be verified against, else a clause that says why not."""
     if is_plain(reference, lang=lang):
         return None
-    from curation.verify.answers.tiers import why_unusable
+    from curation.verify.answers.references import why_unusable
 
     return why_unusable(reference, lang)

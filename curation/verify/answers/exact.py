@@ -13,6 +13,7 @@ from fractions import Fraction
 from curation.verify.answers.expr import Expr
 from curation.verify.answers.rationals import LARGEST_BITS, rational
 
+_SYMMETRIC = frozenset(("gcd", "lcm", "max", "min"))
 MOST_TERMS = 150
 LARGEST_POWER = 12
 LARGEST_ROOT = 12
@@ -89,7 +90,8 @@ def normal(expr: Expr) -> Quotient:
     if op == "pow":
         return _power(expr.args[0], expr.args[1])
     if op == "fn":
-        return _atom(f"{expr.name}({'|'.join(_key(normal(arg)) for arg in expr.args)})")
+        keys = [_key(normal(arg)) for arg in expr.args]
+        return _atom(f"{expr.name}({'|'.join(sorted(keys) if expr.name in _SYMMETRIC else keys)})")
     raise TooMuch(op)
 
 

@@ -145,12 +145,15 @@ class Functions(Cursor):
 
     def take_differential(self) -> Expr:
         """Cut the d x out of the tokens ahead."""
-        level = 0
+        level = inner = 0
         for at in range(self.position, len(self.tokens)):
             token = self.tokens[at]
             level += (token.text == "{") - (token.text == "}") if token.kind == "op" else 0
             width = self.differential_at(at)
-            if width:
+            inner += token.kind == "cmd" and token.text == "int"
+            if width and inner:
+                inner -= 1
+            elif width:
                 name = self.tokens[at + width - 1].text[-1:] if width == 1 else self.tokens[at + width - 1].text
                 alone = self.tokens[at - 1].text == "{" and level > 0
                 stand_in = [Token("num", "1")] if alone else []

@@ -25,7 +25,7 @@ def parse_expression(tokens: list[Token]) -> Expr:
     parser = Parser(tokens)
     found = parser.over()
     if parser.position != len(parser.tokens):
-        raise Unreadable(f"what follows {parser.tokens[parser.position].text!r}")
+        raise Unreadable(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
     return found
 
 

@@ -63,7 +63,7 @@ def _product(tokens: list[Token]) -> Rows:
 
 def _balanced(tokens: list[Token]) -> list[Token]:
     """Without the brackets that stood around a matrix, and the sign of the product."""
-    if not tokens or tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-":
+    if not tokens or (tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-"):
         return []
     while tokens and tokens[-1].text in ("*", "[", "(", "{", "|"):
         tokens = tokens[:-1]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from curation.verify.answers.expr import Expr, const, neg, num
+from curation.verify.answers.expr import Expr, const, mul, neg, num
 from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
 from curation.verify.answers.units import convert, is_unit, normalise_unit
 
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "万": 10**4, "亿": 10**8,
+           "millions": 10**6, "millionen": 10**6, "millones": 10**6, "milioni": 10**6, "миллионов": 10**6,
+           "миллиона": 10**6, "mille": 10**3, "mil": 10**3, "тысяч": 10**3, "milliards": 10**9}  # fmt: skip
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
 
@@ -31,18 +34,41 @@ def read_value(tokens: list[Token]) -> Value:
         number, unit = degrees, "deg" + unit.strip().lower()
     if not number:
         raise Unreadable("a unit without a number")
-    return Value(_expression(number), normalise_unit(unit) if unit.strip() else "")
+    scale, unit = _scale(unit)
+    value = _expression(number)
+    return Value(mul(value, num(scale)) if scale > 1 else value, normalise_unit(unit) if unit.strip() else "")
+
+
+def _scale(unit: str) -> tuple[int, str]:
+    """ "million dollars" is 10⁶ and "dollars"."""
+    first, _, rest = unit.strip().partition(" ")
+    factor = _SCALES.get(first.lower(), 1)
+    return (factor, rest) if factor > 1 else (1, unit)
+
+
+def compound_value(tokens: list[Token]) -> Value | None:
+    """5 dollars and 25 cents, where ``tokens`` are such."""
+    return _compound(tokens)
 
 
 def _compound(tokens: list[Token]) -> Value | None:
     """1 hour 30 minutes, 5 ft 6 in: numbers with units of one dimension, in the last one's unit."""
+    tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None
-    if any(token.kind not in ("word", "text") or not is_unit(token.text.strip()) for token in tokens[1::2]):
+    if any(
+        token.kind not in ("word", "text", "sym", "fun") or not is_unit(token.text.strip()) for token in tokens[1::2]
+    ):
         return None
     units = [normalise_unit(token.text) for token in tokens[1::2]]
     factors = [convert(unit, units[-1]) for unit in units]
     numbers = [parse_expression([token]) for token in tokens[::2]]
+    if any(
+        factor is None or factor < after
+        for factor, after in zip(factors, [*factors[1:], 1], strict=True)
+        if after is not None
+    ) or len(set(units)) < len(units):
+        return None
     if any(factor is None for factor in factors) or any(number.op != "num" for number in numbers):
         return None
     total = sum(number.value * (factor or 0) for number, factor in zip(numbers, factors, strict=True))

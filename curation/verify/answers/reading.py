@@ -16,11 +16,11 @@ from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.plain import COMMA_LANGUAGES
-from curation.verify.answers.quantities import read_value
+from curation.verify.answers.quantities import compound_value, read_value
 from curation.verify.answers.text import normalise, unwrap
 from curation.verify.answers.tokens import CLOSERS, LONGEST, OPENERS, Token, Unreadable, split, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.words import NUMBER_WORDS, words
+from curation.verify.answers.words import NUMBER_WORDS, number_in_words, words
 from curation.verify.extraction import strip_boxes
 
 DEEPEST = 40
@@ -46,9 +46,12 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     """The readings of ``raw``; never empty, the last one `Words`."""
     if len(raw) > 4 * LONGEST:
         return (Words(raw, raw),)
-    text = unwrap(strip_boxes(normalise(raw)))
+    text = unwrap(strip_boxes(normalise(raw))) or " "
     base = number_in_base(text)
     found: list[Form] = [base] if base is not None else []
+    spelled = number_in_words(text) if "-" in text and text[0].isalpha() else None
+    if spelled is not None:
+        found.append(Value(num(spelled)))
     for variant in variants(text, lang):
         try:
             form = read_tokens(tokenise(variant), 0)
@@ -103,6 +106,9 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     tokens = _trimmed(_without_tail(tokens))
     if not tokens:
         raise Unreadable("nothing")
+    amount = compound_value(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
+    if amount is not None:
+        return amount
     parts, separators = split(tokens, _SEPARATORS)
     if len(parts) > 1:
         return _several(parts, separators, depth)
@@ -383,10 +389,11 @@ def _single(tokens: list[Token], depth: int) -> Form:
         return Value(determinant(matrix.rows)) if bars else matrix
     if all(token.kind in ("text", "word") for token in tokens):
         text = " ".join(token.text for token in tokens)
+        spelled = number_in_words(text)
+        if spelled is not None:
+            return Value(num(spelled))
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
             return _from_text(text, depth)
-        if text.lower() in NUMBER_WORDS:
-            return Value(parse_expression([Token("num", str(NUMBER_WORDS[text.lower()]))]))
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
             raise Unreadable("words")
     if first.kind == "style" and _is_number_set(tokens):
@@ -435,7 +442,9 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
     is_set = first in ("{", "{s") and last in ("}", "}s")
     if is_set:
         bar = [at for at, token in enumerate(inner) if token.kind == "op" and token.text in ("|", ":")]
-        if bar and first == "{s" and not any(token.text in (",", ";") for token in inner[: bar[0]]):
+        named = inner[: bar[0]] if bar else []
+        tuple_ = bool(named) and named[0].text == "(" and _spans_all(named)
+        if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in named)):
             return read_tokens(inner[bar[0] + 1 :], depth + 1)
     if not inner:
         return words("no solution") if is_set else None

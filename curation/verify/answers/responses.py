@@ -71,12 +71,17 @@ def is_prose(text: str) -> bool:
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
     outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))
-    words = [word for word in _WORD.findall(outside) if word not in FUNCTIONS and not is_unit(word) and word != "pi"]
+    words = [word for word in _WORD.findall(outside) if not _is_sign(word)]
     if _MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
         return True
     if len(text) <= 300 and any(char.isdigit() for char in text) and _STATES.search(outside):
         return len(words) >= 2 or bool(_FOREIGN.search(text))
     return len(words) >= 3 and (any(char.isdigit() for char in text) or "$" in text or len(words) > 8)
+
+
+def _is_sign(word: str) -> bool:
+    """Whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
+    return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
 def _refined(text: str) -> str:

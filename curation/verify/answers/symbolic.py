@@ -31,9 +31,9 @@ def needs_computing(expr: Expr) -> bool:
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
             return True
-        if node.op == "fn" and node.name in ("sum", "prod"):
-            if any(rational(bound) is None for bound in node.args[1:3]):
-                return True
+        written_out = node.name not in ("sum", "prod") or all(rational(bound) is not None for bound in node.args[1:3])
+        if node.op == "fn" and not written_out:
+            return True
     return False
 
 
@@ -169,7 +169,7 @@ def _returned(value: Any) -> Expr:
         if exponent == -1:
             return divide(ex.ONE, _returned(base))
         return power(_returned(base), _returned(exponent))
-    name = _BACK.get(type(value).__name__)
-    if name is None:
+    back = _BACK.get(type(value).__name__)
+    if back is None:
         raise Unsupported(type(value).__name__)
-    return fn(name, *(_returned(arg) for arg in value.args))
+    return fn(back, *(_returned(arg) for arg in value.args))

@@ -56,6 +56,15 @@ _THOUSANDS = re.compile(
     r"(?<![\d.,])(\d{1,3})((?:(?:\s?\{,\s*\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
+_ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
+_OUT_OF = re.compile(r"(\d+)\s+out\s+of\s+(\d+)", re.IGNORECASE)
+_DEG = re.compile(r"(?<=\d)\s*deg\b")
+_CELSIUS = re.compile(
+    r"(?:\^\s*\{?\\circ\s*\}?(?:\s|~|\\[, ])*(?:\\(?:text|mathrm|rm)\s*)?\{?\s*([CF])\b\s*\}?"
+    r"|degrees?\s+(celsius|fahrenheit|[CF])\b)",
+    re.IGNORECASE,
+)
+_DOTTED = re.compile(r"(?<![\d.])(\d+\.\d*?)(\d{1,6}?)\2{2,}\d*\s*(?:\\[lc]?dots|\.\.\.)$")
 _BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))")
 _MINUTES = re.compile(r"(\d+)\s*\^\s*\{?\\circ\s*\}?\s*(\d{1,2})\s*(?:'|\^\{?\\prime\}?)(?:\s*(\d{1,2})\s*'')?")
 _MICRO = re.compile(r"(?<=\d)(?:\s|~|\\[, ])*\\mu\s*(?:\\(?:text|mathrm|rm)\s*\{\s*~?)?(m|s|g|F|C|L|A)\b\}?")
@@ -73,6 +82,9 @@ _NON_DIGIT = re.compile(r"\D")
 def normalise(raw: str) -> str:
     """One spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
     text = raw
+    whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None
+    if whole:
+        text = whole.group(1)
     if not text.isascii():
         text = "".join(
             char for char in text if char < "\x7f" or unicodedata.category(char) not in ("Cf", "Co", "Cn", "Cs")
@@ -106,6 +118,11 @@ def _speed(match: re.Match[str]) -> str:
 def _spelled(text: str) -> str:
     """What stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
+    text = _DOTTED.sub(r"\1\\overline{\2}", text)
+    text = _DEG.sub(r"^\\circ ", text)
+    if "circ" in text or "degree" in text:
+        text = _CELSIUS.sub(lambda m: rf"\text{{ deg{(m.group(1) or m.group(2))[0].lower()}}}", text)
+    text = _OUT_OF.sub(r"\1/\2", text)
     if "circ" in text:
         text = _MINUTES.sub(_arc, text)
     if "\\mu" in text:

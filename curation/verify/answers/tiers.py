@@ -9,7 +9,7 @@ from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words, describe
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick
-from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison
+from curation.verify.answers.policy import ApproximationPolicy, Comparison
 from curation.verify.answers.reading import read
 from curation.verify.answers.responses import final, letter_in
 from curation.verify.answers.text import normalise, unwrap
@@ -34,7 +34,7 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if one == two and one:
         return _verdict(True, "identical", one, two)
     found = quick(one, two, lang=lang, policy=policy) or _by_words(one, two, lang, policy)
-    return found or _by_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
+    return found or by_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
 
 
 _DECLARED = re.compile(
@@ -61,12 +61,13 @@ def _same_digits(one: str, two: str) -> bool:
     return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
 
 
-def _by_readings(
+def by_readings(
     references: tuple[Form, ...],
     answers: tuple[Form, ...],
     policy: ApproximationPolicy,
     arbitrary: frozenset[str] = frozenset(),
 ) -> Comparison:
+    """The verdict on every pair of readings, the likeliest first."""
     doubtful = False
     how = ""
     words_one, words_two = references[-1], answers[-1]
@@ -150,38 +151,6 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     shorter = final(answer)
     found = quick(reference, shorter, lang=lang, policy=policy)
     return found or compare_answers(reference, shorter, lang, policy)
-
-
-_HEDGES = re.compile(
-    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? "
-    r"(?:may|will) vary)\b",
-    re.I,
-)
-
-
-def why_unusable(reference: str, lang: str) -> str | None:
-    """None where a reference can be verified against, else why not."""
-    text = clean(reference) if len(reference) <= LONGEST else reference
-    if not text:
-        return "it is empty"
-    if len(text) > LONGEST:
-        return f"it has {len(text)} characters"
-    hedge = _HEDGES.search(text)
-    if hedge:
-        return f"it is hedged ({hedge.group()!r})"
-    readings = read(text, lang)
-    if len(readings) == 1 and not _usable_words(readings[0]):
-        return "no formula, number, choice or short text could be read from it"
-    if _by_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
-        return "it does not verify against itself"
-    for rewriting in (f"$ {text} $", f"\\boxed{{{text}}}"):
-        if compare_answers(text, rewriting, lang, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
-            return f"it does not verify against {rewriting!r}"
-    return None
-
-
-def _usable_words(form: Form) -> bool:
-    return isinstance(form, Words) and bool(form.text) and len(form.text.split()) <= 6 and "\\" not in form.text
 
 
 def _verdict(equal: bool, how: str, one: str, two: str) -> Comparison:

@@ -141,7 +141,7 @@ def _add_text(tokens: list[Token], content: str) -> None:
         tokens.append(Token("op", _CONNECTIVES[lower]))
     elif stripped in FUNCTIONS or stripped in _SYNONYMS:
         tokens.append(Token("fun", _SYNONYMS.get(stripped, stripped)))
-    elif stripped in ("e", "i"):
+    elif stripped in ("e", "i", "d"):
         tokens.append(Token("sym", stripped))
     elif re.fullmatch(r"[-+]?\d+(?:\.\d+)?", stripped):
         tokens.append(Token("num", stripped)) if stripped[0].isdigit() else tokens.append(Token("text", stripped))

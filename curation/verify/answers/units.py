@@ -17,13 +17,6 @@ length 1/1000 mm millimeter millimeters millimetre millimetres мм 毫米
 length 1/10 dm decimeter decimeters decimetre decimetres 分米
 length 1000 km kilometer kilometers kilometre kilometres км 千米 公里
 length 0.0254 inch inches
-length 0.01 centimètre centimètres centímetro centímetros centimetro centimetri zentimeter сантиметр сантиметров
-length 1 mètre mètres metro metros metri метра
-length 1000 kilomètre kilomètres kilómetro kilómetros chilometri километр километров
-time 3600 heure heures hora horas ore stunde stunden час часа часов
-time 60 minuten minuto minutos minuti минут минуты
-time 1 seconde secondes segundo segundos secondi sekunden секунд секунды
-time 86400 jour jours día días giorni tage дней дня
 length 0.3048 ft foot feet
 length 0.9144 yd yard yards
 length 1609.344 mile miles mi
@@ -79,6 +72,20 @@ time^-1 1000 kHz khz kilohertz
 time^-1 1000000 MHz mhz megahertz
 amount 1 mol mole moles
 kelvin 1 K kelvin kelvins
+length 0.01 centimètre centimètres centímetro centímetros centimetro centimetri zentimeter сантиметр сантиметров
+length 1 mètre mètres metro metros metri метра
+length 1000 kilomètre kilomètres kilómetro kilómetros chilometri километр километров
+time 3600 heure heures hora horas ore stunde stunden час часа часов
+time 60 minuten minuto minutos minuti минут минуты
+time 1 seconde secondes segundo segundos secondi sekunden секунд секунды
+time 86400 jour jours día días giorni tage дней дня
+mass*length^2/time^3/current 1 mV millivolt millivolts
+mass*length^2/time^3/current 1000000 kV kilovolt kilovolts
+mass*length^2/time^3 1 mW milliwatt milliwatts
+mass*length^2/time^3 1000000000 MW megawatt megawatts
+mass*length^2/time^2 3600000000 kWh kwh
+mass*length^2/time^2 4184 cal calorie calories
+mass*length^2/time^3/current^2 1000000 kOmega
 temperature 1 degc celsius
 fahrenheit 1 degf fahrenheit
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from fractions import Fraction
 
 from curation.verify.answers.forms import Words
 
@@ -46,6 +47,40 @@ NUMBER_WORDS = {
     )
     for word in [words]
 }
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+         "ninety": 90}  # fmt: skip
+_PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
+          "fifth": 5, "fifths": 5,
+          "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10}  # fmt: skip
+_NOTHING = re.compile(
+    r"(?:there (?:is|are) )?no (?:(?:real|integer|positive|valid|such|possible|rational) )*"
+    r"(?:solutions?|roots?|values?|integers?|numbers?|pairs?|triples?)(?: exists?)?"
+)
+
+
+def number_in_words(text: str) -> Fraction | None:
+    """Twenty-five, one hundred and five, two thirds; None for anything else."""
+    if len(text) > 60:
+        return None
+    names = [name for name in text.lower().replace("-", " ").split() if name != "and"]
+    if len(names) == 2 and names[1] in _PARTS and names[0] in NUMBER_WORDS and NUMBER_WORDS[names[0]]:
+        return Fraction(NUMBER_WORDS[names[0]], _PARTS[names[1]])
+    total, last = 0, 10**9
+    for name in names:
+        if name in ("hundred", "thousand", "million") and total > 0:
+            scale = {"hundred": 100, "thousand": 1000, "million": 10**6}[name]
+            if total >= scale:
+                return None
+            total, last = total * scale, scale
+        elif name in _TENS and last > 10:
+            total, last = total + _TENS[name], 10
+        elif name in NUMBER_WORDS and (last > 10 or (last == 10 and 0 < NUMBER_WORDS[name] < 10)):
+            total, last = total + NUMBER_WORDS[name], 0
+        else:
+            return None
+    return Fraction(total) if names else None
+
+
 _LATEX_TEXT = re.compile(
     r"\\(?:text(?:bf|it|rm|normal|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit|operatorname|emph|underline)\s*"
 )
@@ -69,7 +104,7 @@ def words(text: str) -> Words:
         return Words("".join(_COMMAND_SPACE.sub("", raw).casefold().split()), raw)
     flat = _PUNCTUATION.sub(" ", unicodedata.normalize("NFC", _COMMAND.sub(_bare_command, raw)).casefold())
     flat = " ".join(_ARTICLE.sub("", flat + " ").split()) or " ".join(flat.split())
-    flat = _BOOLEANS.get(flat, _SAME_WORDS.get(flat, flat))
+    flat = "no solution" if _NOTHING.fullmatch(flat) else _BOOLEANS.get(flat, _SAME_WORDS.get(flat, flat))
     return Words(flat, raw)
 
 

@@ -1,0 +1,105 @@
+r"""Whether a reference can be verified against: it is whole, it says something, and it equals itself.
+
+Refused: what is empty or hedged, refers to a figure or a proof, is a sentence, has LaTeX that does not close
+(``\\frac{3}{4``), an operator without its side (``3 +``), or an empty ``\\frac{}{2}``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curation.records import Outcome
+from curation.verify.answers.forms import Form, Words
+from curation.verify.answers.policy import DEFAULT_POLICY
+from curation.verify.answers.reading import read
+from curation.verify.answers.tiers import LONGEST, by_readings, clean, compare_answers
+from curation.verify.answers.words import choice_of, clock_of, date_of, letters_of, parts_of, truth_of
+
+MOST_WORDS = 6
+_HEDGES = re.compile(
+    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? "
+    r"(?:may|will) vary)\b",
+    re.I,
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:see|refer to|as (?:shown|above|below|follows)|shown (?:in|above|below)|n/a|not (?:available|given|provided)|"
+    r"none given|to be determined|tbd|proof|proved|proven|prove|q\.?e\.?d|omitted|includegraphics)\b|!\[|https?:|"
+    r"\[(?:image|figure)\]|证明|见图|如图|略$",
+    re.I,
+)
+_EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
+_DANGLING_START = re.compile(r"[\^_*/]")
+_DANGLING_END = re.compile(
+    r"(?:[=^_+*/<>(\[{&|]|(?<![\w)}\]])[-]|(?<=[\w)}\]])\s*-|\\(?:times|cdot|div|le|leq|ge|geq|ne|neq|in|cup|cap|"
+    r"frac|dfrac|sqrt|pm|mp|to|left|log|ln|sin|cos|tan))\s*"
+)
+_WORDS = re.compile(r"[^=<>^+*/|_{}\\$?#@~]+")
+_BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
+
+
+def why_unusable(reference: str, lang: str) -> str | None:
+    """None where a reference can be verified against, else why not."""
+    text = clean(reference) if len(reference) <= LONGEST else reference
+    if not text:
+        return "it is empty"
+    if len(text) > LONGEST:
+        return f"it has {len(text)} characters"
+    hedge = _HEDGES.search(text)
+    if hedge:
+        return f"it is hedged ({hedge.group()!r})"
+    broken = _why_broken(text)
+    if broken is not None:
+        return broken
+    readings = read(text, lang)
+    if len(readings) == 1 and not _usable_words(readings[0], text):
+        return "no formula, number, choice or short text could be read from it"
+    if by_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
+        return "it does not verify against itself"
+    for rewriting in (f"$ {text} $", f"\\boxed{{{text}}}"):
+        if compare_answers(text, rewriting, lang, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
+            return f"it does not verify against {rewriting!r}"
+    return None
+
+
+def _why_broken(text: str) -> str | None:
+    elsewhere = _ELSEWHERE.search(text)
+    if elsewhere:
+        return f"it refers to something else ({elsewhere.group()!r})"
+    if not _closes(text):
+        return "its brackets do not close"
+    if _EMPTY_GROUP.search(text):
+        return "an argument in it is empty"
+    if _DANGLING_START.match(text) or re.search(rf"{_DANGLING_END.pattern}$", text):
+        return "an operator in it lacks a side"
+    return None
+
+
+def _closes(text: str) -> bool:
+    """Whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix them)."""
+    level = sets = 0
+    counts = dict.fromkeys("()[]", 0)
+    for match in _BRACKET.finditer(text):
+        sign = match.group()
+        if sign in ("\\{", "\\}"):
+            sets += 1 if sign == "\\{" else -1
+        elif sign in "{}":
+            level += 1 if sign == "{" else -1
+            if level < 0:
+                return False
+        else:
+            counts[sign] += 1
+    if level or (sets and "\\right." not in text and "{cases}" not in text):
+        return False
+    if choice_of(text) is not None or "\\left." in text or "\\right." in text:
+        return True
+    square = counts["["] + counts["]"]
+    round_ = counts["("] - counts[")"]
+    return (square + counts["("] + counts[")"]) % 2 == 0 and (round_ == 0 if not square else abs(round_) <= square)
+
+
+def _usable_words(form: Form, text: str) -> bool:
+    if choice_of(text) or clock_of(text) or date_of(text) or letters_of(text) or parts_of(text) or truth_of(text):
+        return True
+    if not isinstance(form, Words) or not form.text or "\\" in form.text or len(form.raw.split()) > MOST_WORDS:
+        return False
+    return _WORDS.fullmatch(form.raw) is not None and any(char.isalnum() for char in form.raw)
