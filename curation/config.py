@@ -86,7 +86,9 @@ class StatementSettings(Settings):
         (), description="ISO 639-1 codes that are kept; empty means every language. A row without one is kept."
     )
     min_letters: int = Field(
-        8, ge=1, description="Fewest letters, digits and signs (spaces not counted) that make a statement."
+        8,
+        ge=1,
+        description="Fewest letters, digits and signs (spaces not counted, a Chinese character counted double) that make a statement.",
     )
     clean: bool = Field(
         True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."

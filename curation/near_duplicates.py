@@ -1,8 +1,8 @@
 """Near duplicates: the same problem in slightly other words, within a source or across sources.
 
 Two rows are near duplicates when the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(numbers, signs, telling words: `shingles.TELLING`) are the same multiset: problems made from one template that differ in
-their numbers are different problems. MinHash proposes the pairs; each is then compared exactly.
+(numbers, signs, telling words: `shingles.TELLING`) are the same multiset: problems made from one template that differ
+in their numbers are different problems. MinHash proposes the pairs; each is then compared exactly.
 
 A cluster is a star: one row stays, and every other member is a near duplicate *of that row*, with the similarity as
 evidence, so chains of small changes do not carry a cluster away. Rows are taken in rank order (verified reference
@@ -63,8 +63,9 @@ def near_duplicates(
     """The members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
 
     Args:
-        problems: one row a problem: id, source, row, statement, answer, and optionally ``verified`` (boolean: the
-            verifier accepts the reference). (source, row) is the key. Null statements are like nothing.
+        problems: one row a problem: id, source, row, statement, answer; optionally ``verified`` (boolean: the verifier
+            accepts the reference) and ``lang`` (a problem and its translation are not near duplicates).
+            (source, row) is the key. Null statements are like nothing.
         sources: the names of the sources, first come first kept; those not named come last, by name.
         threshold: least Jaccard similarity, above 0 and at most 1.
         figures_agree: whether numbers, signs and telling words must be the same.
@@ -72,7 +73,7 @@ def near_duplicates(
     ranked = _ranked(problems, sources)
     rows = rows_of(ranked["statement"])
     figures = rows.figures if figures_agree else np.zeros(rows.height, dtype=np.uint64)
-    left, right = _similar_candidates(rows, figures, threshold)
+    left, right = _similar_candidates(rows, ranked.select("lang", figures=figures), threshold)
     similarity = jaccard(rows, rows, (left, right))
     close = similarity >= threshold
     member, keeper, alike = _stars(left[close], right[close], similarity[close])
@@ -132,33 +133,34 @@ def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
     place = pl.col("source").replace_strict(
         list(sources), range(len(sources)), default=len(sources), return_dtype=pl.Int64
     )
-    wanted = problems.select("id", "source", "row", "statement", "answer", verified=verified, place=place)
+    lang = pl.col("lang") if "lang" in problems.columns else pl.lit(None, pl.String)
+    wanted = problems.select("id", "source", "row", "statement", "answer", lang=lang, verified=verified, place=place)
     return wanted.sort(~pl.col("verified"), "place", "source", "row")
 
 
 def _similar_candidates(
-    rows: Rows, figures: NDArray[np.uint64], threshold: float
+    rows: Rows, alike_in: pl.DataFrame, threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (lower rank, higher rank) that share a band of their signatures and their figures, each once, sorted.
+    """Pairs (lower rank, higher rank) that share a band of their signatures and all of ``alike_in``, each once, sorted.
 
-    Figures are part of the bucket: a template of many problems does not make a crowd.
+    ``alike_in`` (one line a rank) is part of the bucket: a template of many problems does not make a crowd.
     """
     size = band_rows(threshold)
     found = signatures(rows)
     some = np.flatnonzero(np.diff(rows.shingle_starts))
     packed = np.zeros(0, dtype=np.uint64)
     for key in band_keys(found, size):
-        lines = pl.DataFrame({"key": key[some], "figures": figures[some], "rank": some.astype(np.uint64)})
+        lines = alike_in[some].with_columns(key=pl.Series(key[some]), rank=pl.Series(some.astype(np.uint64)))
         packed = np.union1d(packed, np.concatenate([np.zeros(0, dtype=np.uint64), *_bucket_pairs(lines)]))
     return (packed >> np.uint64(32)).astype(np.int64), (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def _bucket_pairs(lines: pl.DataFrame) -> Iterator[NDArray[np.uint64]]:
     """Packed pairs (rank << 32 | rank) of the rows in each bucket; a crowd's rows meet the first and the next only."""
-    bucket = ["key", "figures"]
+    bucket = ["key", "lang", "figures"]
     sized = lines.with_columns(size=pl.len().over(bucket)).filter(pl.col("size") > 1)
     small = sized.filter(pl.col("size") <= CROWD)
-    met = small.join(small, on=bucket).filter(pl.col("rank") < pl.col("rank_right"))
+    met = small.join(small, on=bucket, nulls_equal=True).filter(pl.col("rank") < pl.col("rank_right"))
     yield _packed(met["rank"], met["rank_right"])
     crowd = sized.filter(pl.col("size") > CROWD).sort(*bucket, "rank")
     first, previous = pl.col("rank").first().over(bucket), pl.col("rank").shift(1).over(bucket)
@@ -168,7 +170,8 @@ def _bucket_pairs(lines: pl.DataFrame) -> Iterator[NDArray[np.uint64]]:
 
 
 def _packed(lower: pl.Series, higher: pl.Series) -> NDArray[np.uint64]:
-    return (lower.to_numpy() << np.uint64(32)) | higher.to_numpy()
+    packed: NDArray[np.uint64] = (lower.to_numpy() << np.uint64(32)) | higher.to_numpy()
+    return packed
 
 
 def _stars(

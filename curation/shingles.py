@@ -1,13 +1,13 @@
 r"""Texts as comparable sets: tokens, shingles, MinHash candidates and exact Jaccard similarity.
 
 A statement is read as a reader would who ignores typography: case, white space, punctuation, LaTeX spacing and math
-delimiters go; each Han or kana character is a token of its own; ``1,000``, ``1{,}000`` and ``1000.0`` are one number, and
-English number words from two to twenty, and the tens, are digits. Nothing else is folded: no compatibility forms,
-no stemming.
+delimiters go; each Han or kana character is a token of its own; ``1,000``, ``1{,}000`` and ``1000.0`` are one number,
+and English number words from two to twenty, and the tens, are digits. Nothing else is folded: no compatibility
+forms, no stemming.
 
 Invariants:
   - numbers stay, and so do the signs and words that turn a problem into another one (`TELLING`): together they are
-    a row's *figures*, compared as a multiset;
+    a row's *figures*, compared as a multiset, a sign together with what follows it;
   - hashes depend on the text alone: not on row order, shards, the process, or the version of any library but the
     MinHash library's own algorithm; and that only proposes pairs, every similarity here is exact.
 
@@ -39,11 +39,15 @@ CHUNK_PAIRS = 100_000
 CROWD = 100
 """A bucket with more rows than this compares each row with the first one and the next one only."""
 
-_NUMBERS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-)
 _WORDS = {
-    **{word: str(value) for value, word in enumerate((_NUMBERS + " nineteen twenty").split(), start=2)},
+    **{
+        word: str(value)
+        for value, word in enumerate(
+            "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+            "eighteen nineteen twenty".split(),
+            start=2,
+        )
+    },
     **{word: str(10 * value) for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)},
     **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)),
 }
@@ -53,7 +57,8 @@ TELLING = frozenset(
     "maximum minimum max min largest smallest greatest highest lowest longest shortest even odd positive negative "
     "increase decrease increasing decreasing increased decreased gain loss sum difference product quotient remainder "
     "area perimeter volume radius diameter sin cos tan first last half third quarter twice thrice double triple dozen "
-    "hundred thousand million left right inside outside with 不 无 最 多 少 大 小 奇 偶 正 负 一 二 三 四 五 六 七 八 九 十 "
+    "hundred thousand million left right inside outside with monday tuesday wednesday "
+    "thursday friday saturday sunday 不 无 最 多 少 大 小 奇 偶 正 负 一 二 三 四 五 六 七 八 九 十 "
     "百 千 半".split()
 )
 """Tokens that, like numbers, make another problem of a text when they change."""
@@ -69,7 +74,7 @@ _STEPS = (
     (r"(\d)(?:,|\{,\})(\d{3})\b", "$1$2"),
     (r"(\d\.\d*[1-9])0+\b", "$1"),
     (r"(\d)\.0+\b", "$1"),
-    (r"[-−–]\s*(\d|\\|\(|\p{L}\b)", " minus $1"),
+    (r"[-−–]\s*([\d$\\(]|\p{L}\b)", " minus $1"),
     (r"\+", " plus "),
 )
 _TOKEN = r"\d+(?:\.\d+)?|[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}]+|[=<>≤≥≠⁰¹²³⁴-⁹]"
@@ -123,7 +128,9 @@ def rows_of(statements: pl.Series) -> Rows:
     starts = _starts(row, height)
     figures = np.zeros(height, dtype=np.uint64)
     told_here = lines["told"].to_numpy()
-    np.add.at(figures, row[told_here], _mixed(token[told_here]))  # a sum: order does not count, repetition does
+    signs = np.isin(token, np.array([_hash("plus"), _hash("minus")], dtype=np.uint64))
+    bound = np.where(signs, _mixed(token) + np.append(token, token[:1])[1:], token)  # a sign counts with what follows
+    np.add.at(figures, row[told_here], _mixed(bound[told_here]))  # a sum: order does not count, repetition does
     shingle_row, shingle = _bigrams(row, token)
     return Rows(token, starts, shingle, _starts(shingle_row, height), figures)
 

@@ -163,7 +163,11 @@ def _meant(found: Split, answer: str) -> bool:
         by_text = resolve(answer, found.options) is not None and len(found.options) >= 3
         return (label or by_text or (_values_asked_for(found) and is_only_letter(answer))) and short
     bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
-    named = bracketed or resolve(answer, found.options, "upper") is not None
+    labelled = (
+        re.match(r"^[(（]?[1-8][)）.、]\s*\S", answer.strip())
+        and resolve(answer, found.options, found.kind) is not None
+    )
+    named = bracketed or bool(labelled) or resolve(answer, found.options, "upper") is not None
     if len(found.options) >= 3 and sends and short and named:
         return True
     number = re.match(r"^\W*([1-8])\W*$", answer.strip())

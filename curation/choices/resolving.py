@@ -19,6 +19,7 @@ _LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
 _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
 _LETTERS = re.compile(r"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|and|和)*[(（]?[A-J])+[)）.]?$")
 _NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
+_NUMBERED = re.compile(r"^[(（]?([1-8])[)）.、](.+)$")
 _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 
@@ -82,7 +83,11 @@ def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int
     circled = _CIRCLED.find(answer.strip()) if len(answer.strip()) == 1 else -1
     if kind == "circled" and 0 <= circled < len(options):
         return circled
-    number = _NUMBER.match(said)
+    number, labelled = _NUMBER.match(said), _NUMBERED.match(said)
+    if kind == "digit" and labelled:
+        index = int(labelled.group(1)) - 1
+        if _within(index, options) is not None and texts[index] == labelled.group(2):
+            return index
     if kind == "digit" and number and re.match(r"\W*[(（]", answer.strip()):
         return _within(int(number.group(1)) - 1, options)
     if len(same) == 1:

@@ -3,8 +3,9 @@
     filter_statements(problems) -> Filtered(kept, dropped)     for the line
     classify(rows)              -> one verdict per row         for the command line
 
-Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py and asking.py; debris
-is removed in cleaning.py; multiple choice is opened by `curation.choices`.
+Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs), outside.py (what
+a statement points at), asking.py (questions and answers) and wholeness.py (cut off, debris, no problem). Debris is
+removed in cleaning.py, labels and points in clutter.py; multiple choice is opened by `curation.choices`.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """
@@ -13,7 +14,7 @@ from curation.config import StatementSettings
 from curation.statements.filtering import Filtered, classify, filter_statements, judge
 from curation.statements.rules import RULES, Rule
 
-VERSION = "statements@1"
+VERSION = "statements@2"
 """Changed whenever a decision could change."""
 
 __all__ = ["RULES", "VERSION", "Filtered", "Rule", "StatementSettings", "classify", "filter_statements", "judge"]

@@ -99,7 +99,7 @@ TABLE = either(
 # The table itself: cells, whatever draws them.
 TABLE_HERE = cheap(
     r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
-    r"|(?:\n[^\n]*[0-9][^\n]*){3}"
+    r"|(?:\n[^\n]*[0-9][^\n]*){3}|[:：]\s*\n\s*\S"
 )
 
 # --- references to elsewhere -----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ import polars as pl
 from curation.config import StatementSettings
 from curation.records import DropReason
 from curation.statements import asking, outside, wholeness, words
+from curation.statements.expressions import either_text, found, has, tail, tokens
 
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")
@@ -35,36 +36,6 @@ class Rule:
     reason: DropReason
     gate: pl.Expr
     evidence: pl.Expr
-
-
-def has(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Any of the literals, whatever the case of their ASCII letters."""
-    return column.str.contains_any(list(needles), ascii_case_insensitive=True)
-
-
-def found(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
-    """The first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
-    text = column if harmless is None else column.str.replace_all(harmless, " ¦ ")
-    return text.str.extract(f"({pattern})").str.strip_chars()
-
-
-def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """``text`` where ``condition`` holds, else null."""
-    return pl.when(condition).then(text)
-
-
-def tail(column: pl.Expr, length: int = 60) -> pl.Expr:
-    """The end of a text, for evidence about how it ends."""
-    return column.str.tail(length)
-
-
-def tokens(column: pl.Expr) -> pl.Expr:
-    """Numbers and words between single spaces, with one before and behind: what is compared, not how it is set."""
-    words_only = (
-        column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")
-    )
-    spaced = words_only.str.replace_all(r"([0-9]+(?:\.[0-9]+)*)", " ${1} ").str.replace_all(r"\s+", " ")
-    return pl.concat_str(pl.lit(" "), spaced.str.strip_chars(), pl.lit(" "))
 
 
 _NO_ANSWER = ANSWER.is_null() | (ANSWER.str.strip_chars() == "") | ANSWER.str.contains(asking.NO_ANSWER)

@@ -59,7 +59,7 @@ def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:
     """Originals, then copies; ``recipe`` and ``of`` (the original's row) say what each copy is."""
     draw = random.Random(0)
     words = sorted({word for _, text in originals for word in text.split() if word.isalpha() and len(word) > 5})
-    long = [row for row, (_, text) in enumerate(originals) if len(text.split()) >= 30]
+    long = [row for row, (_, text) in enumerate(originals) if len(text.split()) >= 30 and text.isascii()]
     rows = [(text, name, "original", row) for row, (name, text) in enumerate(originals)][:count]
     while len(rows) < count:
         recipe, of = RECIPES[len(rows) % 4], draw.choice(long)
@@ -84,18 +84,16 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{rows.height:,} rows in {took:.1f} s; {members.height:,} go; peak memory {peak:.2f} GB")
     seen = rows.join(members.select("source", "row", "kept_row", "similarity"), on=["source", "row"], how="left")
-    family = seen.select("row", family="of")
-    kept = seen.join(family.rename({"row": "kept_row", "family": "kept_of"}), on="kept_row", how="left")
     with pl.Config(tbl_rows=20, tbl_hide_dataframe_shape=True):
         print(
-            kept.group_by("recipe", maintain_order=True).agg(
+            seen.group_by("recipe", maintain_order=True).agg(
                 rows=pl.len(),
                 goes=pl.col("kept_row").is_not_null().mean().round(4),
-                same_family=(pl.col("kept_of") == pl.col("of")).sum(),
+                to_its_original=(pl.col("kept_row") == pl.col("of")).mean().round(4),
                 least=pl.col("similarity").min(),
             )
         )
-        originals = kept.filter((pl.col("recipe") == "original") & pl.col("kept_row").is_not_null())
+        originals = seen.filter((pl.col("recipe") == "original") & pl.col("kept_row").is_not_null())
         print(originals.group_by("set").len().sort("len", descending=True))
 
 

@@ -134,3 +134,17 @@ def test_unresolved_and_several_are_refused_with_evidence() -> None:
     assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
     refused = consider("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
     assert refused == Refused(DropReason.CHOICES_NEEDED, "A, C")
+
+
+def test_numbered_values_behind_a_question() -> None:
+    question = "What is the mean of 6, 10 and 14? (1) 8 (2) 10 (3) 12 (4) 14"
+    assert consider(question, "2") == Opened("What is the mean of 6, 10 and 14?", "10")
+    assert consider(question, "10") == Opened("What is the mean of 6, 10 and 14?", "10")
+    refused = consider(question, "E")
+    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
+    assert consider("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
+
+
+def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
+    refused = consider("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
+    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")

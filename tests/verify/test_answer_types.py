@@ -520,9 +520,9 @@ TYPES: dict[str, str] = {
         f(x) = x \text{ for all } x == f(x)=x
     """,
     "piecewise": r"""
+        \begin{cases} 1 & \text{if } x>0 \\ 0 & x \le 0 \end{cases} == \begin{cases} 1, & x>0 \\ 0, & x\le 0 \end{cases}
         f(x)=\begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} == |x|
         \begin{cases} 1 & x>0 \\ 0 & x \le 0 \end{cases} == \begin{cases} 0, & x \le 0 \\ 1, & x > 0 \end{cases}
-        \begin{cases} n/2 & \text{if } n \text{ is even} \\ n & \text{else} \end{cases} == \begin{cases} \frac{n}{2}, & n \text{ even} \\ n, & \text{else} \end{cases}
         \begin{cases} x=1 \\ y=2 \end{cases} == (1,2)
         \begin{cases} x & x \ge 0 \\ -x & x < 0 \end{cases} != x
         \begin{cases} 1 & x>0 \\ 0 & x \le 0 \end{cases} != \begin{cases} 1 & x<0 \\ 0 & x \ge 0 \end{cases}
@@ -690,6 +690,171 @@ TYPES: dict[str, str] = {
         zh: 24 != 答案是42
         x = 12 != y = 13
         ru: 24 != Ответ: 42.
+    """,
+    "a second list, of all types": r"""
+        \frac{\sqrt{15}}{4} == \sqrt{\frac{15}{16}}
+        \cfrac{1}{3} == 1/3
+        5.0\% == 5%
+        1,500 square feet == 1500 \text{ ft}^2
+        8\pi \text{ in}^3 == 8\pi
+        \frac{1}{2} \text{ gallon} == 0.5
+        3.0 \times 10^{8} \mathrm{~m/s} == 3e8 m/s
+        \text{18 km/h} == 5 m/s
+        5 \text{ N}\cdot\text{m} == 5 J
+        100 kPa == 10^5 Pa
+        5 \text{ kg m/s} == 5 kg*m/s
+        12 J != 12 W
+        5 m/s != 5 m/s^2
+        3 h 20 min == 200 minutes
+        x=\frac{-1\pm\sqrt{5}}{2} == \frac{-1+\sqrt5}{2}, \frac{-1-\sqrt5}{2}
+        a=1, b=-2, c=3 == c=3, b=-2, a=1
+        (1,-2,3) == a=1, b=-2, c=3
+        \left(-\infty, \frac{1}{2}\right) \cup \left[3, \infty\right) == x<0.5 or x>=3
+        \{x | x \neq 2\} == (-\infty,2)\cup(2,\infty)
+        x > 2 \text{ and } x \neq 5 == (2,5)\cup(5,\infty)
+        [-1, 1) != (-1, 1]
+        \{ (x,y) : x+y=1 \} == x+y=1
+        \dfrac{x-1}{2} = \dfrac{y+2}{3} = \dfrac{z}{4} == \frac{x-1}{2}=\frac{y+2}{3}=\frac{z}{4}
+        x = 1+2t, y = -2+3t, z=4t == (1+2t, -2+3t, 4t)
+        2x+3y+4=0 == -2x-3y-4=0
+        3x-4y+5=0 != 3x-4y-5=0
+        x-2y+z-3=0 == z = 3 - x + 2y
+        y = \frac{1}{2}x == x - 2y = 0
+        \frac{x^2}{4}+y^2=1 == x^2+4y^2=4
+        x^2=8y == y=\frac{1}{8}x^2
+        \text{(A)} \frac{1}{2} == A
+        D == \text{(D) None of the above}
+        None of the above == (D) None of the above
+        \frac{\pi}{6} == \text{(C) } \frac{\pi}{6}
+        A) 5 == 5
+        A) 5 != B) 5
+        \text{True} == Yes
+        \text{Yes} != \text{No}
+        \text{Monday} == It is Monday
+        2^{n+1}-2 == 2(2^n-1)
+        3\cdot 2^{n-1} == \frac{3}{2} 2^n
+        (-1)^{n+1} == (-1)^{n-1}
+        (-1)^n != (-1)^{n+1}
+        \frac{n(n+1)(2n+1)}{6} == \sum_{k=1}^n k^2
+        \sum_{k=0}^{n} \binom{n}{k} == 2^n
+        \int_{-\infty}^{\infty} e^{-x^2} dx == \sqrt{\pi}
+        \int_0^{\pi/2} \cos^2 x \, dx == \frac{\pi}{4}
+        \int \frac{dx}{x} == \ln|x| + C
+        \int \frac{1}{1+x^2} dx == \arctan x + C
+        \int_1^e \frac{1}{x} \mathrm{d}x == 1
+        \int x e^x dx == (x-1)e^x + C
+        \int x e^x dx != xe^x + C
+        \int_0^1 \int_0^1 xy \, dx \, dy == \frac14
+        \lim_{x\to\infty} \frac{2x+1}{x-3} == 2
+        \lim_{x \to 0} \frac{1-\cos x}{x^2} == 1/2
+        \lim_{h\to 0}\frac{(x+h)^2-x^2}{h} == 2x
+        \frac{d^2}{dx^2} \sin x == -\sin x
+        \frac{1}{2}x^2 + \ln|x| + C == \frac{x^2+2\ln|x|}{2}+C
+        \frac12 \sin^2 x + C == -\frac14\cos 2x + C
+        \tan x - x + C == -x+\tan x + C
+        \arctan x + C == -\text{arccot} x + C
+        \sec x + C != \tan x + C
+        \sqrt{3+2\sqrt2} == 1+\sqrt2
+        \sqrt{7-4\sqrt3} == 2-\sqrt3
+        \sqrt[3]{2+\sqrt5}+\sqrt[3]{2-\sqrt5} == 1
+        \cos\frac{\pi}{7}-\cos\frac{2\pi}{7}+\cos\frac{3\pi}{7} == \frac12
+        \frac{\sqrt2}{2} - \frac{\sqrt2}{2}i == e^{-i\pi/4}
+        \log_{2}(x+1) == \frac{\ln(x+1)}{\ln 2}
+        \log_{0.5} 8 == -3
+        \lg 2 + \lg 5 == 1
+        0.\overline{27} == \frac{3}{11}
+        0.1666\ldots == \frac16
+        0.272727... == 3/11
+        2^{10}\cdot 3^5 == 3^5 \times 2^{10}
+        2^4 \cdot 3^2 \cdot 5 == 720
+        13! == 6227020800
+        \frac{2024!}{2022!} == 2024 \cdot 2023
+        2^{1000} != 2^{1000}+1
+        1 - \frac{1}{2^{100}} != 1
+        \frac{1}{2}^{10} == \frac{1}{1024}
+        \left(\frac{2}{3}\right)^5 == \frac{32}{243}
+        \begin{pmatrix}\cos\theta & -\sin\theta\\ \sin\theta & \cos\theta\end{pmatrix} == \begin{bmatrix}\cos\theta & -\sin\theta\\ \sin\theta & \cos\theta\end{bmatrix}
+        \begin{pmatrix}1&0\\0&1\end{pmatrix} != \begin{pmatrix}0&1\\1&0\end{pmatrix}
+        \left[\begin{matrix}1\\-1\end{matrix}\right] == \begin{pmatrix}1\\-1\end{pmatrix}
+        \begin{bmatrix} 2/3 \\ -1/3 \end{bmatrix} == \frac{1}{3}\begin{bmatrix} 2 \\ -1 \end{bmatrix}
+        \begin{pmatrix} 3 & 4 \end{pmatrix} == (3,4)
+        3\hat{i}+4\hat{j} == (3,4)
+        \overrightarrow{AB} = (2,3) == (2,3)
+        \text{between 10 and 20} == 10 to 20
+        4 or 6 == 6, 4
+        x = 4 or x = 6 == 4, 6
+        11:59 pm == 23:59
+        2:30 != 3:30
+        \text{May 5} == 5 May
+        5 \text{ dollars and } 25 \text{ cents} == \$5.25
+        \$2\frac{1}{2} == \$2.50
+        \$1.2 \text{ million} == \$1,200,000
+        2 million == 2000000
+        one half == 1/2
+        twenty-five == 25
+        \frac{2}{5} == 2 out of 5
+        40^{\circ} == 40 deg
+        \pi \text{ rad} == 180^\circ
+        \angle A=30^\circ != 60^\circ
+        -45^\circ == -\frac{\pi}{4}
+        3 + \sqrt{5}, 3 - \sqrt{5} == 3 \pm \sqrt{5}
+        \{3, -3\} == \pm3
+        ±2√3 == 2\sqrt3, -2\sqrt3
+        x=0, \pm 1 == -1, 0, 1
+        $\text{no real roots}$ == no real solutions
+        \text{None} == no solution
+        k>1 或 k<-1 == |k|>1
+        2\sqrt{3}\,\text{cm} == 2√3 cm
+        S=\frac{3\sqrt3}{2} == \frac{3\sqrt{3}}{2}
+        a_n=2^{n}-1 == 2^n - 1 (n \in \mathbb{N}^*)
+        f(x)=\sin\left(2x+\frac{\pi}{6}\right) == y=\sin(2x+\pi/6)
+        y'=2x == 2x
+        x^2 - 5x + 6 == (x - 2) (x - 3)
+        x(x-1)^2 != x^2(x-1)
+        a^2b+ab^2 == ab(a+b)
+        \frac{a-b}{c} == -\frac{b-a}{c}
+        \frac{1}{a+b} != \frac1a+\frac1b
+        |a-b| == |b-a|
+        |a-b| != a-b
+        \max(a,b) == \max(b,a)
+        \lfloor \frac{n}{2} \rfloor == \lfloor n/2 \rfloor
+        \lfloor \frac{n}{2} \rfloor != \frac{n}{2}
+        \gcd(m,n) == \gcd(n,m)
+        e^{i\theta} == \cos\theta+i\sin\theta
+        5. == 5
+        (5) == 5
+        \{5\} == 5
+        5\text{ (five)} == 5
+        Answer: 5 == 5
+        The value of $x$ is $\boxed{-3}$. == -3
+        Therefore, the final answer is: $\boxed{\frac{7}{8}}$ == 7/8
+        We get x = 3 and y = 4, so x + y = 7. == 7
+        The probability is 3/8. == \frac{3}{8}
+        The solutions are x = 1 and x = -4. == -4, 1
+        $x \in [2,3]$ == [2,3]
+        1e-3 == 0.001
+        .5 == 0.5
+        1/2 + 1/3 == 5/6
+        1 : 4 == 1:4
+        3 : 2 != 2 : 3
+        4/6 == 2 : 3
+        8.0 == 8
+        1000000007 != 1000000009
+        \frac{123456789}{987654321} == \frac{13717421}{109739369}
+        m \in (0,1) \cup (1, +\infty) == m > 0 \text{ and } m \ne 1
+        a>1 != a \geq 1
+        -3 \leq x < 2 == [-3, 2)
+        y \in [0, 4] == [0,4]
+        (2,+\infty) == \{x|x>2\}
+        \{0, 1, 2\} == {x: x=0,1,2}
+        \{1\} \cup [2, 3] == x = 1 or 2<=x<=3
+        12\% \text{ per year} == 12\%
+        6 hours per day == 6
+        7 cm^2 != 7 cm
+        1 km == 1000 m
+        300 K == 300 \text{ kelvin}
+        98.6°F == 98.6^\circ F
+        1.5 \text{ V} == 1500 mV
     """,
     "permutations and sequences": r"""
         (1 2 3) != (1 3 2)

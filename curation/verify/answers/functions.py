@@ -133,10 +133,7 @@ class Functions(Cursor):
             self.expect("^")
             high = self.group()
         variable = self.take_differential()
-        if self.peek().kind == "end of integral":
-            body = ex.ONE
-        else:
-            body = self.sum()
+        body = ex.ONE if self.peek().kind == "end of integral" else self.sum()
         if self.peek().kind == "end of integral":
             self.position += 1
         if low is None or high is None:

@@ -11,26 +11,21 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from curation.verify.answers.expr import divide, fn, num, sym
+from curation.verify.answers.expr import divide, num, sym
 from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
-from curation.verify.answers.plain import COMMA_LANGUAGES
 from curation.verify.answers.quantities import compound_value, read_value
 from curation.verify.answers.text import normalise, unwrap
 from curation.verify.answers.tokens import CLOSERS, LONGEST, OPENERS, Token, Unreadable, split, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.words import NUMBER_WORDS, number_in_words, words
+from curation.verify.answers.variants import number_in_base, variants
+from curation.verify.answers.words import number_in_words, words
 from curation.verify.extraction import strip_boxes
 
 DEEPEST = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
-_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,]|\.\d*,)")
-_POINT_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:\.\d{3})+)(?![\d.])")
-_DECIMAL_COMMA = re.compile(r"(?<![\d,.])(\d+),(\d+)(?![\d,.])")
-_LONE_DECIMAL = re.compile(r"[-+]?\d+,(?:\d\d?|\d{4,})")
-_LONE_COMMA = re.compile(r"\D*(?:0,\d+|\d+,(?:\d\d|\d{4,}))\D*")
 _TAIL = re.compile(
     r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
     re.DOTALL,
@@ -60,43 +55,6 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
         if form not in found:
             found.append(form)
     return (*found, words(text))
-
-
-_IN_BASE = re.compile(
-    r"\(?(?:\\(?:text|mathrm|mathtt))?\{?([0-9A-F]{1,400})\}?\)?_\s*\{?\(?(?:\\(?:text|mathrm)\{)?\s*(\d{1,2}|[a-z]{3,11})"
-    r"\s*\}?\)?\}?"
-)
-_BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
-
-
-def number_in_base(text: str) -> Form | None:
-    """1011_2, (213)_5, 2A_{16}, 213_{five}: digits and their base, where every digit is one of the base."""
-    match = _IN_BASE.fullmatch(text)
-    if match is None or not any(char.isdigit() for char in match.group(1)):
-        return None
-    digits, name = match.groups()
-    base = int(name) if name.isdigit() else _BASE_NAMES.get(name, 0)
-    if not 2 <= base <= 36 or any(int(char, 36) >= base for char in digits):
-        return None
-    return Value(fn("base", sym(digits.lstrip("0") or "0"), num(base)))
-
-
-def variants(text: str, lang: str) -> list[str]:
-    """The ways in which the commas and points of numbers may be meant."""
-    if "," not in text and lang not in COMMA_LANGUAGES:
-        return [text]
-    if lang in COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):
-        return [text.replace(",", ".")]
-    closed = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
-    decimal = _DECIMAL_COMMA.sub(r"\1.\2", text)
-    if lang in COMMA_LANGUAGES:
-        pointless = _POINT_THOUSANDS.sub(lambda match: match.group().replace(".", ""), text)
-        options = [_DECIMAL_COMMA.sub(r"\1.\2", pointless), text, closed]
-    elif _LONE_COMMA.fullmatch(text):
-        options = [closed, decimal, text]
-    else:
-        options = [closed, text]
-    return list(dict.fromkeys(options))
 
 
 def read_tokens(tokens: list[Token], depth: int) -> Form:
@@ -147,9 +105,8 @@ def _without_tail(tokens: list[Token]) -> list[Token]:
         level += (token.kind == "env") - (token.kind == "endenv")
         if level:
             continue
-        if position and token.text == "(" and tokens[-1].text == ")" and _spans_all(tokens[position:]):
-            if _declares(tokens[position + 1 : -1]) and tokens[position + 2].text == "∈":
-                return tokens[:position]
+        if position and token.text == "(" and tokens[-1].text == ")" and _declared_in(tokens[position:]):
+            return tokens[:position]
         if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
             if token.kind == "word" and token.text.lower() not in ("for", "where", "with", "if", "when"):
                 continue
@@ -247,6 +204,10 @@ def _declares(part: list[Token]) -> bool:
 def _is_number_set(tokens: list[Token]) -> bool:
     letters = [token.text for token in tokens if token.kind in ("sym", "style", "word", "text")]
     return bool(letters) and all(text in _NUMBER_SETS or text in ("mathbb", "mathbf", "mathrm") for text in letters)
+
+
+def _declared_in(tokens: list[Token]) -> bool:
+    return len(tokens) > 4 and tokens[2].text == "∈" and _spans_all(tokens) and _declares(tokens[1:-1])
 
 
 def _set_expression(tokens: list[Token], depth: int) -> Form | None:
@@ -378,11 +339,10 @@ def _single(tokens: list[Token], depth: int) -> Form:
         found = _bracketed(tokens, depth)
         if found is not None:
             return found
-    if first.kind == "sym" and first.text.isupper() and first.text != "C" and len(tokens) > 4:
-        if tokens[1].text == "(" and _spans_all(tokens[1:]):
-            point = _bracketed(tokens[1:], depth)
-            if isinstance(point, Sequence) and len(point.items) > 1:
-                return point
+    if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
+        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and _spans_all(tokens[1:]) else None
+        if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
+            return point
     if any(token.kind == "env" for token in tokens):
         matrix = read_matrix(tokens)
         bars = first.kind == "env" and first.text == "vmatrix" and sum(token.kind == "env" for token in tokens) == 1

@@ -27,6 +27,7 @@ _ELSEWHERE = re.compile(
     r"\[(?:image|figure)\]|证明|见图|如图|略$",
     re.I,
 )
+_BREAKS_OFF = re.compile(r"(?<![A-Za-z\\])(?:by|of|is|are|at|on|as|if|the|from|than|then|into|with|be|for)\s*")
 _EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
 _DANGLING_START = re.compile(r"[\^_*/]")
 _DANGLING_END = re.compile(
@@ -69,6 +70,8 @@ def _why_broken(text: str) -> str | None:
         return "its brackets do not close"
     if _EMPTY_GROUP.search(text):
         return "an argument in it is empty"
+    if " " in text and re.search(rf"{_BREAKS_OFF.pattern}$", text) and any(sign in text for sign in "^=+*/\\"):
+        return "it breaks off"
     if _DANGLING_START.match(text) or re.search(rf"{_DANGLING_END.pattern}$", text):
         return "an operator in it lacks a side"
     return None

