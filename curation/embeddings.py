@@ -124,13 +124,14 @@ def _linear(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
 def _norm(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
     centred = values - values.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(1e-12))
-    return centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    scaled: Floats = centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    return scaled
 
 
 def _gelu(values: Floats) -> Floats:
     """x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
     size = np.abs(values) * np.float32(math.sqrt(0.5))
-    near: Floats = 1 / (1 + np.float32(0.3275911) * size)
+    near: Floats = np.reciprocal(1 + np.float32(0.3275911) * size)
     series: Floats = np.full(near.shape, 1.061405429, dtype=np.float32)
     for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series = np.add(series * near, factor, dtype=np.float32)

@@ -129,7 +129,9 @@ def rows_of(statements: pl.Series) -> Rows:
     figures = np.zeros(height, dtype=np.uint64)
     told_here = lines["told"].to_numpy()
     signs = np.isin(token, np.array([_hash("plus"), _hash("minus")], dtype=np.uint64))
-    bound = np.where(signs, _mixed(token) + np.append(token, token[:1])[1:], token)  # a sign counts with what follows
+    follows = np.zeros_like(token)
+    follows[:-1] = np.where(row[1:] == row[:-1], token[1:], 0)
+    bound = np.where(signs, _mixed(token) + follows, token)  # a sign counts together with what follows it
     np.add.at(figures, row[told_here], _mixed(bound[told_here]))  # a sum: order does not count, repetition does
     shingle_row, shingle = _bigrams(row, token)
     return Rows(token, starts, shingle, _starts(shingle_row, height), figures)

@@ -51,8 +51,8 @@ class Overlap:
     methods: tuple[str, ...] = ("ngram", "minhash")  # `embedding` needs the extra
     ngram: int = 13  # tokens in a run
     whole: int = 6  # fewest tokens of a text that counts as a whole
-    similarity: float = 0.4  # least Jaccard similarity
-    cosine: float = 0.8  # least cosine
+    similarity: float = 0.25  # least Jaccard similarity
+    cosine: float = 0.81  # least cosine
     most: int = 5  # hits kept per problem and method, best first
 
 

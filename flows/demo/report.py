@@ -161,7 +161,9 @@ def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
     """Print the table, the rows that were missed, the false alarms, and the score of wrong labels."""
     found = caught(planted_path, decisions)
-    table = Table("kind", "expected", title="Planted and caught", title_justify="left")
+    table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
+    for name in ("kind", "expected"):
+        table.add_column(name, no_wrap=True)
     for name in ("planted", "caught", "other reason", "missed"):
         table.add_column(name, justify="right")
     for one in found:
@@ -171,7 +173,6 @@ def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
     totals = (
         sum(x) for x in zip(*((o.planted, o.caught, len(o.otherwise), len(o.missed)) for o in found), strict=True)
     )
-    table.add_section()
     table.add_row("all", "", *(str(total) for total in totals), style="bold")
     console.print(table)
     _show_fates(console, "Missed", [fate for one in found for fate in one.missed])

@@ -45,12 +45,15 @@ def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> st
     if recipe == "typography":
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
     if recipe == "number":
-        place = draw.choice(list(NUMBER.finditer(text)) or [None])
-        return text + " 17" if place is None else text[: place.start()] + str(int(place[0]) + 1) + text[place.end() :]
+        numbers = list(NUMBER.finditer(text))
+        if not numbers:
+            return text + " 17"
+        number = draw.choice(numbers)
+        return text[: number.start()] + str(int(number[0]) + 1) + text[number.end() :]
     parts = text.split(" ")
     plain = [i for i, part in enumerate(parts) if part.isalpha() and len(part) > 5]
-    count = max(1, len(parts) // 30) if recipe == "word" else len(parts) // 2
-    for place in draw.sample(plain if recipe == "word" else range(len(parts)), min(count, len(plain))):
+    count = min(max(1, len(parts) // 30), len(plain)) if recipe == "word" else len(parts) // 2
+    for place in draw.sample(plain if recipe == "word" else range(len(parts)), count):
         parts[place] = draw.choice(words)
     return " ".join(parts)
 

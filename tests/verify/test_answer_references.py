@@ -13,8 +13,8 @@ BROKEN = [
     "", "...", "???", "+", "=", "= =", "-", "}", "}{", "{{36}", "3 +", "2x+", "x =", "^9", "x^", "a_", "2 \\times",
     r"\frac{3}{4", r"\frac{1{2}", r"\frac{1}", r"\frac{}{2}", r"\sqrt{", r"\sqrt", r"\sqrt{}", r"x^{3", r"\boxed{}",
     r"\begin{pmatrix}1&2", r"(1,2", r"[1,2", r"\left(1,2", r"\{1, 2", "x^2 by", "12 (or 13?)", "see figure",
-    "see the solution", "(see above)", "as shown", "refer to the diagram", "proof", "Proved", "N/A", "none given", "TBD",
-    "answer not available", "![](x.png)", r"\includegraphics{a.png}", "about 12", "answers may vary",
+    "see the solution", "(see above)", "as shown", "refer to the diagram", "proof", "Proved", "N/A", "none given",
+    "TBD", "answer not available", "![](x.png)", r"\includegraphics{a.png}", "about 12", "answers may vary",
     "The triangle is isosceles because two sides are equal.",
 ]  # fmt: skip
 USABLE = [

@@ -773,7 +773,7 @@ TYPES: dict[str, str] = {
         1 - \frac{1}{2^{100}} != 1
         \frac{1}{2}^{10} == \frac{1}{1024}
         \left(\frac{2}{3}\right)^5 == \frac{32}{243}
-        \begin{pmatrix}\cos\theta & -\sin\theta\\ \sin\theta & \cos\theta\end{pmatrix} == \begin{bmatrix}\cos\theta & -\sin\theta\\ \sin\theta & \cos\theta\end{bmatrix}
+        \begin{pmatrix}\cos t & -\sin t\\ \sin t & \cos t\end{pmatrix} == [[\cos t, -\sin t], [\sin t, \cos t]]
         \begin{pmatrix}1&0\\0&1\end{pmatrix} != \begin{pmatrix}0&1\\1&0\end{pmatrix}
         \left[\begin{matrix}1\\-1\end{matrix}\right] == \begin{pmatrix}1\\-1\end{pmatrix}
         \begin{bmatrix} 2/3 \\ -1/3 \end{bmatrix} == \frac{1}{3}\begin{bmatrix} 2 \\ -1 \end{bmatrix}

@@ -4,6 +4,7 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     exact       a polynomial normal form over the rationals
+    computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
     numeric     high-precision evaluation at random points of the right domain
 
 ``quick`` is the first tier alone, safe and fast in any process. ``compare`` is all of them, unguarded: run it behind
@@ -29,7 +30,7 @@ __all__ = [
     "quick",
 ]
 
-VERSION = "answers@1"
+VERSION = "answers@2"
 """Changes whenever a verdict could change."""
 
 

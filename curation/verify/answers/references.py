@@ -31,7 +31,7 @@ _BREAKS_OFF = re.compile(r"(?<![A-Za-z\\])(?:by|of|is|are|at|on|as|if|the|from|t
 _EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
 _DANGLING_START = re.compile(r"[\^_*/]")
 _DANGLING_END = re.compile(
-    r"(?:[=^_+*/<>(\[{&|]|(?<![\w)}\]])[-]|(?<=[\w)}\]])\s*-|\\(?:times|cdot|div|le|leq|ge|geq|ne|neq|in|cup|cap|"
+    r"(?:[=^_+*/<>(\[{&]|(?<![\w)}\]])[-]|(?<=[\w)}\]])\s*-|\\(?:times|cdot|div|le|leq|ge|geq|ne|neq|in|cup|cap|"
     r"frac|dfrac|sqrt|pm|mp|to|left|log|ln|sin|cos|tan))\s*"
 )
 _WORDS = re.compile(r"[^=<>^+*/|_{}\\$?#@~]+")
