@@ -51,7 +51,7 @@ def test_a_copy_is_found_by_runs_and_by_shingles(text: str) -> None:
 
 
 def test_a_part_is_found_and_its_share_is_the_score() -> None:
-    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES)
+    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, Overlap(("ngram",)))
     assert (method, benchmark, row) == ("ngram", "words", 0)
     assert 0 < score < 0.5
 

@@ -8,7 +8,6 @@ Nothing is computed here; nesting is bounded, and every split is linear in the n
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from curation.verify.answers.expr import divide, num, sym
@@ -16,8 +15,20 @@ from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.quantities import compound_value, read_value
+from curation.verify.answers.spans import (
+    declares,
+    is_call,
+    is_name,
+    is_number_set,
+    plain_expression,
+    spans_all,
+    trimmed,
+    without_if,
+    without_tail,
+    words_of,
+)
 from curation.verify.answers.text import normalise, unwrap
-from curation.verify.answers.tokens import CLOSERS, LONGEST, OPENERS, Token, Unreadable, split, tokenise
+from curation.verify.answers.tokens import LONGEST, Token, Unreadable, split, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.variants import number_in_base, variants
 from curation.verify.answers.words import number_in_words, words
@@ -26,14 +37,8 @@ from curation.verify.extraction import strip_boxes
 DEEPEST = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
-_TAIL = re.compile(
-    r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
-    re.DOTALL,
-)
 _FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                      "the square values value equals therefore".split())  # fmt: skip
-_CONDITION_WORDS = frozenset("if when for is where si wenn falls se при если".split())
-_NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
 @lru_cache(maxsize=8192)
@@ -61,7 +66,7 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     """The form that ``tokens`` are. Raises `Unreadable`."""
     if depth > DEEPEST:
         raise Unreadable("nested too deeply")
-    tokens = _trimmed(_without_tail(tokens))
+    tokens = trimmed(without_tail(tokens))
     if not tokens:
         raise Unreadable("nothing")
     amount = compound_value(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
@@ -88,37 +93,11 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     return _single(tokens, depth)
 
 
-def _trimmed(tokens: list[Token]) -> list[Token]:
-    start, end = 0, len(tokens)
-    chaff = (",", ";", ".", ":", "space", "newline", "?", "and", "or", "⇒", '"', "#")
-    while start < end and tokens[start].kind == "op" and tokens[start].text in chaff:
-        start += 1
-    while end > start and tokens[end - 1].kind == "op" and tokens[end - 1].text in chaff:
-        end -= 1
-    return tokens[start:end]
-
-
-def _without_tail(tokens: list[Token]) -> list[Token]:
-    r"""Without "for all n …", "where k is …", "(k \\in \\mathbb{Z})" after a formula."""
-    level = 0
-    for position, token in enumerate(tokens):
-        level += (token.kind == "env") - (token.kind == "endenv")
-        if level:
-            continue
-        if position and token.text == "(" and tokens[-1].text == ")" and _declared_in(tokens[position:]):
-            return tokens[:position]
-        if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
-            if token.kind == "word" and token.text.lower() not in ("for", "where", "with", "if", "when"):
-                continue
-            return tokens[:position]
-    return tokens
-
-
 def _several(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
     kept: list[list[Token]] = []
     joints: list[str] = []
     for part, separator in zip(parts, ["", *separators], strict=True):
-        if part and not _declares(part):
+        if part and not declares(part):
             kept.append(part)
             joints.append(separator)
     if not kept:
@@ -176,7 +155,7 @@ def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
 
 
 def _item(part: list[Token], depth: int) -> Form:
-    part = _trimmed(part)
+    part = trimmed(part)
     if len(part) == 1 and part[0].text == "…":
         return Words("…", "…")
     return read_tokens(part, depth + 1)
@@ -193,23 +172,6 @@ def is_condition(form: Form) -> bool:
     return isinstance(form, Union)
 
 
-def _declares(part: list[Token]) -> bool:
-    r"""``k \in \mathbb{Z}``: a declaration, not an answer."""
-    texts = [token.text for token in part]
-    if "∈" not in texts:
-        return False
-    return _is_number_set(part[texts.index("∈") + 1 :])
-
-
-def _is_number_set(tokens: list[Token]) -> bool:
-    letters = [token.text for token in tokens if token.kind in ("sym", "style", "word", "text")]
-    return bool(letters) and all(text in _NUMBER_SETS or text in ("mathbb", "mathbf", "mathrm") for text in letters)
-
-
-def _declared_in(tokens: list[Token]) -> bool:
-    return len(tokens) > 4 and tokens[2].text == "∈" and _spans_all(tokens) and _declares(tokens[1:-1])
-
-
 def _set_expression(tokens: list[Token], depth: int) -> Form | None:
     parts, ops = split(tokens, frozenset(("∪", "∩", "∖")))
     if len(parts) < 2:
@@ -221,7 +183,7 @@ def _set_expression(tokens: list[Token], depth: int) -> Form | None:
         at = [token.text for token in parts[0]].index("=")
         parts[0] = parts[0][at + 1 :]
     if set(ops) != {"∪"}:
-        if ops == ["∖"] and _is_number_set(parts[0]):
+        if ops == ["∖"] and is_number_set(parts[0]):
             return Relation((Words("x", "x"), read_tokens(parts[1], depth + 1)), ("notin",))
         raise Unreadable("a set difference")
     return Union(tuple(read_tokens(part, depth + 1) for part in parts))
@@ -233,12 +195,12 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
         return read_tokens(_joined(parts[last + 1 :], ops[last + 1 :]), depth + 1)
     if "~=" in ops:
         at = ops.index("~=")
-        if at == 0 and len(parts[0]) and len(ops) == 1 and _is_name(parts[0]):
+        if at == 0 and len(parts[0]) and len(ops) == 1 and is_name(parts[0]):
             return Relation((_side(parts[0], depth), _side(parts[1], depth)), ("=",))
         return read_tokens(_joined(parts[: at + 1], ops[:at]), depth + 1)
     if ops[0] in ("∈", "∉"):
         rest = _joined(parts[1:], ops[1:])
-        if _is_number_set(rest):
+        if is_number_set(rest):
             return words_of(rest) if ops[0] == "∈" else Relation((Words("", ""), words_of(rest)), ("notin",))
         inner = read_tokens(rest, depth + 1)
         return Relation((_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
@@ -263,31 +225,13 @@ def _piecewise(tokens: list[Token], depth: int) -> Form:
         parts, _ = split(line, frozenset(("&",)))
         if len(parts) != 2 or not all(parts):
             raise Unreadable("a case without its condition")
-        condition = [part for token in _trimmed(parts[1]) for part in _without_if(token)]
+        condition = [part for token in trimmed(parts[1]) for part in without_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
         where = read_tokens(condition, depth + 1) if plain else words_of(condition)
         pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), PIECE))
     if not pairs:
         raise Unreadable("no cases")
     return Sequence(tuple(pairs), "{}")
-
-
-def _without_if(token: Token) -> list[Token]:
-    if token.kind not in ("text", "word"):
-        return [token]
-    kept = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
-    return [Token(token.kind, " ".join(kept))] if kept else []
-
-
-def words_of(tokens: list[Token]) -> Words:
-    """Tokens as text."""
-    return words(" ".join(token.text for token in tokens if token.kind != "style"))
-
-
-def _is_name(tokens: list[Token]) -> bool:
-    return (
-        len(tokens) <= 6 and tokens[0].kind in ("sym", "word", "text") and not any(t.kind == "num" for t in tokens[:1])
-    )
 
 
 def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
@@ -301,7 +245,7 @@ def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
 def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
     if not tokens:
         raise Unreadable("a relation without a side")
-    if not last and len(tokens) > 3 and tokens[0].kind == "sym" and _is_call(tokens):
+    if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)))
     try:
         return read_tokens(tokens, depth + 1)
@@ -309,14 +253,6 @@ def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
         if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
             raise
         return words_of(tokens)
-
-
-def _is_call(tokens: list[Token]) -> bool:
-    """A letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
-    at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
-    name = [token.text for token in tokens[:at]]
-    plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
-    return plain and at > 0 and _spans_all(tokens[at:]) and len(tokens) - at <= 8
 
 
 def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
@@ -335,12 +271,12 @@ def _single(tokens: list[Token], depth: int) -> Form:
     first, last = tokens[0], tokens[-1]
     if first.kind == "empty" and len(tokens) == 1:
         return words("no solution")
-    if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and _spans_all(tokens):
+    if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and spans_all(tokens):
         found = _bracketed(tokens, depth)
         if found is not None:
             return found
     if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
-        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and _spans_all(tokens[1:]) else None
+        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and spans_all(tokens[1:]) else None
         if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
             return point
     if any(token.kind == "env" for token in tokens):
@@ -356,7 +292,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
             return _from_text(text, depth)
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
             raise Unreadable("words")
-    if first.kind == "style" and _is_number_set(tokens):
+    if first.kind == "style" and is_number_set(tokens):
         return words("reals" if last.text == "R" or tokens[-2].text == "R" else "".join(token.text for token in tokens))
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
         inner = _single(tokens[1:], depth + 1)
@@ -381,20 +317,6 @@ def _from_text(text: str, depth: int) -> Form:
     return read_tokens([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
 
 
-def _spans_all(tokens: list[Token]) -> bool:
-    """Whether the first token's bracket closes with the last token (half-open intervals included)."""
-    if tokens[0].text == "]":
-        return tokens[-1].text in ("[", "]") and len(tokens) > 3
-    level = 0
-    for position, token in enumerate(tokens):
-        if token.kind in ("op", "env", "endenv"):
-            level += token.kind == "env" or token.text in OPENERS
-            level -= token.kind == "endenv" or token.text in CLOSERS
-            if level == 0:
-                return position == len(tokens) - 1
-    return False
-
-
 def _bracketed(tokens: list[Token], depth: int) -> Form | None:
     first, last, inner = tokens[0].text, tokens[-1].text, tokens[1:-1]
     if first == "⟨":
@@ -403,7 +325,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
     if is_set:
         bar = [at for at, token in enumerate(inner) if token.kind == "op" and token.text in ("|", ":")]
         named = inner[: bar[0]] if bar else []
-        tuple_ = bool(named) and named[0].text == "(" and _spans_all(named)
+        tuple_ = bool(named) and named[0].text == "(" and spans_all(named)
         if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in named)):
             return read_tokens(inner[bar[0] + 1 :], depth + 1)
     if not inner:
@@ -415,7 +337,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
         if first == "{s":
             return Sequence((read_tokens(inner, depth + 1),), "{}")
         if first == "(" or first == "{":
-            return None if first == "(" and _plain_expression(inner) else read_tokens(inner, depth + 1)
+            return None if first == "(" and plain_expression(inner) else read_tokens(inner, depth + 1)
         return None
     if any(not part for part in parts):
         raise Unreadable("an empty component")
@@ -427,11 +349,3 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
     elif first == "[" and last == "[":
         last = ")"
     return Sequence(items, first + last)
-
-
-def _plain_expression(tokens: list[Token]) -> bool:
-    try:
-        parse_expression(tokens)
-    except Unreadable:
-        return False
-    return True
