@@ -151,3 +151,13 @@ def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
     with pytest.raises(SourceError, match="line 2"):
         verify_pairs(path, tmp_path / "out.jsonl", workers=1)
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_attempts_at_an_opened_choice_may_name_the_option() -> None:
+    responses = tuple(Response(None, text) for text in ("B", "B) 12", "12", "C", "13"))
+    with MathJudge(workers=1) as judge:
+        (result,) = judge.judge([JudgeTask("p", "12", "en", responses, letter="B")])
+        (without,) = judge.judge([JudgeTask("p", "12", "en", responses)])
+    assert [verdict.outcome.value for verdict in result.verdicts] == ["correct"] * 3 + ["wrong"] * 2
+    assert [verdict.answer_class for verdict in result.verdicts[:3]] == [0, 0, 0]
+    assert without.verdicts[0].outcome.value == "wrong"
