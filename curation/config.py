@@ -88,7 +88,8 @@ class StatementSettings(Settings):
     min_letters: int = Field(
         8,
         ge=1,
-        description="Fewest letters, digits and signs (spaces not counted, a Chinese character counted double) that make a statement.",
+        description="Fewest letters, digits and signs that make a statement; spaces do not count, Chinese characters "
+        "count double.",
     )
     clean: bool = Field(
         True, description="Remove LaTeX and HTML debris from statement and answer before any rule looks at them."

@@ -100,6 +100,24 @@ def classify(
     classify_file(rows, out, columns or [])
 
 
+@app.command()
+def contamination(
+    rows: Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")],
+    against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="ngram, minhash (both by default), embedding (an extra); repeatable."),
+    ] = None,
+    field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
+    benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
+) -> None:
+    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
+    from flows.files import contamination_of_file
+
+    contamination_of_file(rows, against, out, methods or [], field, benchmark_field)
+
+
 @verify_app.command()
 def answers(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],

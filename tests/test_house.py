@@ -23,7 +23,19 @@ TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 }
-SHARED_ROOMS = {"attempts", "config", "languages", "policies", "prompts", "records", "rows", "store", "verify"}
+SHARED_ROOMS = {
+    "attempts",
+    "config",
+    "embeddings",
+    "languages",
+    "policies",
+    "prompts",
+    "records",
+    "rows",
+    "shingles",
+    "store",
+    "verify",
+}
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 BROAD_EXCEPTS: dict[str, str] = {}
 """`file::function` of a boundary that may catch everything, and why it must."""
