@@ -78,7 +78,8 @@ def contamination_of_file(
         )
     settings = Overlap(methods=tuple(methods)) if methods else Overlap()
     found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
-    _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({found.hits:,} hits): {out}")
+    by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
+    _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({by_method}): {out}")
 
 
 def _say(line: str) -> None:

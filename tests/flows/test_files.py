@@ -176,3 +176,22 @@ def test_a_place_that_cannot_be_written_is_one_sentence(command: list[str], tmp_
     (tmp_path / "file").touch()
     rows = write_jsonl(tmp_path / "rows.jsonl", [{"problem": "What is 3 plus 4?", "gold": "7", "pred": "7"}])
     assert str(tmp_path / "file") in refusal(*command, rows, "--out", tmp_path / "file" / "out.jsonl")
+
+
+def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
+    asked = "A farmer has seventeen sheep and buys twelve more at the market. How many sheep does the farmer have now?"
+    (tmp_path / "rows.jsonl").write_text(
+        json.dumps({"problem": asked}) + "\n" + json.dumps({"problem": "What is 2+2?"}) + "\n"
+    )
+    (tmp_path / "bench.jsonl").write_text(
+        json.dumps({"question": "Unrelated."}) + "\n" + json.dumps({"question": asked}) + "\n"
+    )
+    out = tmp_path / "out.jsonl"
+    said = goldilocks("contamination", tmp_path / "rows.jsonl", "--against", tmp_path / "bench.jsonl", "--out", out)
+    assert said.status == 0, said.err
+    first, second = (json.loads(line) for line in out.read_text().splitlines())
+    assert {(hit["benchmark"], hit["row"]) for hit in first["hits"]} == {("bench", 1)}
+    assert second["hits"] == []
+    refused = goldilocks("contamination", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic")
+    assert refused.status == 1
+    assert "ngram, minhash, embedding" in refused.err
