@@ -28,7 +28,8 @@ MARK = ".published.json"
 FILE_ROWS = 50_000
 
 NOTES = (
-    "Repeated problems were found by their normalised text; near duplicates and overlap with benchmarks were not.",
+    "Repeated problems were found by their normalised text. "
+    "Near duplicates and overlap with benchmarks were not looked for.",
 )
 """What the line does not do yet; sentences for the card's limits."""
 

@@ -28,6 +28,9 @@ from curation.records import GoldilocksError
 START_S = 120.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database."""
 
+STOP_S = 10.0
+"""Seconds that the server may take to end before it is killed; nothing of a run's state is in it."""
+
 DRAIN_S = 30.0
 """Seconds that Prefect's last events may take to reach the server."""
 
@@ -96,7 +99,11 @@ def prefect_api() -> Iterator[str]:
         process.terminate()
         if process.stdin is not None:
             process.stdin.close()
-        process.wait()
+        try:
+            process.wait(timeout=STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _one_at_a_time() -> IO[str]:

@@ -88,7 +88,8 @@ def check_references(run: Run, before: Done) -> Done:
 
 def find_duplicates(run: Run, before: Done) -> Done:
     """The same problem twice: the first stays; copies with different references all go."""
-    stage = Stage(run.where("duplicates"), "duplicates", duplicates.VERSION, "", inputs(before))
+    settings = f"{verifier_version(run)} {run.recipe.verify.digest()}"  # it says whether two references are equal
+    stage = Stage(run.where("duplicates"), "duplicates", duplicates.VERSION, settings, inputs(before))
     if (manifest := stage.manifest()) is not None:
         return Done(stage.name, stage.folder, manifest, reused=True)
     again = duplicates.repeats(read_table(before.folder, "kept", ["id", "source", "row", "answer"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from curation.records import DropReason
 from curation.store import locked
+from curation.verify import answers
 from flows.run_folder import FOLDERS, TITLES
 from tests.flows.conftest import TINY, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
@@ -295,3 +297,9 @@ def test_the_end_of_a_run_names_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Pa
     said = Tiny(tiny_run.recipe, folder).run()
     assert said.status == 0
     assert f"card: {folder / 'curated' / 'README.md'}\n" in said.out
+
+
+def test_another_verifier_looks_for_conflicting_references_again(tiny_run: Tiny) -> None:
+    """Whether two references are equal is the verifier's word, so its version is part of the stage's fingerprint."""
+    made_by = json.loads((tiny_run.folder / "stages" / "04-duplicates" / "stage.json").read_text())
+    assert made_by["settings"].startswith(f"{answers.VERSION} ")
