@@ -1,0 +1,34 @@
+"""A recipe and its stages, one pydantic model each. Every field is described once, here, with its unit and source.
+
+A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
+anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
+
+Import settings from this package; the files behind it are `base`, `sources`, `filters`, `policies`, `difficulty` and
+`recipe`. Nothing else of the house is imported here.
+"""
+
+from curation.config.base import Settings, plain
+from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
+from curation.config.filters import StatementSettings, VerifySettings
+from curation.config.policies import AttemptColumns, RecordedPolicy
+from curation.config.recipe import ExportSettings, Recipe
+from curation.config.sources import Column, Pick, ProblemColumns, Source
+
+__all__ = [
+    "AttemptColumns",
+    "Band",
+    "Column",
+    "DifficultyStage",
+    "ExportSettings",
+    "Pick",
+    "ProblemColumns",
+    "Recipe",
+    "RecordedPolicy",
+    "SecondBand",
+    "SecondStage",
+    "Settings",
+    "Source",
+    "StatementSettings",
+    "VerifySettings",
+    "plain",
+]

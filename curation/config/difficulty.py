@@ -1,0 +1,71 @@
+"""Difficulty: which pass rates are neither too easy nor too hard."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+from curation.config.policies import RecordedPolicy
+
+
+class Band(Settings):
+    """Which pass rates are neither too easy nor too hard, and when a label is not believed.
+
+    The paper prints none of these numbers: it removes problems "never solved" or solved "with a high success rate".
+    """
+
+    attempts: int = Field(16, ge=1, description="Attempts per problem. 16 in the paper.")
+    min_correct: int = Field(1, ge=0, description="Fewer correct attempts: never_solved. Not in the paper.")
+    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. Not in the paper; 12 of 16 here.")
+    min_judged: int | None = Field(
+        None,
+        ge=1,
+        description="Fewer attempts that the verifier could judge: too_few_attempts. Half of `attempts`, rounded up, "
+        "where absent. Not in the paper.",
+    )
+    wrong_label_share: float = Field(
+        0.5,
+        ge=0.5,
+        le=1,
+        description="suspected_wrong_label where more than this share of the judged attempts agree on one answer "
+        "that is not the reference. 1 switches the rule off. The paper says `majority`.",
+    )
+    wrong_label_votes: int = Field(3, ge=2, description="… and at least so many attempts do. Not in the paper.")
+
+    @property
+    def least_judged(self) -> int:
+        """`min_judged`, or its default."""
+        return self.min_judged if self.min_judged is not None else (self.attempts + 1) // 2
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        most = int(self.max_pass_rate * self.attempts + 1e-9)
+        if self.min_correct > most:
+            raise ValueError(
+                f"impossible band: min_correct = {self.min_correct}, but max_pass_rate = {self.max_pass_rate} of "
+                f"attempts = {self.attempts} allows at most {most} correct; lower min_correct or raise max_pass_rate"
+            )
+        if self.least_judged > self.attempts:
+            raise ValueError(f"impossible band: min_judged = {self.min_judged} is more than attempts = {self.attempts}")
+        return self
+
+
+class DifficultyStage(Settings):
+    """One pass of difficulty filtering: a policy and its band."""
+
+    policy: RecordedPolicy = Field(description="Who answers.")
+    band: Band = Field(default_factory=Band, description="What is kept.")
+
+
+class SecondBand(Band):
+    """The band of stage 2."""
+
+    max_pass_rate: float = Field(0.875, ge=0, le=1, description="Higher: too_easy. Not in the paper; 14 of 16 here.")
+
+
+class SecondStage(DifficultyStage):
+    """Stage 2: the trained grader re-grades the entire original set (paper, section 4.1)."""
+
+    band: SecondBand = Field(default_factory=SecondBand, description="What is kept.")

@@ -1,0 +1,47 @@
+"""The recipe itself, and the curated set it ends in."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+from curation.config.difficulty import DifficultyStage, SecondStage
+from curation.config.filters import StatementSettings, VerifySettings
+from curation.config.sources import Source
+
+
+class ExportSettings(Settings):
+    """The curated set."""
+
+    size: int | None = Field(
+        None, ge=1, description="At most so many problems, shared among the sources by weight; all where absent."
+    )
+    license: str = Field("other", description="Licence in the card's header.")
+    pretty_name: str | None = Field(None, description="Title of the card; the recipe's name where absent.")
+
+
+class Recipe(Settings):
+    """A whole run."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
+    flow: Literal["curate-math"] = Field("curate-math", description="Which line the recipe goes down.")
+    description: str = Field("", description="A sentence for the card.")
+    seed: int = Field(0, ge=0, description="Seed of everything that draws.")
+    shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
+    workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
+    sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
+    statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
+    verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
+    stage1: DifficultyStage = Field(description="Difficulty, first policy.")
+    stage2: SecondStage | None = Field(None, description="Difficulty, trained grader, on the entire original set.")
+    export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
+
+    @model_validator(mode="after")
+    def _distinct_sources(self) -> Self:
+        names = [source.name for source in self.sources]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
+        return self

@@ -1,0 +1,61 @@
+"""Where rows come from: sources and their column maps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+
+
+class Pick(Settings):
+    """Where one column comes from, when a plain dotted path does not say enough."""
+
+    path: str | None = Field(None, description="Dotted path into the row: `meta.level`, `messages.0.content`.")
+    value: str | None = Field(None, description="A constant instead of a path.")
+    take: Literal["all", "hash", "boxed"] = Field(
+        "all",
+        description="`hash`: what stands behind the last `####` (GSM8K); `boxed`: inside the last \\boxed{}.",
+    )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Self:
+        if (self.path is None) == (self.value is None):
+            raise ValueError("give either `path` or `value`")
+        return self
+
+
+Column = Annotated[str | Pick, Field(union_mode="left_to_right")]
+
+
+class ProblemColumns(Settings):
+    """Which column of the source is what."""
+
+    statement: Column = Field("problem", description="The problem's text.")
+    answer: Column | None = Field(None, description="The reference answer.")
+    choices: Column | None = Field(None, description="A list of options, where they are not in the statement.")
+    solution: Column | None = Field(None, description="A worked solution.")
+    lang: Column | None = Field(None, description="ISO 639-1 code; `en` where absent.")
+    meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
+
+
+class Source(Settings):
+    """One place that rows come from."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
+    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
+        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
+    )
+    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    subset: str | None = Field(None, description="Configuration name of a Hugging Face data set.")
+    split: str = Field("train", description="Split of a Hugging Face data set.")
+    revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
+    domain: Literal["math", "code"] = Field("math", description="Which verifier judges its attempts.")
+    license: str = Field("unknown", description="Licence of the source as its publisher states it.")
+    url: str | None = Field(None, description="Where the source is published; shown on the card.")
+    limit: int | None = Field(None, ge=1, description="Read at most so many rows, from the front.")
+    weight: float = Field(
+        1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
+    )
+    columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
