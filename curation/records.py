@@ -22,10 +22,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import polars as pl
 
@@ -205,12 +206,16 @@ DECISION = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under."""
+    """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under.
+
+    ``details`` fill the further blanks of a prompt, such as the language to translate into.
+    """
 
     id: str
     statement: str
     domain: Domain
     lang: str
+    details: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +230,49 @@ class AttemptKey:
     sampling: str
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a policy said to one request: a row of `ATTEMPT` without its key.
+
+    ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
+    from, one per token of ``token_ids``; both are None unless the policy was asked for them.
+
+    Example: ``Answered("<think>…</think> \\boxed{4}", "stop", 31)``
+    """
+
+    text: str | None
+    finish: str | None
+    tokens: int | None
+    answer: str | None = None
+    label: bool | None = None
+    token_ids: tuple[int, ...] | None = None
+    logprobs: tuple[float, ...] | None = None
+
+
 class Policy(Protocol):
     """Whoever answers problems: an engine, a server, or a file of attempts made elsewhere.
 
-    ``attempt`` yields one frame in the `ATTEMPT` schema per batch as attempts finish, at most one attempt per
-    requested (problem, index), none that was not requested. A policy that cannot answer raises `PolicyError`.
+    An asynchronous context manager: engines start and servers are greeted on entering. A policy may be asked many
+    times at once, ``in_flight`` of them with profit. Cancelling a call of ``answer`` aborts its generation. The same
+    (problem, index) draws with the same seed in every run. A policy that cannot answer raises `PolicyError`.
     """
 
     key: AttemptKey
+    in_flight: int
 
-    def attempt(self, wanted: Sequence[tuple[Prompted, Sequence[int]]]) -> Iterator[pl.DataFrame]:
-        """Answer each problem once per index asked for."""
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What stands in the store beside the key: the sampling parameters in full."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+        """One attempt; None where the policy has no attempt of this index (a file that holds fewer)."""
         ...
 
 

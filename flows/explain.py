@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from curation.records import ATTEMPT, StoreError
+from flows.difficulty_stages import made_attempts
 from flows.publish import published_verifier
 from flows.run_folder import TITLES, Run, found, open_run
-from flows.stages import made_attempts, verifier_version
+from flows.stages import verifier_version
 
 FILTERS = ("sources", "statements", "references", "duplicates")
 

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from curation.records import ConfigError, StoreError
 from curation.store import locked, read_table
-from flows import publish, stages
+from flows import difficulty_stages, publish, stages
 from flows.commands import print_funnel
 from flows.recipe import override_recipe
 from flows.run_folder import Done, Run, found, open_run
@@ -134,7 +134,7 @@ def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
 
 def _decide_again(run: Run, part: str, problems: Done) -> Done:
     made = _held(run, f"{part}.attempts")
-    return stages.decide(run, part, problems, stages.judge_attempts(run, part, problems, made))
+    return difficulty_stages.decide(run, part, problems, difficulty_stages.judge_attempts(run, part, problems, made))
 
 
 def _held(run: Run, stage: str) -> Done:

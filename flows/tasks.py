@@ -11,7 +11,7 @@ from typing import ParamSpec
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from flows import publish, stages
+from flows import difficulty_stages, filter_stages, publish
 from flows.run_folder import TITLES, Done
 
 P = ParamSpec("P")
@@ -22,11 +22,11 @@ def stage_task(name: str, work: Callable[P, Done], run_name: str | None = None) 
     return task(name=name, task_run_name=run_name or name, cache_policy=NO_CACHE, persist_result=False)(work)
 
 
-read_sources = stage_task(TITLES["sources"], stages.read_sources)
-filter_statements = stage_task(TITLES["statements"], stages.filter_statements)
-check_references = stage_task(TITLES["references"], stages.check_references)
-find_duplicates = stage_task(TITLES["duplicates"], stages.find_duplicates)
-make_attempts = stage_task("attempts", stages.make_attempts, "{part}: attempts")
-judge_attempts = stage_task("verdicts", stages.judge_attempts, "{part}: verdicts")
-decide = stage_task("decisions", stages.decide, "{part}: decisions")
+read_sources = stage_task(TITLES["sources"], filter_stages.read_sources)
+filter_statements = stage_task(TITLES["statements"], filter_stages.filter_statements)
+check_references = stage_task(TITLES["references"], filter_stages.check_references)
+find_duplicates = stage_task(TITLES["duplicates"], filter_stages.find_duplicates)
+make_attempts = stage_task("attempts", difficulty_stages.make_attempts, "{part}: attempts")
+judge_attempts = stage_task("verdicts", difficulty_stages.judge_attempts, "{part}: verdicts")
+decide = stage_task("decisions", difficulty_stages.decide, "{part}: decisions")
 export_problems = stage_task(TITLES["export"], publish.export_problems)

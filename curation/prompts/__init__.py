@@ -1,0 +1,11 @@
+"""The prompts: what a policy is asked, for sampling and training alike.
+
+A `Prompt` has a version, which attempts are filed under; a changed wording is a new version. Each kind of prompt has
+its own file: `solving` (the system prompt of the recipe), and beside it those for judging, rewriting, translating and
+making tests.
+"""
+
+from curation.prompts.base import Message, Prompt
+from curation.prompts.solving import SOLVE
+
+__all__ = ["SOLVE", "Message", "Prompt"]

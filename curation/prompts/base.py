@@ -1,0 +1,33 @@
+"""What a prompt is: a system message, a user message with blanks, and a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from curation.records import Prompted
+
+
+class Message(TypedDict):
+    """One chat message, as chat templates and OpenAI-compatible servers take it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt under its version: ``system`` may be empty, ``user`` makes the user message of what is asked.
+
+    Example: ``Prompt("solve@1", SYSTEM, lambda asked: asked.statement)``
+    """
+
+    version: str
+    system: str
+    user: Callable[[Prompted], str]
+
+    def messages(self, asked: Prompted) -> list[Message]:
+        """The chat that is sent."""
+        own: list[Message] = [{"role": "user", "content": self.user(asked)}]
+        return [{"role": "system", "content": self.system}, *own] if self.system else own
