@@ -1,0 +1,253 @@
+"""Which tests of a code problem are believed: what its solutions say of them, run against every test.
+
+Pure functions over a solutions × tests matrix of outputs. The matrix is a table with one row a run (`RUN`). An output
+is named by its class: runs of one test whose outputs are the same, by the problem's comparison or checker, have the
+same ``output``, and one that is the same as the expected output has ``expected`` true. Classes are made where outputs
+can be compared (the sandbox's side); here they are only counted.
+
+The rules per test, in order, after the paper's section 4.2 (drop tests without sufficient agreement; where the
+solutions agree and none gives the expected output, the output takes its place):
+
+    discard  no_votes       no voting solution ran through
+    keep     agrees         every valid run gives the expected output
+    discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output
+    discard  no_agreement   the most frequent output has too small a share of the valid runs
+    keep     agrees         it has enough, and it is the expected output
+    correct  corrected      it has enough, no run gives the expected output, and enough runs share it
+    discard  disputed       it has enough, but some run gives the expected output, or too few runs share it
+
+Who votes: solutions that are not labelled wrong, less those that fail or deviate almost everywhere (`set_aside`).
+Solutions labelled wrong never vote; a wrong one that passes all tests that stay makes the problem weakly tested.
+
+Invariants: every test gets one decision and every problem one; nothing depends on the order of the rows.
+It runs nothing and compares no text.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation.config.code import AgreementSettings
+from curation.records import DropReason
+
+VERSION = "tests_agreement@1"
+
+RUN = pl.Schema(
+    {
+        "problem": pl.String(),
+        "solution": pl.Int32(),  # position among the problem's solutions
+        "right": pl.Boolean(),  # its label: true, false, or null where the source says nothing
+        "test": pl.Int32(),
+        "valid": pl.Boolean(),  # it ended by itself, within its limits, with exit code 0
+        "output": pl.String(),  # the class of its output; null where the run is not valid
+        "expected": pl.Boolean(),  # that class is the expected output's
+    }
+)
+
+TEST_DECISION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "test": pl.Int32(),
+        "decision": pl.String(),  # keep, correct, discard
+        "why": pl.String(),
+        "votes": pl.Int32(),  # valid runs of voting solutions
+        "agreeing": pl.Int32(),  # of these, with the most frequent output
+        "expecting": pl.Int32(),  # of these, with the expected output
+        "output": pl.String(),  # class of the most frequent output; what a corrected test takes
+    }
+)
+
+PROBLEM_DECISION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "keep": pl.Boolean(),
+        "reason": pl.String(),
+        "evidence": pl.String(),
+        "solutions": pl.Int32(),
+        "voting": pl.Int32(),
+        "tests": pl.Int32(),
+        "tests_kept": pl.Int32(),
+        "tests_corrected": pl.Int32(),
+        "tests_discarded": pl.Int32(),
+        "wrong_solutions": pl.Int32(),
+        "wrong_caught": pl.Int32(),  # of these, failing at least one test that stays
+        "weakly_tested": pl.Boolean(),  # a known wrong solution passes everything that stays
+    }
+)
+
+_OTHERS = 3
+"""So many others must vote before a deviating solution can be told from a problem with many outputs."""
+
+
+def modal_outputs(runs: pl.DataFrame) -> pl.DataFrame:
+    """Per problem and test: ``votes``, the most frequent ``output``, how many give it and how many the expected one.
+
+    Ties go to the expected output, then to the smaller class name, so that the order of rows decides nothing.
+    """
+    valid = runs.filter(pl.col("valid"))
+    classes = valid.group_by("problem", "test", "output").agg(
+        pl.len().cast(pl.Int32).alias("agreeing"), pl.col("expected").any()
+    )
+    ranked = classes.sort(
+        "problem", "test", "agreeing", "expected", "output", descending=[False, False, True, True, False]
+    )
+    return ranked.group_by("problem", "test", maintain_order=True).agg(
+        pl.col("agreeing").sum().alias("votes"),
+        pl.col("agreeing").first(),
+        pl.col("agreeing").filter(pl.col("expected")).sum().alias("expecting"),
+        pl.col("output").first(),
+        pl.col("expected").first().alias("mode_expected"),
+    )
+
+
+def set_aside(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
+    """Solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or deviates.
+
+    A solution deviates where its output is not the most frequent one of the *other* candidates. With fewer than three
+    others nobody can say who deviates, and nobody is set aside for it.
+    """
+    labelled = runs.filter(~pl.col("right").fill_null(True))
+    wrong = labelled.select("problem", "solution").unique().with_columns(why=pl.lit("labelled_wrong"), share=1.0)
+    candidates = runs.filter(pl.col("right").fill_null(True))
+    failing = (
+        candidates.group_by("problem", "solution")
+        .agg((~pl.col("valid")).mean().alias("share"))
+        .filter(pl.col("share") > settings.max_failing_share)
+        .select("problem", "solution", pl.lit("fails").alias("why"), "share")
+    )
+    rest = candidates.join(failing, on=["problem", "solution"], how="anti")
+    deviating = (
+        _against_others(rest)
+        .group_by("problem", "solution")
+        .agg(pl.col("deviates").mean().alias("share"))
+        .filter(pl.col("share") > settings.max_deviating_share)
+        .select("problem", "solution", pl.lit("deviates").alias("why"), "share")
+    )
+    return pl.concat([wrong, failing, deviating]).sort("problem", "solution")
+
+
+def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
+    """Each valid run with whether it differs from the output that most of the others share, where most do."""
+    valid = runs.filter(pl.col("valid"))
+    counts = valid.group_by("problem", "test", "output").agg(pl.len().alias("same"))
+    totals = counts.group_by("problem", "test").agg(
+        pl.col("same").sum().alias("all"), pl.col("same").max().alias("top")
+    )
+    joined = valid.join(counts, on=["problem", "test", "output"]).join(totals, on=["problem", "test"])
+    others = pl.col("all") - 1
+    majority = pl.col("top") * 2 > others  # a strict majority of the others, who are not this run's class
+    return joined.filter(others >= _OTHERS).with_columns(deviates=(pl.col("same") < pl.col("top")) & majority)
+
+
+def decide_tests(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
+    """One `TEST_DECISION` row per (problem, test) of the runs.
+
+    Args:
+        runs: `RUN` rows, every solution on every test.
+    """
+    voting = runs.join(set_aside(runs, settings), on=["problem", "solution"], how="anti")
+    all_tests = runs.select("problem", "test").unique()
+    tests = all_tests.join(modal_outputs(voting), on=["problem", "test"], how="left").with_columns(
+        pl.col("votes", "agreeing", "expecting").fill_null(0)
+    )
+    agreed = pl.col("agreeing") >= settings.min_agreement * pl.col("votes") - 1e-9
+    unanimous = pl.col("expecting") == pl.col("votes")
+    correctable = (pl.col("expecting") == 0) & (pl.col("agreeing") >= settings.votes_to_correct)
+    rules: list[tuple[pl.Expr, str, str]] = [
+        (pl.col("votes") == 0, "discard", "no_votes"),
+        (unanimous, "keep", "agrees"),
+        (pl.col("votes") < settings.min_votes, "discard", "too_few_votes"),
+        (~agreed, "discard", "no_agreement"),
+        (pl.col("mode_expected"), "keep", "agrees"),
+        (correctable, "correct", "corrected"),
+        (pl.lit(True), "discard", "disputed"),
+    ]
+    return (
+        tests.with_columns(
+            pl.coalesce(pl.when(fires).then(pl.lit(decision)) for fires, decision, _ in rules).alias("decision"),
+            pl.coalesce(pl.when(fires).then(pl.lit(why)) for fires, _, why in rules).alias("why"),
+        )
+        .select(TEST_DECISION.names())
+        .cast(TEST_DECISION)
+        .sort("problem", "test")
+    )
+
+
+def decide_problems(
+    runs: pl.DataFrame, tests: pl.DataFrame, settings: AgreementSettings, checked: pl.Series | None = None
+) -> pl.DataFrame:
+    """One `PROBLEM_DECISION` row per problem of the runs.
+
+    Args:
+        runs: `RUN` rows, every solution on every test.
+        tests: `decide_tests` of the same runs.
+        checked: names of the problems that have a checker; those may have several valid outputs.
+    """
+    aside = set_aside(runs, settings)
+    solutions = runs.select("problem", "solution").unique()
+    voters = solutions.join(aside, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
+    caught = (
+        _caught(runs, tests)
+        .group_by("problem")
+        .agg(pl.len().alias("wrong_solutions"), pl.col("caught").sum().alias("wrong_caught"))
+    )
+    counts = [
+        pl.len().alias("tests"),
+        *(
+            (pl.col("decision") == decision).sum().alias(f"tests_{name}")
+            for decision, name in (("keep", "kept"), ("correct", "corrected"), ("discard", "discarded"))
+        ),
+        (pl.col("why") == "no_agreement").mean().alias("split"),
+    ]
+    table = (
+        solutions.group_by("problem")
+        .len("solutions")
+        .join(voters, on="problem", how="left")
+        .join(tests.group_by("problem").agg(counts), on="problem")
+        .join(caught, on="problem", how="left")
+        .with_columns(pl.col("voting", "wrong_solutions", "wrong_caught").fill_null(0))
+        .with_columns(weakly_tested=pl.col("wrong_caught") < pl.col("wrong_solutions"))
+    )
+    names = [] if checked is None else checked.to_list()
+    staying = pl.col("tests_kept") + pl.col("tests_corrected")
+    rules: list[tuple[pl.Expr, DropReason, pl.Expr]] = [
+        (
+            pl.col("voting") < settings.min_solutions,
+            DropReason.NO_SOLUTION,
+            pl.format("{} of {} solutions vote, {} wanted", "voting", "solutions", pl.lit(settings.min_solutions)),
+        ),
+        (
+            (pl.col("split") > settings.max_split_share) & ~pl.col("problem").is_in(names),
+            DropReason.SEVERAL_OUTPUTS,
+            pl.format("the solutions do not agree on {} % of {} tests", (pl.col("split") * 100).round(1), "tests"),
+        ),
+        (
+            staying < settings.min_tests,
+            DropReason.TOO_FEW_TESTS,
+            pl.format("{} of {} tests stay, {} wanted", staying, "tests", pl.lit(settings.min_tests)),
+        ),
+    ]
+    kept = pl.format("{} of {} tests stay, {} corrected", staying, "tests", "tests_corrected")
+    return (
+        table.with_columns(
+            pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules).alias("reason"),
+            pl.coalesce([*(pl.when(fires).then(text) for fires, _, text in rules), kept]).alias("evidence"),
+        )
+        .with_columns(keep=pl.col("reason").is_null())
+        .select(PROBLEM_DECISION.names())
+        .cast(PROBLEM_DECISION)
+        .sort("problem")
+    )
+
+
+def _caught(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
+    """Each solution labelled wrong, and whether a test that stays tells it from a right one."""
+    staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
+    wrong = runs.filter(~pl.col("right").fill_null(True))
+    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
+    judged = wrong.join(staying, on=["problem", "test"], how="inner").with_columns(fails=fails.fill_null(True))
+    outcome = judged.group_by("problem", "solution").agg(pl.col("fails").any().alias("caught"))
+    everyone = wrong.select("problem", "solution").unique()
+    return everyone.join(outcome, on=["problem", "solution"], how="left").with_columns(
+        pl.col("caught").fill_null(False)
+    )
