@@ -2,11 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+
+
+class TestColumns(Settings):
+    """Where one part of a source's tests stands."""
+
+    __test__ = False  # not a test class, whatever pytest thinks
+
+    path: str | None = Field(
+        None,
+        description="Dotted path of a list of {input, output} objects, or of an object with a list of inputs and one "
+        "of outputs; text is read as JSON first. The row itself where absent.",
+    )
+    inputs: str = Field("input", description="Name of the input in each object, or of the list of inputs.")
+    outputs: str = Field("output", description="Name of the expected output, or of the list of expected outputs.")
+    origin: str = Field("given", description="What this part is called: public, private, generated, official …")
+
+
+class SolutionColumns(Settings):
+    """Where one part of a source's solutions stands."""
+
+    path: str = Field(
+        description="Dotted path of a list of programs, of a list of objects, or of an object of lists; text is read "
+        "as JSON first."
+    )
+    code: str | None = Field(None, description="Name of the program in each object, or of the list of programs.")
+    language: str | None = Field(None, description="Name of the language beside it; `languages` translates it.")
+    languages: dict[str, Literal["python", "cpp"]] = Field(
+        {},
+        description='What the source calls the languages that are run, as in `3 = "python"`; others are left out.',
+    )
+    only: Literal["python", "cpp"] = Field("python", description="The language where no `language` is given.")
+    right: bool | None = Field(True, description="Label of all programs of this part; absent: not known.")
+    verdict: str | None = Field(None, description="Name of the source's verdict in each object, instead of `right`.")
+    accepted: tuple[str, ...] = Field(("OK", "AC", "accepted"), description="Verdicts that mean accepted.")
+    limit: int | None = Field(None, ge=1, description="At most so many programs of this part for a problem.")
+
+
+class CodeColumns(Settings):
+    """Which column of a code source is what, beside the statement's own map."""
+
+    parts: dict[str, str] = Field(
+        {}, description="Further parts of the statement: heading = path, appended in order where not empty."
+    )
+    examples: TestColumns | None = Field(None, description="Examples shown in the statement, appended to it.")
+    tests: tuple[TestColumns, ...] = Field(strict=False, min_length=1, description="Where tests stand.")
+    solutions: tuple[SolutionColumns, ...] = Field((), strict=False, description="Where solutions stand.")
+    time_limit: str | None = Field(
+        None, description="Path of the time limit: seconds, text such as `2 seconds`, or {seconds, nanos}."
+    )
+    memory_limit: str | None = Field(None, description="Path of the memory limit: a number, or text with its unit.")
+    memory_unit: Literal["bytes", "kb", "mb"] = Field("mb", description="Unit of a memory limit that is a number.")
+    checker: str | None = Field(None, description="Path of a checker program (Python).")
+    function: str | None = Field(
+        None,
+        description="Path of the name of a function to write; JSON text is looked into: `input_output.fn_name`.",
+    )
+    starter: str | None = Field(None, description="Path of the code that a solution begins with.")
+    interactive: str | None = Field(None, description="Path that is not empty where the problem is interactive.")
+    input_file: tuple[str, ...] = Field(
+        (), description="Paths that name a file, or another mode than `stdio`, where files are read or written."
+    )
+    pictures: str | None = Field(None, description="Path of the number of pictures in the statement.")
 
 
 class AgreementSettings(Settings):
