@@ -1,0 +1,105 @@
+"""Settings of the curriculum. The paper moves these by hand and prints few of the numbers."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+
+
+class PoolSettings(Settings):
+    """Which pool a problem belongs to."""
+
+    min_pass_rate: float = Field(
+        0.05, ge=0, lt=1, description="Below: deferred, too hard for now. Not in the paper; 1 of 16 is 0.06."
+    )
+    max_pass_rate: float = Field(
+        0.875, gt=0, le=1, description="Above: retired, too easy by now. Not in the paper; 14 of 16 here."
+    )
+    confidence: float = Field(
+        0.8,
+        gt=0.5,
+        lt=1,
+        description="Probability that the pass rate lies outside the band before a problem leaves the active pool, "
+        "and inside before it comes back. Not in the paper.",
+    )
+    half_life: float = Field(
+        50.0, gt=0, description="Training steps after which an attempt counts half. Not in the paper."
+    )
+    least_weight: float = Field(
+        4.0, gt=0, description="Weighted attempts below which a problem stays where it is. Not in the paper."
+    )
+    probe_share: float = Field(
+        0.02, ge=0, lt=1, description="Share of a batch's groups drawn from the retired. Not in the paper."
+    )
+    retry_share: float = Field(
+        0.05, ge=0, lt=1, description="Share of a batch's groups drawn from the deferred. Not in the paper."
+    )
+
+    @model_validator(mode="after")
+    def _band(self) -> Self:
+        if self.min_pass_rate >= self.max_pass_rate:
+            raise ValueError(
+                f"impossible band: min_pass_rate = {self.min_pass_rate} is not below max_pass_rate = "
+                f"{self.max_pass_rate}"
+            )
+        if self.probe_share + self.retry_share > 0.5:
+            raise ValueError(
+                f"probe_share + retry_share = {self.probe_share + self.retry_share} would leave less than half of "
+                "a batch to the active problems"
+            )
+        return self
+
+
+class PlateauSettings(Settings):
+    """When a curve counts as flat."""
+
+    window: int = Field(20, ge=4, description="Steps looked at. Not in the paper.")
+    least_gain: float = Field(
+        0.02, ge=0, description="Gain over the window below which the curve is flat. Not in the paper."
+    )
+    patience: int = Field(
+        20, ge=0, description="Steps after a change in which no further one of its kind is made. Not in the paper."
+    )
+
+
+class CurriculumSettings(Settings):
+    """What changes while training goes on, and when."""
+
+    pools: PoolSettings = Field(default_factory=PoolSettings, description="Pools by pass rate.")
+    reward_plateau: PlateauSettings = Field(
+        default_factory=PlateauSettings, description="Flat reward: harder problems come in, solved ones retire."
+    )
+    length_plateau: PlateauSettings = Field(
+        default_factory=lambda: PlateauSettings(least_gain=0.05),
+        description="Flat length (gain as a share of the mean): the un-penalised length goes up.",
+    )
+    lengths: tuple[int, ...] = Field(
+        (16_384, 24_576, 32_768),
+        min_length=1,
+        description="Un-penalised lengths l_max - l_cache, in tokens, one after the other. Paper: 16k, 24k, 32k.",
+    )
+    harder_share: float = Field(
+        0.25,
+        gt=0,
+        le=1,
+        description="On a reward plateau, deferred problems brought in, as a share of the active ones. Not in the "
+        "paper.",
+    )
+    adapt_eps_high: bool = Field(False, description="Adjust eps_high to keep entropy steady. By hand in the paper.")
+    eps_high_range: tuple[float, float] = Field((0.26, 0.28), description="Range of eps_high. Paper: 0.26 to 0.28.")
+    eps_high_step: float = Field(0.005, gt=0, description="One adjustment of eps_high. Not in the paper.")
+    entropy_tolerance: float = Field(
+        0.1, gt=0, lt=1, description="Relative departure of the entropy that is borne. Not in the paper."
+    )
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"lengths = {list(self.lengths)} must rise")
+        low, high = self.eps_high_range
+        if not 0 < low <= high:
+            raise ValueError(f"eps_high_range = {[low, high]} must be positive and rising")
+        return self
