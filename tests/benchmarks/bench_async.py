@@ -1,0 +1,70 @@
+"""Who idles: the asynchronous loop beside the synchronous one, same work, driven by the scheduler of the real loop.
+
+    python tests/benchmarks/bench_async.py [--places 1024] [--batch 1024] [--group 16] [--batches 60] [--trainer 0.5]
+
+A discrete-event simulation (`training.simulate`): lengths are uniform between 1 and 5 times the shortest, a step takes
+``--trainer`` times as long as generating the batch would with all places busy. Prints idle shares, ages, and the time
+per batch, for several bounds on staleness; then how far the lengths trained on are from those sampled, beside a naive
+collector that trains on the first to finish of a fresh wave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from training.config import CollectorSettings
+from training.simulate import Costs, asynchronous, synchronous
+
+SHORTEST = 1000
+
+
+def spread(seed: int) -> Callable[[], int]:
+    """Lengths spread 1:5."""
+    chance = random.Random(seed)
+    return lambda: chance.randint(SHORTEST, 5 * SHORTEST)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--places", type=int, default=1024)
+    options.add_argument("--batch", type=int, default=1024)
+    options.add_argument("--group", type=int, default=16)
+    options.add_argument("--batches", type=int, default=60)
+    options.add_argument("--trainer", type=float, default=0.5)
+    given = options.parse_args()
+    mean = 3 * SHORTEST
+    step = given.trainer * mean * given.batch / given.places
+    costs = Costs(train_ticks=step / (given.batch * mean), verify_ticks=20.0, update_ticks=10.0)
+    sizes = CollectorSettings(group=given.group, n_async=given.places, n_batch=given.batch)
+    theirs = synchronous(sizes, spread(0), batches=given.batches, costs=costs)
+    free = synchronous(sizes, spread(0), batches=given.batches, costs=Costs(train_ticks=0.0))
+    print(
+        f"synchronous: generators idle {theirs.generator_idle:.1%} (instant trainer: {free.generator_idle:.1%}), "
+        f"trainer idles {theirs.trainer_idle:.1%}, {theirs.ticks / given.batches:.0f} ticks a batch"
+    )
+    warmup = given.batches // 5
+    for bound in (1, 2, 3, 4, 8):
+        settings = sizes.model_copy(update={"staleness": bound})
+        ours = asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
+        steady = ours.trained[warmup * given.batch :]
+        print(
+            f"asynchronous, staleness at most {bound}: generators idle {ours.generator_idle:.1%}, trainer idles "
+            f"{ours.trainer_idle:.1%}, {ours.ticks / given.batches:.0f} ticks a batch, age mean "
+            f"{statistics.mean(ours.staleness):.2f} max {max(ours.staleness)}; mean length trained on "
+            f"{statistics.mean(steady):.0f} of {mean} sampled; accounted for: {ours.ledger.balanced}"
+        )
+    draw = spread(0)
+    waves = (sorted(draw() for _ in range(2 * given.batch))[: given.batch] for _ in range(given.batches))
+    naive = [length for wave in waves for length in wave]
+    print(f"naive, first half of a wave: mean length trained on {statistics.mean(naive):.0f} of {mean} sampled")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Rewards: the form, the amounts, the length penalty's corners, and what is never scored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.records import Domain, Outcome
+from training.config import RewardSettings
+from training.rewards import Judged, Reward, form_failure, group_tests, length_penalty, reward, sections
+
+SETTINGS = RewardSettings(max_length=1000, length_cache=200)
+GOOD = "<think>two and two</think>The sum is \\boxed{4}."
+PROGRAM = "<think>print it</think>Here:\n```python\nprint(4)\n```\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    lang: str | None
+
+
+def by_first_letter(text: str) -> Found:
+    """The language is the first word's first letter; an empty text has none."""
+    word = text.split()[:1]
+    return Found(word[0][0] if word else None)
+
+
+def judged(
+    text: str = GOOD,
+    outcome: Outcome | None = Outcome.CORRECT,
+    *,
+    tokens: int = 10,
+    domain: Domain = Domain.MATH,
+    passed: float | None = None,
+    problem: str = "two and two?",
+) -> Judged:
+    return Judged(domain, problem, text, tokens, outcome, passed)
+
+
+@pytest.mark.parametrize(
+    ("text", "domain", "kept"),
+    [
+        (GOOD, Domain.MATH, True),
+        ("<think></think>\\boxed{4}", Domain.MATH, True),
+        ("Sure. " + GOOD, Domain.MATH, False),
+        (" " + GOOD, Domain.MATH, False),
+        ("<think>so \\boxed{4}</think>It is 4.", Domain.MATH, False),  # the box is in the thoughts
+        ("<think>a</think>\\boxed{4", Domain.MATH, False),  # cut off
+        ("<think>a \\boxed{4}", Domain.MATH, False),
+        ("<think>a</think>b</think>\\boxed{4}", Domain.MATH, False),
+        ("<think>a<think>b</think>\\boxed{4}", Domain.MATH, False),
+        ("<think>a</think><think>b</think>\\boxed{4}", Domain.MATH, False),
+        ("<think>a</think>The answer is 4.", Domain.MATH, False),  # the verifier's fall-backs are not the form
+        (PROGRAM, Domain.CODE, True),
+        ("<think>a</think>\n```c++\nint main(){}\n```", Domain.CODE, True),
+        ("<think>a</think>\n```\nprint(4)\n```", Domain.CODE, False),  # no language
+        ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, False),  # the first one counts
+        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, False),  # nobody judges it
+        ("<think>a</think>\n```\na\n```python", Domain.CODE, False),  # that fence closes nothing and opens nothing
+        ("<think>a</think>\n```python\nprint(4)", Domain.CODE, False),  # cut off
+        ("<think>```python\nprint(4)\n```</think>done", Domain.CODE, False),
+        ("<think>a</think>Run ```python print(4)``` now", Domain.CODE, False),
+    ],
+)
+def test_the_form(text: str, domain: Domain, kept: bool) -> None:
+    assert (form_failure(text, domain) is None) is kept
+
+
+def test_the_amounts_of_the_paper() -> None:
+    full = reward(judged(text="<think>two</think>two \\boxed{4}"), SETTINGS, by_first_letter)
+    assert (full.format, full.correctness, full.length, full.language) == (0.1, 0.9, 0.0, 0.1)
+    assert full.total == pytest.approx(1.1)
+    assert reward(judged(outcome=Outcome.WRONG), SETTINGS, by_first_letter).total == pytest.approx(0.1)
+    assert reward(judged(), SETTINGS, by_first_letter).total == pytest.approx(1.0)  # "The …" is another language
+    late = reward(judged(outcome=Outcome.WRONG, tokens=5000), SETTINGS, by_first_letter)
+    assert late.total == pytest.approx(0.0)
+    assert late.components() == pytest.approx(
+        {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "total": 0.0}
+    )
+
+
+def test_a_broken_form_is_worth_nothing_and_needs_no_verdict() -> None:
+    for outcome in (None, Outcome.BROKEN, Outcome.CORRECT):
+        found = reward(judged(text="4", outcome=outcome, tokens=9000), SETTINGS)
+        assert (found.total, found.correct, found.excluded) == (0.0, False, False)
+        assert found.broken_form == "does not start with <think>"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.BROKEN])
+def test_the_verifiers_own_failure_is_never_scored(outcome: Outcome) -> None:
+    found = reward(judged(outcome=outcome), SETTINGS)
+    assert found == Reward(excluded_by=outcome.value)
+    assert found.excluded
+    assert found.components() == {}
+    with pytest.raises(ValueError, match=outcome.value):
+        _ = found.total
+
+
+def test_a_kept_form_needs_a_verdict() -> None:
+    with pytest.raises(ValueError, match="verdict"):
+        reward(judged(outcome=None), SETTINGS)
+
+
+def test_no_answer_is_wrong_and_not_excluded() -> None:
+    found = reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS, by_first_letter)
+    assert (found.correctness, found.excluded) == (0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "penalty"),
+    [(0, 0.0), (800, 0.0), (801, -0.0005), (900, -0.05), (1000, -0.1), (1001, -0.1), (10**6, -0.1)],
+)
+def test_the_length_penalty(tokens: int, penalty: float) -> None:
+    assert length_penalty(tokens, SETTINGS) == pytest.approx(penalty)
+
+
+@given(st.integers(0, 3000), st.integers(0, 3000))
+def test_longer_is_never_worth_more(one: int, other: int) -> None:
+    assert length_penalty(max(one, other), SETTINGS) <= length_penalty(min(one, other), SETTINGS)
+
+
+def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
+    assert RewardSettings(max_length=20_480).cache == 4096
+    assert RewardSettings(max_length=7).cache == 2
+
+
+def test_undetermined_languages_earn_nothing() -> None:
+    same = "<think>two</think>two \\boxed{4}"
+    assert reward(judged(text=same), SETTINGS, by_first_letter).language == 0.1
+    assert reward(judged(text=same, problem=""), SETTINGS, by_first_letter).language == 0.0
+    assert reward(judged(text="<think></think>two \\boxed{4}"), SETTINGS, by_first_letter).language == 0.0
+    assert reward(judged(), RewardSettings(language=0.0)).language == 0.0
+    with pytest.raises(ValueError, match="identify"):
+        reward(judged(), SETTINGS)
+
+
+def test_programs_by_all_tests_or_by_their_share() -> None:
+    proportional = RewardSettings(code="proportional", language=0.0)
+    half = judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE, passed=0.5)
+    assert reward(half, RewardSettings(language=0.0)).total == pytest.approx(0.1)
+    assert reward(half, proportional).total == pytest.approx(0.55)
+    assert not reward(half, proportional).correct
+    assert reward(judged(), proportional).total == pytest.approx(1.0)  # math stays as it is
+    with pytest.raises(ValueError, match="share"):
+        reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
+
+
+def test_sections() -> None:
+    assert sections("<think>a</think>b") == ("a", "b")
+
+
+def test_a_group_meets_the_same_tests() -> None:
+    settings = RewardSettings()
+    drawn = group_tests(100, settings, 7, "p/3")
+    assert drawn == group_tests(100, settings, 7, "p/3")
+    assert len(set(drawn)) == 20
+    assert list(drawn) == sorted(drawn)
+    assert drawn != group_tests(100, settings, 7, "p/4")
+    assert drawn != group_tests(100, settings, 8, "p/3")
+    assert group_tests(3, settings, 7, "p/3") == (0, 1, 2)
+    counts = Counter(index for group in range(400) for index in group_tests(40, settings, 1, str(group)))
+    assert 140 < min(counts.values()) <= max(counts.values()) < 260  # 200 each on average
+    assert len(counts) == 40

@@ -1,0 +1,194 @@
+"""Settings of the trainer: rewards, objective, packing, optimiser, and the asynchronous collector.
+
+Every number that the paper (arXiv 2506.10910) does not print says so. Nothing here computes anything but defaults that
+follow from other fields. Counts of `CollectorSettings` are attempts, as in the paper, not groups and not tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+
+LossScale = Literal["group", "batch", "sequence"]
+Normalisation = Literal["minibatch", "group", "none"]
+Diversity = Literal["reward", "correctness"]
+
+
+class RewardSettings(Settings):
+    """What an attempt is worth (paper, section 2.2)."""
+
+    format: float = Field(0.1, ge=0, description="For keeping the form; without it the reward is 0. 0.1 in the paper.")
+    correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
+    language: float = Field(
+        0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
+    )
+    length_penalty: float = Field(0.1, ge=0, description="Largest penalty for length. 0.1 in the paper; 0 is off.")
+    max_length: int = Field(
+        20_480, gt=0, description="l_max, in generated tokens: from here on the penalty is full. Not in the paper."
+    )
+    length_cache: int | None = Field(
+        None,
+        gt=0,
+        description="l_cache, in tokens: the penalty grows over the last so many before `max_length`. A fifth of "
+        "`max_length`, rounded up, where absent. Not in the paper, which prints l_max - l_cache only: 16k, 24k, 32k.",
+    )
+    code: Literal["all_tests", "proportional"] = Field(
+        "all_tests",
+        description="`all_tests`: a program counts if it passes every test, as in the paper; `proportional`: by the "
+        "share of tests passed, the paper's failed ablation.",
+    )
+    tests: int = Field(20, ge=1, description="Tests of a program, the same for a whole group. 20 in the paper.")
+
+    @property
+    def cache(self) -> int:
+        """`length_cache`, or its default."""
+        return self.length_cache if self.length_cache is not None else -(-self.max_length // 5)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.cache > self.max_length:
+            raise ValueError(f"length_cache = {self.cache} is more than max_length = {self.max_length}; lower it")
+        return self
+
+
+class ObjectiveSettings(Settings):
+    """GRPO as in the paper's section 2.1; each part is a switch."""
+
+    eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
+    eps_high: float = Field(
+        0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
+    )
+    scale: LossScale = Field(
+        "group",
+        description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
+        "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences.",
+    )
+    normalise: Normalisation = Field(
+        "minibatch",
+        description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
+        "paper, over their group, or nothing.",
+    )
+    std_floor: float = Field(1e-6, gt=0, description="A deviation is taken as at least this. Not in the paper.")
+    diversity: Diversity = Field(
+        "reward",
+        description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
+        "attempts are correct or none is. The paper's formula says the first, its prose the second.",
+    )
+    kl: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept.")
+    kl_form: Literal["reward", "square"] = Field(
+        "reward",
+        description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
+        "log-ratio. Both have the gradient of the sequence KL (arXiv 2506.09477).",
+    )
+    kl_ratio_cap: float = Field(
+        10.0,
+        gt=0,
+        description="The KL term weighs a sequence by its importance ratio, at most so much. Not in the paper.",
+    )
+    entropy: float = Field(0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation.")
+
+
+class PackingSettings(Settings):
+    """How sequences become micro-batches, and how their log-probabilities are computed."""
+
+    tokens: int = Field(
+        32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response. Not in the paper."
+    )
+    oversized: Literal["error", "alone"] = Field(
+        "error", description="A longer sequence is refused, or gets a micro-batch of its own. Not in the paper."
+    )
+    logit_elements: int = Field(
+        2**26,
+        gt=0,
+        description="At most so many logits exist at once; 2**26 are 256 MiB in fp32. Not in the paper.",
+    )
+
+
+class OptimSettings(Settings):
+    """The optimiser: AdamW with a constant rate after a warm-up. Only "constant LR" is in the paper (section 6.3)."""
+
+    learning_rate: float = Field(1e-6, gt=0, description="Not in the paper.")
+    betas: tuple[float, float] = Field((0.9, 0.95), description="Decay of AdamW's two moments. Not in the paper.")
+    eps: float = Field(1e-8, gt=0, description="AdamW's epsilon. Not in the paper.")
+    weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay. Not in the paper.")
+    warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly. Not in the paper.")
+    clip_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
+
+    def rate(self, step: int) -> float:
+        """Learning rate of the optimiser step number ``step``, counted from 0."""
+        if step >= self.warmup_steps:
+            return self.learning_rate
+        return self.learning_rate * (step + 1) / self.warmup_steps
+
+
+class CollectorSettings(Settings):
+    """The asynchronous collector (paper, sections 3 and 6.3)."""
+
+    group: int = Field(16, ge=2, description="G, attempts per problem. Not in the paper.")
+    n_async: int = Field(4096, ge=1, description="Attempts generated at once. 4096 in the paper's 3B ablation.")
+    n_batch: int = Field(
+        2048, ge=1, description="Attempts between two updates of the generators. 8k, 4k, 2k in the paper."
+    )
+    n_minibatch: int | None = Field(
+        None, ge=1, description="Attempts per optimiser step; `n_batch`, as in the paper's final runs, where absent."
+    )
+    queue: int | None = Field(
+        None,
+        ge=0,
+        description="Attempts that may be admitted beyond `n_async` and wait for their group, for a verdict or for the "
+        "trainer; then admission stops. `n_async` + 2 `n_batch` where absent. The paper has a limit, not its size.",
+    )
+    staleness: int = Field(
+        8,
+        ge=0,
+        description="A group is trained on at most so many updates after its first attempt was admitted: admission "
+        "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
+    )
+
+    @property
+    def minibatch(self) -> int:
+        """`n_minibatch`, or its default."""
+        return self.n_minibatch if self.n_minibatch is not None else self.n_batch
+
+    @property
+    def capacity(self) -> int:
+        """Attempts that may be admitted and not yet handed to the trainer or dropped."""
+        return self.n_async + (self.queue if self.queue is not None else self.n_async + 2 * self.n_batch)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for name, count in (("n_batch", self.n_batch), ("n_minibatch", self.minibatch)):
+            if count % self.group:
+                raise ValueError(
+                    f"{name} = {count} holds no whole number of groups of {self.group}; change one of them"
+                )
+        if self.n_batch % self.minibatch:
+            raise ValueError(f"n_minibatch = {self.minibatch} does not divide n_batch = {self.n_batch}")
+        if self.capacity < self.n_batch:
+            raise ValueError(
+                f"n_async + queue = {self.capacity} can never fill n_batch = {self.n_batch}; raise `queue`"
+            )
+        return self
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the paper's ablation (section 6.3) advises against, one sentence each."""
+        found = []
+        if self.n_async > 2 * self.n_batch:
+            found.append(
+                f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: an attempt is made by about so "
+                "many policies, and the paper saw training suffer; lower n_async or raise n_batch."
+            )
+        if self.minibatch != self.n_batch:
+            found.append(
+                f"n_minibatch = {self.minibatch} is not n_batch = {self.n_batch}: the paper kept them equal and saw "
+                "more than two minibatches per batch do worse."
+            )
+        if (self.staleness + 1) * self.n_batch < self.n_async:
+            found.append(
+                f"staleness = {self.staleness} admits at most {(self.staleness + 1) * self.n_batch} attempts, fewer "
+                f"than n_async = {self.n_async}: generators will idle; raise staleness or lower n_async."
+            )
+        return tuple(found)

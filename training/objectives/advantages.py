@@ -1,0 +1,113 @@
+"""Advantages: which groups teach anything, and how far each attempt is from its group's mean (paper, section 2.1).
+
+Invariants: attempts that the verifier could not judge are no part of their group: not of its mean, its diversity or
+its size. Centred advantages of a whole group sum to 0, so a minibatch of whole groups has mean 0 before it is
+normalised. Means and deviations are over sequences, not tokens, and deviations are the population's.
+
+Everything is computed in float64. Over ranks, add up `moments` and pass the sum to `advantages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from training.config import Diversity, Normalisation
+from training.rewards import Reward
+from training.schedule import Fate
+
+SAME = 1e-9
+"""Rewards that differ by no more are equal: their components are added in floating point."""
+
+TOO_FEW = "too_few_judged"
+ALL_CORRECT = "all_correct"
+NONE_CORRECT = "none_correct"
+SAME_REWARD = "same_reward"
+
+
+def group_fate(rewards: Sequence[Reward], by: Diversity) -> Fate:
+    """Whether a group can be trained on.
+
+    Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW`), and those without diversity: with
+    ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where that says nothing
+    about correctness), with ``by="correctness"`` all attempts are correct or none is, whatever their length and
+    language earn.
+    """
+    excluded = tuple(reward.excluded_by for reward in rewards)
+    judged = [reward for reward in rewards if not reward.excluded]
+    if len(judged) < 2:
+        return Fate(TOO_FEW, excluded)
+    correct = sum(reward.correct for reward in judged)
+    why = ALL_CORRECT if correct == len(judged) else NONE_CORRECT if correct == 0 else None
+    totals = [reward.total for reward in judged]
+    same = max(totals) - min(totals) <= SAME
+    if by == "correctness":
+        return Fate(why or (SAME_REWARD if same else None), excluded)
+    return Fate((why or SAME_REWARD) if same else None, excluded)
+
+
+def centre(rewards: Tensor, groups: Tensor) -> Tensor:
+    """Rewards minus the mean of their group: A_i = r_i - mu.
+
+    Args:
+        rewards: [sequences] total rewards.
+        groups: [sequences] a number per group, any integers.
+
+    Returns:
+        [sequences], float64.
+    """
+    totals = rewards.to(torch.float64)
+    index, count = _index(groups)
+    sums = torch.zeros(len(count), dtype=torch.float64, device=totals.device).index_add_(0, index, totals)
+    return totals - (sums / count)[index]
+
+
+def moments(centred: Tensor) -> Tensor:
+    """Count, sum and sum of squares of [sequences] advantages: [3], float64; those of ranks add up."""
+    values = centred.to(torch.float64)
+    count = torch.tensor(float(len(values)), dtype=torch.float64, device=values.device)
+    return torch.stack([count, values.sum(), values.square().sum()])
+
+
+def advantages(
+    rewards: Tensor,
+    groups: Tensor,
+    *,
+    normalise: Normalisation = "minibatch",
+    std_floor: float = 1e-6,
+    total: Tensor | None = None,
+) -> Tensor:
+    """Normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
+
+    ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``none``: A.
+
+    Args:
+        rewards: [sequences] total rewards, no excluded attempt among them.
+        groups: [sequences] a number per group.
+        normalise: by what the centred rewards are divided.
+        std_floor: least deviation.
+        total: [3] `moments` of the centred rewards added up over all ranks; those of ``rewards`` where None.
+
+    Returns:
+        [sequences], float64.
+    """
+    centred = centre(rewards, groups)
+    if normalise == "none":
+        return centred
+    if normalise == "group":
+        index, count = _index(groups)
+        squares = torch.zeros(len(count), dtype=torch.float64, device=centred.device)
+        deviation = (squares.index_add_(0, index, centred.square()) / count).sqrt()
+        return centred / deviation.clamp(min=std_floor)[index]
+    count, first, second = (moments(centred) if total is None else total).unbind()
+    mean = first / count
+    deviation = (second / count - mean.square()).clamp(min=0).sqrt()
+    return (centred - mean) / deviation.clamp(min=std_floor)
+
+
+def _index(groups: Tensor) -> tuple[Tensor, Tensor]:
+    """[sequences] position of each sequence's group, and [groups] its size."""
+    _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
+    return index, count.to(torch.float64)

@@ -1,0 +1,183 @@
+"""What an attempt is worth: form, correctness, length, language (paper, section 2.2), each component by itself.
+
+The form decides first: an attempt that does not keep it is worth 0, and nothing else about it is looked at, so that
+`form_failure` can spare the verifier a call. Final answers are found by the verifier's own extraction.
+
+Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
+total: it is never 0. The total is the sum of the components. Pure functions; the language of a text is asked of the
+callable that is passed in.
+
+Not here: judging (`curation.verify`), and what a group's rewards mean together (`training.objectives.advantages`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from dataclasses import dataclass
+from typing import Protocol
+
+from curation.records import Domain, Outcome
+from curation.verify.code_extraction import extract_code
+from curation.verify.extraction import extract_answer
+from training.config import RewardSettings
+
+OPEN, CLOSE = "<think>", "</think>"
+
+
+class Identified(Protocol):
+    """What is asked of an identified language; None where the text is too short or too doubtful."""
+
+    @property
+    def lang(self) -> str | None: ...
+
+
+class Identify(Protocol):
+    """Says which language a text is in, LaTeX and code left aside: `curation.languages.identify`."""
+
+    def __call__(self, text: str, /) -> Identified: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An attempt with what the verifier said of it.
+
+    ``outcome`` may be None where the form is broken and the verifier was not asked. ``passed`` is the share of tests
+    that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one included.
+
+    Example: ``Judged(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
+    """
+
+    domain: Domain
+    problem: str
+    text: str
+    tokens: int
+    outcome: Outcome | None
+    passed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """The components of a reward, and why there are none.
+
+    ``broken_form`` says what is wrong with the form, ``excluded_by`` which failure of the verifier excludes the attempt
+    from training.
+
+    Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
+    """
+
+    format: float = 0.0
+    correctness: float = 0.0
+    length: float = 0.0
+    language: float = 0.0
+    correct: bool = False
+    broken_form: str | None = None
+    excluded_by: str | None = None
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the attempt must not be trained on."""
+        return self.excluded_by is not None
+
+    @property
+    def total(self) -> float:
+        """The reward.
+
+        Raises:
+            ValueError: the attempt is excluded, and has none.
+        """
+        if self.excluded_by is not None:
+            raise ValueError(f"an attempt excluded by {self.excluded_by} has no reward; leave it out")
+        return self.format + self.correctness + self.length + self.language
+
+    def components(self) -> dict[str, float]:
+        """The components by name, for logging; empty where the attempt is excluded."""
+        if self.excluded:
+            return {}
+        names = ("format", "correctness", "length", "language", "total")
+        return {name: float(getattr(self, name)) for name in names}
+
+
+def reward(judged: Judged, settings: RewardSettings, identify: Identify | None = None) -> Reward:
+    """The reward of one attempt (paper, section 2.2).
+
+    Args:
+        judged: the attempt and its verdict.
+        settings: the amounts.
+        identify: the language of a text; needed unless ``settings.language`` is 0.
+
+    Raises:
+        ValueError: the form is kept but there is no verdict, or no share of tests passed where it is needed.
+    """
+    failure = form_failure(judged.text, judged.domain)
+    if failure is not None:
+        return Reward(broken_form=failure)
+    if judged.outcome is None:
+        raise ValueError("an attempt that keeps the form needs a verdict before it is rewarded")
+    if judged.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
+        return Reward(excluded_by=judged.outcome.value)
+    correct = judged.outcome is Outcome.CORRECT
+    share = float(correct)
+    if settings.code == "proportional" and judged.domain is Domain.CODE:
+        if judged.passed is None:
+            raise ValueError("code = proportional needs the share of tests passed")
+        share = judged.passed
+    return Reward(
+        format=settings.format,
+        correctness=settings.correctness * share,
+        length=length_penalty(judged.tokens, settings),
+        language=settings.language if settings.language and _one_language(judged, identify) else 0.0,
+        correct=correct,
+    )
+
+
+def length_penalty(tokens: int, settings: RewardSettings) -> float:
+    """Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly down to -0.1 at l_max, and no further.
+
+    Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
+    """
+    over = tokens - (settings.max_length - settings.cache)
+    return -settings.length_penalty * min(max(over / settings.cache, 0.0), 1.0)
+
+
+def form_failure(text: str, domain: Domain) -> str | None:
+    """What is wrong with an attempt's form; None where it is kept.
+
+    The form: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its final
+    answer in a finished box, and one of code a program in its first Markdown block, under a language that is judged.
+    """
+    if not text.startswith(OPEN):
+        return "does not start with <think>"
+    if text.count(OPEN) != 1 or text.count(CLOSE) != 1:
+        return f"{text.count(OPEN)} <think> and {text.count(CLOSE)} </think>"
+    if domain is Domain.CODE:
+        return extract_code(text).why or None
+    found = extract_answer(text)
+    return None if found is not None and found.how == "boxed" else "no boxed answer after </think>"
+
+
+def sections(text: str) -> tuple[str, str]:
+    """Thoughts and answer of an attempt that keeps the form.
+
+    Example: ``sections("<think>2 + 2</think>4") == ("2 + 2", "4")``
+    """
+    thoughts, _, answer = text.removeprefix(OPEN).partition(CLOSE)
+    return thoughts, answer
+
+
+def group_tests(available: int, settings: RewardSettings, seed: int, group: str) -> tuple[int, ...]:
+    """Which of a problem's tests judge a whole group: ``settings.tests`` of them at random, in their order.
+
+    A function of the seed and the group's name only, so that every attempt of the group meets the same tests,
+    wherever and whenever it is judged.
+    """
+    order = {index: hashlib.blake2b(f"{seed}|{group}|{index}".encode()).digest() for index in range(available)}
+    return tuple(sorted(heapq.nsmallest(settings.tests, order, key=order.__getitem__)))
+
+
+def _one_language(judged: Judged, identify: Identify | None) -> bool:
+    """Whether problem, thoughts and answer are all in one language; what is undetermined shares none."""
+    if identify is None:
+        raise ValueError("the language reward needs `identify`; pass it or set language = 0")
+    wanted = identify(judged.problem).lang
+    return wanted is not None and all(identify(part).lang == wanted for part in sections(judged.text))
