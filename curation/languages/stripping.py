@@ -1,0 +1,150 @@
+"""What is left of a text when everything that is the same in every language is taken away.
+
+`strip` removes LaTeX, code, think tags, markup, addresses, numbers, and the names of functions and units; what
+remains is prose, single-spaced. Dollars are told apart: ``$2 for each egg and $3`` is money, ``$2 + 3$`` a formula.
+
+Invariants: the result holds no backslash, no digit and no line break; a text without letters gives "". Words inside a
+formula (``\\text{…}``) are no prose: `strip` takes them only when asked to, for texts that have nothing else.
+Not here: which language it is (`identification`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
+_CODE = re.compile(r"`[^`\n]+`")
+_DRAWING = re.compile(r"\[(asy|code)\].*?(?:\[/\1\]|\Z)", re.DOTALL | re.IGNORECASE)
+_DISPLAY = re.compile(r"\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)", re.DOTALL)
+_MATH_ENVIRONMENT = re.compile(
+    r"\\begin\s*\{(equation|align|aligned|alignat|gather|gathered|multline|eqnarray|cases|split|array|tabular|matrix|"
+    r"[bpvBV]matrix|smallmatrix|math|displaymath|tikzpicture|asy|lstlisting|verbatim|figure)(\*?)\}.*?"
+    r"\\end\s*\{\1\2\}",
+    re.DOTALL,
+)
+_TAGS = re.compile(r"</?[A-Za-z!][^<>\n]{0,200}>|&[a-zA-Z]{2,8};|&#\w{1,6};")
+_ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@\S+\.\w+")
+_LINK = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|(?<=\])\([^)\s]+\)")
+_NAMED = re.compile(r"\\(?:begin|end|label|ref|eqref|cite|includegraphics|usepackage|documentclass)\s*(?:\[[^\]]*\])?"
+                    r"\s*\{[^{}]*\}")  # fmt: skip
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\}")
+_WORDY = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|sc|up|normal)?|emph|mbox|hbox|underline|section\*?|subsection\*?|paragraph|title)"
+    r"\s*\{([^{}]*)\}"
+)
+_COMMAND_WITH_ARGUMENTS = re.compile(r"\\[A-Za-z]+\*?\s*(?:\[[^\]]*\])?(?:\s*[_^]?\s*\{[^{}]*\})+")
+_COMMAND = re.compile(r"\\[A-Za-z]+\*?|\\.|\\$")
+_SCRIPTED = re.compile(r"[^\s\u2e80-\uffff]*[_^=<>≤≥≠≈∈∑∫√|{}][^\s\u2e80-\uffff]*")
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*(?:['’](?=\s|$))?[.!?,;:。，？！：；、]*|[.!?。？！]")
+_ENDING = " .!?,;:。，？！：；、"
+_STOPS = ".!?。？！"
+_DIGITS = re.compile(r"(?<![^\W\d_])[A-Za-z]?\d(?:[\d.,/:]*\d)?(?:[A-Za-z]{1,3}\b)?|[\d_]")
+_PROSE_WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{3,}")
+_FORMULA_SIGN = re.compile(r"[\\^_={}<>+≤≥≠∈]|\|.*\|")
+_NAMES_OF_FUNCTIONS = frozenset(
+    "sin cos tan tg ctg cot sec csc arcsin arccos arctan arctg sinh cosh tanh log ln lg lim exp max min mod gcd lcm "
+    "det deg sup inf dx dy dz dt cm mm km kg mg ml cl dm kw kwh mph kmh ft lb lbs oz pdf http www html".split()
+)
+_SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
+"""Single letters that are words of one of the seven languages; other single Latin letters are names of something."""
+
+
+def strip(text: str, *, inside_formulas: bool = False) -> str:
+    """The prose of a text, on one line.
+
+    Args:
+        text: any text, Markdown, LaTeX or HTML.
+        inside_formulas: keep the words of ``\\text{…}`` inside formulas and boxes too.
+
+    Example: ``strip("Calculer $\\\\frac{1}{2}$ et `f(x)`.") == "Calculer et ."``
+    """
+    if "\\" in text or "$" in text or "`" in text or "<" in text or "[" in text or "~~~" in text:
+        text = without_formulas(text, inside_formulas)
+    if "http" in text or "www." in text or "@" in text:
+        text = _ADDRESS.sub(" ", text)
+    text = _DIGITS.sub(" ", _SCRIPTED.sub(" ", text))
+    kept = (token if _is_prose(token) else token[-1] if token[-1] in _STOPS else "" for token in _TOKEN.findall(text))
+    return " ".join(filter(None, kept))
+
+
+def _is_prose(token: str) -> bool:
+    word = token.rstrip(_ENDING)
+    if len(word) == 1 and word.isascii():
+        return word in _SINGLE_WORDS
+    return word.lower() not in _NAMES_OF_FUNCTIONS if len(word) < 7 else True
+
+
+def letters(prose: str) -> int:
+    """How many letters a text has; a Chinese, Japanese or Korean character counts double.
+
+    Example: ``letters("求 x 的值") == 7``
+    """
+    if prose.isascii():
+        return sum(map(str.isalpha, prose))
+    return sum(2 if sign >= "\u2e80" else 1 for sign in prose if sign.isalpha())
+
+
+def without_formulas(text: str, inside: bool = False) -> str:
+    """The text less code, formulas and commands, its lines and sentences as they were.
+
+    The words of ``\\text{…}`` inside formulas stay where ``inside`` is set.
+    """
+    text = _FENCE.sub(" ", text)
+    text = _CODE.sub(" ", text)
+    text = _DRAWING.sub(" ", text)
+    text = _TAGS.sub(" ", text)
+    text = _LINK.sub(" ", text)
+
+    def gone(formula: str) -> str:
+        return " " + " ".join(found[1] for found in _WORDY.finditer(formula)) + " " if inside else " "
+
+    for pattern in (_DISPLAY, _MATH_ENVIRONMENT, _BOXED):
+        if "\\" in text or "$$" in text:
+            text = pattern.sub(lambda found: gone(found[0]), text)
+    if "$" in text:
+        text = "".join(gone(part) if is_formula else part for part, is_formula in parts(text))
+    if "\\" in text:
+        text = _NAMED.sub(" ", text)
+        text = _WORDY.sub(r" \1 ", text)
+        for _ in range(4):
+            text, changed = _COMMAND_WITH_ARGUMENTS.subn(" ", text)
+            if not changed:
+                break
+        text = _COMMAND.sub(" ", text)
+    return text
+
+
+def parts(text: str) -> list[tuple[str, bool]]:
+    """A text cut at its dollars: what stands between two that enclose a formula is marked True, without the dollars.
+
+    A dollar that opens no formula is money, and stays in the text.
+
+    Example: ``parts("It is $3 and $x$.") == [("It is $3 and ", False), ("x", True), (".", False)]``
+    """
+    pieces = text.replace("\\$", "\x00").split("$")
+    made: list[tuple[str, bool]] = []
+    prose, at = pieces[0], 1
+    while at < len(pieces):
+        inner = pieces[at]
+        if at + 1 < len(pieces) and is_formula(inner):
+            made += [(prose.replace("\x00", "\\$"), False), (inner.replace("\x00", "\\$"), True)]
+            prose, at = pieces[at + 1], at + 2
+        else:
+            prose, at = f"{prose}${inner}", at + 1
+    made.append((prose.replace("\x00", "\\$"), False))
+    return made
+
+
+def is_formula(inner: str) -> bool:
+    """Whether what stands between two dollars is a formula and not the text between two amounts of money."""
+    if not inner.strip() or len(inner) > 2000:
+        return False
+    bare = _WORDY.sub(" ", inner)
+    words = _PROSE_WORD.findall(bare)
+    signs = len(_FORMULA_SIGN.findall(bare))
+    if inner[0].isspace() and inner[-1].isspace() and not signs and re.search(r"[^\W\d_]{2}|[.?!]\s", bare):
+        return False  # "7 $ et 7 $"
+    if not words:
+        # "$5, $6": an amount and a comma; "$5$" and "$x, y$" are formulas
+        return not re.fullmatch(r"\d[\d.,]*(?:[,;]\s+|[/–-]\s*|\s+(?:[^\W\d_]{1,2}|[/–-])\s+)", inner)
+    return signs >= len(words) or (len(words) == 1 and inner[0].isalpha() and inner.strip() == inner)

@@ -1,0 +1,77 @@
+"""The prompt for translating a problem, and its second version for a translation that broke something.
+
+``details`` of what is asked: ``target``, the ISO 639-1 code; ``answer``, where the answer is words and is to be
+translated too; ``options``, one a line, where they came apart; for a retry ``previous``, the translation that failed,
+and ``reasons``, what it broke.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curation.prompts.base import Prompt
+from curation.records import Prompted
+
+NAMES = {
+    "en": "English",
+    "fr": "French",
+    "es": "Spanish",
+    "it": "Italian",
+    "de": "German",
+    "zh": "Chinese (simplified characters)",
+    "ru": "Russian",
+}
+"""The languages as the prompt names them."""
+
+SYSTEM = """\
+You translate problems of mathematics and programming for a course. A translation asks for exactly what the original \
+asks for, in the words that a teacher who grew up with the language would choose.
+
+What must not change:
+- Every number keeps its value. Decimal and thousands signs may follow the language's custom. Never convert units or \
+currencies.
+- Every formula, variable, LaTeX command and code block is copied sign for sign. Only the words inside \\text{} are \
+translated.
+- Options keep their labels and their order.
+- Names of people and places may be kept or transcribed as the language does it.
+
+Translate every sentence, and nothing else: do not solve the problem, do not explain, leave no sentence in its old \
+language, add and drop nothing.
+
+Write the translated problem between <translation> and </translation>. If an answer is given, write its translation \
+between <answer> and </answer>. If options are given, write them between <options> and </options>, one a line."""
+
+
+def ask(asked: Prompted) -> str:
+    """The user message: the language, the problem, and for a retry what was wrong before."""
+    details = asked.details
+    parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{asked.statement}"]
+    if details.get("options"):
+        parts.append(f"The options:\n{details['options']}")
+    if details.get("answer"):
+        parts.append(f"The answer, to be translated too:\n{details['answer']}")
+    if details.get("reasons"):
+        parts.append(f"An earlier translation was refused:\n\n{details.get('previous', '')}")
+        parts.append(f"What was wrong with it: {details['reasons']}\nTranslate anew and avoid this.")
+    return "\n\n".join(parts)
+
+
+TRANSLATE = Prompt("translate@1", SYSTEM, ask)
+
+_PARTS = {
+    name: re.compile(rf"<{name}>\s*(.*?)\s*</{name}>", re.DOTALL) for name in ("translation", "answer", "options")
+}
+
+
+def read_reply(text: str) -> tuple[str | None, str | None, tuple[str, ...]]:
+    """Translation, answer and options of a reply; what stands before ``</think>`` is not looked at.
+
+    Example: ``read_reply("<translation>Combien ?</translation>") == ("Combien ?", None, ())``
+    """
+    said = text.rpartition("</think>")[2]
+    found = {name: pattern.findall(said) for name, pattern in _PARTS.items()}
+    options = (
+        tuple(line.strip() for line in found["options"][-1].splitlines() if line.strip()) if found["options"] else ()
+    )
+    last = {name: values[-1] if values else None for name, values in found.items()}
+    return last["translation"] or None, last["answer"] or None, options

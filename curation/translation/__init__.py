@@ -1,0 +1,33 @@
+"""A share of the problems, translated and checked.
+
+selection        which problems, into what
+translate        the tries, through any policy
+asking           a live policy as a translator
+invariants       what a translation must keep: `check`
+    quantities, numerals, numeral_words, units    numbers and units
+    formulas                                      formulas, variables, code
+    prose                                         language, length, leftovers, added solutions
+    answers                                       the reference
+"""
+
+from __future__ import annotations
+
+from curation.translation.asking import Rendered
+from curation.translation.invariants import INVARIANTS, VERSION, Text, check, reasons
+from curation.translation.selection import chosen
+from curation.translation.translate import Failed, Translations, translate
+from curation.translation.violations import Violation
+
+__all__ = [
+    "INVARIANTS",
+    "VERSION",
+    "Failed",
+    "Rendered",
+    "Text",
+    "Translations",
+    "Violation",
+    "check",
+    "chosen",
+    "reasons",
+    "translate",
+]

@@ -1,0 +1,212 @@
+"""The numbers of a text: those written in digits, each with the readings it allows, and those written in words.
+
+Digits: ``2.000`` is two thousand to a German and two to an Englishman, so a token carries every value that some of the
+seven languages reads in it, and two tokens agree where their values meet. A fraction ``3/4`` is one token. Words: the
+numerals of the seven languages up to millions, with halves, thirds, dozens and doublings.
+
+Invariants: pure functions; digits glued to letters (``x2``, ``H2O``) are tokens too; nothing is read twice.
+Not here: which number must be found again (`invariants`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+
+from curation.translation.numeral_words import COMPOUNDS, JOINERS, WORDS
+
+_FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
+    ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
+    ("⅞", 7, 8),
+)}  # fmt: skip
+_SPACES = "\u00a0\u202f\u2009"
+_DIGITS = re.compile(
+    rf"(?P<over>\d+\s?/\s?\d+)(?![\d/])"
+    rf"|(?P<clock>\d{{1,2}}[:h]\d{{2}})(?!\d)"
+    rf"|(?P<grouped>\d{{1,3}}(?:(?P<by>[.,'’{_SPACES} ])\d{{3}})(?:(?P=by)\d{{3}})*(?:[.,]\d+)?)(?!\d)"
+    rf"|(?P<decimal>(?<!\d\.)\d+\.\d+(?!\.?\d)|(?<!\d,)\d+,\d+(?!,?\d)|(?<![\w.,)}}\]])\.\d+(?!\.?\d))"
+    rf"|(?P<whole>\d+)"
+)
+_LATEX_COMMA = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!:]|\{\\,\}|~|\\\s)(?=\d)")
+_CJK_SCALE = re.compile(r"\s?([百千万亿萬億])(?![分位])")
+_SCALES = {"百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_WESTERN_SCALE = re.compile(
+    r"[\s-]?(?:(?P<k>thousand|mille|mila|mil|tausend|тыс\w*\.?)|(?P<m>mil+i[oó]n\w*|millones|milioni|million\w*|млн\.?|миллион\w*))"
+    r"(?![^\W\d_])",
+    re.IGNORECASE,
+)
+_SCALED = re.compile(rf"\d(?:{_CJK_SCALE.pattern}|{_WESTERN_SCALE.pattern})", re.IGNORECASE)
+_HALF_DAY = re.compile(
+    r"(?:\s?(?:to|and|until|till|-|–|:)\s?\d{1,2})*\s?"
+    r"(?:a\.?m\b|p\.?m\b|in the (?:morning|afternoon|evening)|at night|o'clock)",
+    re.IGNORECASE,
+)
+_CJK_NUMERAL = re.compile(
+    r"(?:百分之)?[零〇一二两俩三四五六七八九十百千万亿]+(?:分之[零〇一二两三四五六七八九十百千万亿]+)?|半"
+)
+_CJK_DAY = re.compile("(?:周|星期|礼拜|第)[一二三四五六日]")
+_CJK_REDUCTION = re.compile("([一二三四五六七八九])([一二三四五六七八九])?折")
+_CJK_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number in digits: its text, where it starts, and the values that it may have.
+
+    Example: ``Token("2.000", 14, frozenset({Fraction(2), Fraction(2000)}))``
+    """
+
+    text: str
+    start: int
+    values: frozenset[Fraction]
+
+
+def plain_digits(text: str) -> str:
+    """Full-width digits made plain, fraction signs written out, LaTeX's separators between digits taken for spaces."""
+    for sign, written in _FRACTION_SIGNS.items():
+        text = text.replace(sign, written)
+    text = "".join(str(unicodedata.digit(sign)) if "０" <= sign <= "９" else sign for sign in text)
+    return _LATEX_COMMA.sub(lambda found: "," if found[0] == "{,}" else "\u00a0", text)
+
+
+def in_digits(text: str, lang: str) -> list[Token]:
+    """Every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
+    made: list[Token] = []
+    for found in _DIGITS.finditer(text):
+        made += _tokens(found, text, lang)
+    return made
+
+
+def _tokens(found: re.Match[str], text: str, lang: str) -> list[Token]:
+    shown, start = found[0], found.start()
+    if found["over"]:
+        top, bottom = (int(part) for part in shown.split("/"))
+        return [Token(shown, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
+    if found["clock"]:
+        hour, minute = re.split("[:h]", shown)
+        hours = Token(hour, start, _half_day(Fraction(int(hour)), text[found.end() :], lang))
+        return [hours] if int(minute) == 0 else [hours, Token(minute, start, frozenset({Fraction(int(minute))}))]
+    values = _readings(shown, found["by"])
+    rest = text[found.end() : found.end() + 24]
+    scale = _scale(rest)
+    if scale != 1:
+        values = frozenset(value * scale for value in values)
+    elif found["whole"] and len(shown) <= 2:
+        values = frozenset(hour for value in values for hour in _half_day(value, rest, lang))
+    return [Token(shown, start, values)]
+
+
+def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
+    """The values of a token of digits and separators."""
+    bare = re.sub(rf"['’{_SPACES} ]", "", shown)
+    marks = re.findall(r"[.,]", bare)
+    if not marks:
+        return frozenset({Fraction(int(bare))})
+    if len(set(marks)) == 2:  # 1.234,5: the last is the decimal sign
+        last = max(bare.rfind("."), bare.rfind(","))
+        return frozenset({Fraction(f"{re.sub('[.,]', '', bare[:last])}.{bare[last + 1 :]}")})
+    grouped = Fraction(int(re.sub("[.,]", "", bare)))
+    if len(marks) > 1:
+        return frozenset({grouped})
+    decimal = Fraction(f"0{bare.replace(',', '.')}")
+    return frozenset({grouped, decimal}) if by is not None and not bare.startswith("0") else frozenset({decimal})
+
+
+def _scale(rest: str) -> int:
+    """What a numeral behind the digits multiplies them by: 3万, 2 million."""
+    found = _CJK_SCALE.match(rest)
+    if found:
+        return _SCALES[found[1]]
+    western = _WESTERN_SCALE.match(rest)
+    if western:
+        return 1000 if western["k"] else 10**6
+    return 1
+
+
+def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
+    """An hour of the English clock may be one of the other twelve elsewhere."""
+    if lang == "en" and hour <= 12 and _HALF_DAY.match(rest):
+        return frozenset({hour, hour + 12})
+    return frozenset({hour})
+
+
+def in_words(text: str, lang: str) -> list[Fraction]:
+    """Every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
+    text = _SCALED.sub(" ", text)
+    return _chinese(text) if lang == "zh" else _western(text.lower().replace("’", "'"), lang)
+
+
+def _chinese(text: str) -> list[Fraction]:
+    text = _CJK_DAY.sub(" ", text)
+    made = [Fraction(100 - 10 * _CJK_DIGITS[found[1]] - _CJK_DIGITS[found[2] or "零"])
+            for found in _CJK_REDUCTION.finditer(text)]  # fmt: skip
+    text = _CJK_REDUCTION.sub(" ", text)
+    made += [Fraction(1, 2) if found[0] == "半" else _chinese_value(found[0]) for found in _CJK_NUMERAL.finditer(text)]
+    made += [Fraction(2)] * len(re.findall("[双倍]", text))
+    made += [Fraction(12)] * len(re.findall("打(?!算|开|破|折|电)", text))
+    return made
+
+
+def _chinese_value(numeral: str) -> Fraction:
+    if "分之" in numeral:
+        bottom, top = numeral.split("分之")
+        low = 100 if bottom == "百" else _chinese_whole(bottom)
+        return Fraction(_chinese_whole(top), low) if low else Fraction(0)
+    return Fraction(_chinese_whole(numeral))
+
+
+def _chinese_whole(numeral: str) -> int:
+    """三百零五 → 305; 二〇一九, digit by digit → 2019."""
+    if len(numeral) > 1 and not re.search("[十百千万亿]", numeral):
+        return int("".join(str(_CJK_DIGITS[sign]) for sign in numeral))
+    total = section = digit = 0
+    for sign in numeral:
+        if sign in _CJK_DIGITS:
+            digit = _CJK_DIGITS[sign]
+        elif sign in "万亿":
+            total = (total + section + digit) * _SCALES[sign] if total + section + digit else _SCALES[sign]
+            section = digit = 0
+        else:
+            section += (digit or 1) * {"十": 10, "百": 100, "千": 1000}[sign]
+            digit = 0
+    return total + section + digit
+
+
+def _western(text: str, lang: str) -> list[Fraction]:
+    """Numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
+    for compound, single in COMPOUNDS.get(lang, {}).items():
+        text = text.replace(compound, single)
+    words, joiners = WORDS[lang], JOINERS[lang]
+    made: list[Fraction] = []
+    current: Fraction | None = None
+    end = 0
+    for found in _WORD.finditer(text):
+        between = text[end : found.start()].strip(" -\u00a0")
+        value = words.get(found[0])
+        if value is None and found[0] in joiners and not between:
+            end = found.end()
+            continue
+        joined = _joined(current, value) if current is not None and value is not None and not between else None
+        if joined is None and current is not None:
+            made.append(current)
+        current = joined if joined is not None else value
+        end = found.end()
+    return [*made, current] if current is not None else made
+
+
+def _joined(before: Fraction, value: Fraction) -> Fraction | None:
+    """What two numerals make together; None where they are two numbers."""
+    if value.denominator > 1:  # two thirds
+        return before * value if before.denominator == 1 and 0 < before < 20 and value.numerator == 1 else None
+    if before.denominator > 1:
+        return None
+    if value in (100, 1000, 10**6, 10**9):
+        return before * value if 0 < before < value else None
+    low = before % 100
+    fits_tens = low >= 20 and low % 10 == 0 and (value < 10 or (low in (60, 80) and value < 20))
+    fits_hundreds = before >= 100 and low == 0 and value < 100
+    fits_thousands = before >= 1000 and before % 1000 == 0 and value < 1000
+    return before + value if value > 0 and (fits_tens or fits_hundreds or fits_thousands) else None

