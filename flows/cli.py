@@ -76,6 +76,21 @@ def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
 
 
 @app.command()
+def review(
+    folder: RunFolder,
+    accept: Annotated[
+        str | None, typer.Option("--accept", metavar="ID", help="This problem goes on, with the reference of --answer.")
+    ] = None,
+    answer: Annotated[str | None, typer.Option("--answer", metavar="X", help="The right reference.")] = None,
+    reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="This problem is not used.")] = None,
+) -> None:
+    """Show the disputed labels, or settle one of them; the next run applies what was settled."""
+    from flows.disputes import review_run
+
+    review_run(folder, accept, reject, answer)
+
+
+@app.command()
 def settings(
     prefix: Annotated[str, typer.Argument(metavar="KEY", help="Only settings below this key.")] = "",
 ) -> None:

@@ -10,11 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from curation import sources
+from curation.config import RecordedPolicy
+from curation.embeddings import require_embeddings
 from curation.policies.recorded import Recorded
 from curation.store import locked
+from flows.disputes import published_counts
+from flows.filter_stages import as_source
 from flows.funnel import StageStatus, status
 from flows.publish import published_verifier
-from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, open_run
+from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, open_run, policy_name
 from flows.stages import verifier_version
 
 
@@ -66,6 +70,9 @@ def print_funnel(run: Run) -> None:
     Console(highlight=False).print(table)
     if rows[-1].finished and not rows[-1].row.kept:
         console.print("Nothing is left for the curated set; the table says where the rows went.")
+    if disputed := published_counts(run):
+        waits = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
+        console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
     for part in run.stages:
         judged = found(run, f"{part}.verdicts", verifier)
         labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
@@ -94,8 +101,14 @@ def _check_inputs(run: Run) -> None:
     """Whatever can be seen to be wrong with the inputs is said before anything runs."""
     for source in run.recipe.sources:
         sources.check_source(source, run.recipe_folder)
+    for benchmark in run.recipe.contamination.against:
+        sources.check_source(as_source(benchmark), run.recipe_folder)
+    if "embedding" in run.recipe.contamination.methods:
+        require_embeddings()
     for part in run.stages:
-        Recorded(difficulty_stage(run.recipe, part).policy, run.recipe_folder).check()
+        policy = difficulty_stage(run.recipe, part).policy
+        if isinstance(policy, RecordedPolicy):
+            Recorded(policy, run.recipe_folder).check()
 
 
 def _print_plan(run: Run) -> None:
@@ -107,11 +120,13 @@ def _print_plan(run: Run) -> None:
     for source in recipe.sources:
         limit = f", at most {source.limit:,} rows" if source.limit else ""
         console.print(f"  source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}")
+    for benchmark in recipe.contamination.against:
+        console.print(f"  benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}")
     for part in run.stages:
         table = difficulty_stage(recipe, part)
         band = table.band
         console.print(
-            f"  {part}: {table.policy.name}, {band.attempts} attempts a problem; kept with at least "
+            f"  {part}: {policy_name(table)}, {band.attempts} attempts a problem; kept with at least "
             f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
             f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
         )

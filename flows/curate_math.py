@@ -14,7 +14,9 @@ from flows.run_folder import TITLES, Done, Run, new_run
 
 @flow(name="curate-math", persist_result=False)
 def curate_math(recipe: Path, out: Path, overrides: list[str] | None = None) -> Path:
-    """Sources → statements → references → duplicates → difficulty (one or two stages) → curated set and card.
+    """Sources → statements → references → duplicates → overlap → difficulty (one or two stages) → curated set and card.
+
+    What people said of disputed labels is applied before references are checked, where they said anything.
 
     Args:
         recipe: the recipe's TOML file.
@@ -22,10 +24,17 @@ def curate_math(recipe: Path, out: Path, overrides: list[str] | None = None) -> 
         overrides: settings changed, as ``key=value``.
     """
     run = new_run(recipe, overrides or [], out)
-    read = tasks.read_sources(run)
-    asked = tasks.filter_statements(run, read)
-    checked = tasks.check_references(run, asked)
-    problems = tasks.find_duplicates(run, checked)
+    filters = [tasks.read_sources(run)]
+    filters.append(tasks.filter_statements(run, filters[-1]))
+    if "review" in run.filters:
+        filters.append(tasks.apply_reviews(run, filters[-1]))
+    filters.append(tasks.check_references(run, filters[-1]))
+    filters.append(tasks.find_duplicates(run, filters[-1]))
+    if "near_duplicates" in run.filters:
+        filters.append(tasks.find_near_duplicates(run, filters[-1]))
+    if "contamination" in run.filters:
+        filters.append(tasks.find_contamination(run, filters[-1]))
+    problems = filters[-1]
 
     decided = []
     for part in run.stages:  # stage 2 re-grades the entire original set, not the survivors of stage 1
@@ -34,8 +43,8 @@ def curate_math(recipe: Path, out: Path, overrides: list[str] | None = None) -> 
         decided.append(tasks.decide(run, part, problems, verdicts))
 
     exported = tasks.export_problems(run, problems, decided)
-    curated = publish.publish(run, [read, asked, checked, problems], decided, exported)
-    show(run, curated, [read, asked, checked, problems, *decided, exported])
+    curated = publish.publish(run, filters, decided, exported)
+    show(run, curated, [*filters, *decided, exported])
     return curated
 
 

@@ -16,8 +16,6 @@ from flows.publish import published_verifier
 from flows.run_folder import TITLES, Run, found, open_run
 from flows.stages import verifier_version
 
-FILTERS = ("sources", "statements", "references", "duplicates")
-
 
 def explain_problem(folder: Path, problem: str) -> None:
     """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
@@ -31,7 +29,7 @@ def explain_problem(folder: Path, problem: str) -> None:
         for option in row["choices"] or ():
             _print_field(console, "option", option)
         _print_field(console, "reference", row["answer"])
-    for stage in FILTERS[1:]:
+    for stage in run.filters[1:]:
         _print_filter(console, run, stage, name, read)
     verifier = published_verifier(run) or verifier_version(run)
     for part in run.stages:
@@ -84,6 +82,8 @@ def _print_filter(console: Console, run: Run, stage: str, name: str, read: pl.Da
     for row in kept.iter_rows(named=True):
         rewritten = stage == "statements" and (row["raw_statement"] is not None or row["raw_answer"] is not None)
         console.print(f"{title}: kept row {row['row']} of {escape(row['source'])}{', rewritten' if rewritten else ''}")
+        if stage == "review":
+            _print_field(console, "reference", row["answer"])
         if rewritten:
             _print_field(console, "statement", row["statement"])
             _print_field(console, "reference", row["answer"])

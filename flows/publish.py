@@ -1,4 +1,4 @@
-"""Publishing a run: the curated set as parquet, the dropped rows with their reasons beside it, and the data card.
+"""Publishing a run: the curated set as parquet, beside it the dropped rows and the disputed labels, and the data card.
 
 The folder is made aside and renamed, so `DIR/curated` is always whole. Files hold up to `FILE_ROWS` rows.
 """
@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from curation import cards, export
+from curation import cards, export, review
 from curation.config import Recipe
 from curation.records import DROPPED, PASS_RATE, DropReason
 from curation.store import Shard, Stage, read_shard, read_table, write_aside, write_parquet
+from flows import disputes
 from flows.funnel import funnel_rows
 from flows.recipe import as_toml
 from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
@@ -26,12 +27,6 @@ from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
 MARK = ".published.json"
 
 FILE_ROWS = 50_000
-
-NOTES = (
-    "Repeated problems were found by their normalised text. "
-    "Near duplicates and overlap with benchmarks were not looked for.",
-)
-"""What the line does not do yet; sentences for the card's limits."""
 
 
 def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
@@ -70,6 +65,7 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
         "recipe": run.recipe.digest(),
         "settled": settled(run.recipe),
         "verifier": decided[-1].folder.name,
+        "disputed": dict(disputes.made_from(run, decided)),
         "goldilocks": version("goldilocks-rl"),
     }
     if _published(target) == {**made_from, "files": _sizes(target)}:
@@ -78,7 +74,9 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
     shutil.rmtree(aside, ignore_errors=True)
     _write_tables(aside / "data", "train", [exported], "kept")
     _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
-    cards.write_card(card_facts(run, filters, decided, exported), aside)
+    queue = disputes.disputes(run, filters, decided)
+    disputes.write_disputes(queue, aside / "disputed")
+    cards.write_card(card_facts(run, filters, decided, exported, review.counts(queue)), aside)
     write_aside(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
@@ -122,7 +120,9 @@ def _sizes(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
 
-def card_facts(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done) -> cards.CardFacts:
+def card_facts(
+    run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done, disputed: Mapping[str, int]
+) -> cards.CardFacts:
     """What the card says, gathered from the finished stages."""
     recipe = run.recipe
     rates = {
@@ -153,10 +153,50 @@ def card_facts(run: Run, filters: Sequence[Done], decided: Sequence[Done], expor
             part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
             for part, table in settings.items()
         },
-        policies={part: table.policy.name for part, table in settings.items()},
+        policies={part: _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=as_toml(recipe),
-        notes=NOTES,
+        notes=_limits(recipe),
+        benchmarks=_benchmarks(recipe, filters),
+        disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
+    )
+
+
+def _policy(run: Run, part: str) -> str:
+    """Whose attempts were judged, as they are filed."""
+    return str(json.loads((run.where(f"{part}.attempts") / "key.json").read_text(encoding="utf-8"))["policy"])
+
+
+def _limits(recipe: Recipe) -> tuple[str, ...]:
+    """What was not looked for; sentences for the card's limits."""
+    near = (
+        "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
+        if recipe.near_duplicates.enabled
+        else "Repeated problems were found by their normalised text. Near duplicates were not looked for."
+    )
+    overlap = (
+        "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
+        if recipe.contamination.against
+        else "Overlap with benchmarks was not looked for."
+    )
+    return near, overlap
+
+
+def _benchmarks(recipe: Recipe, filters: Sequence[Done]) -> tuple[cards.BenchmarkFacts, ...]:
+    """Per benchmark of the recipe: how many problems overlapped with it, by method."""
+    done = next((done for done in filters if done.name == "contamination"), None)
+    if done is None:
+        return ()
+    hits = read_table(done.folder, "hits", ["source", "row", "benchmark", "method"]).unique()
+    met = hits.group_by("benchmark", "method").len()
+    counts = {(name, method): count for name, method, count in met.iter_rows()}
+    rows = dict(hits.unique(["source", "row", "benchmark"]).group_by("benchmark").len().iter_rows())
+    methods = recipe.contamination.methods
+    return tuple(
+        cards.BenchmarkFacts(
+            one.name, one.license, rows.get(one.name, 0), {m: counts.get((one.name, m), 0) for m in methods}
+        )
+        for one in recipe.contamination.against
     )
 
 

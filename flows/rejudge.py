@@ -56,7 +56,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         )
     run = Run(folder, override_recipe(run.recipe, _allowed(overrides)), run.recipe_folder)
     with locked(folder):
-        filters = [_held(run, name) for name in ("sources", "statements", "references", "duplicates")]
+        filters = [_held(run, name) for name in run.filters]
         before = _snapshot(run, old)
         new = stages.verifier_version(run)
         decided = [_decide_again(run, part, filters[-1]) for part in run.stages]

@@ -1,11 +1,12 @@
 """A run and its folder: where each stage lies, what a stage hands to the next, and how a stage's shards are driven.
 
 DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
-DIR/stages/01-sources … 04-duplicates, 05-stage1-attempts, 06-stage2-attempts
+DIR/stages/01-sources … 07-contamination, 08-stage1-attempts, 09-stage2-attempts
 DIR/attempts/                       the append-only attempt store
 DIR/verdicts/stage1/<verifier>/     apart, by the verifier's version, so that another one can judge again
 DIR/decisions/stage1/<verifier>/
-DIR/curated/                        the curated set: data card, data/, dropped/, plots/
+DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
+DIR/review.jsonl                    what people said of disputed labels; only ever appended to
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.config import DifficultyStage, Recipe
+from curation import review
+from curation.config import DifficultyStage, Recipe, RecordedPolicy
 from curation.records import StoreError
 from curation.store import Manifest, Shard, Stage, finished_shards, read_manifest, write_aside
 from flows.progress import bar
@@ -24,18 +26,24 @@ from flows.recipe import load_recipe, parse_recipe
 FOLDERS = {
     "sources": "stages/01-sources",
     "statements": "stages/02-statements",
-    "references": "stages/03-references",
-    "duplicates": "stages/04-duplicates",
-    "stage1.attempts": "stages/05-stage1-attempts",
-    "stage2.attempts": "stages/06-stage2-attempts",
-    "export": "stages/07-export",
+    "review": "stages/03-review",
+    "references": "stages/04-references",
+    "duplicates": "stages/05-duplicates",
+    "near_duplicates": "stages/06-near-duplicates",
+    "contamination": "stages/07-contamination",
+    "stage1.attempts": "stages/08-stage1-attempts",
+    "stage2.attempts": "stages/09-stage2-attempts",
+    "export": "stages/10-export",
 }
 
 TITLES = {
     "sources": "Sources",
     "statements": "Format filter",
+    "review": "Review by people",
     "references": "Reference check",
     "duplicates": "Exact duplicates",
+    "near_duplicates": "Near duplicates",
+    "contamination": "Overlap with benchmarks",
     "stage1.attempts": "Stage 1: attempts",
     "stage1.verdicts": "Stage 1: verdicts",
     "stage1.decisions": "Stage 1: difficulty",
@@ -44,6 +52,9 @@ TITLES = {
     "stage2.decisions": "Stage 2: difficulty",
     "export": "Curated set",
 }
+
+FILTERS = ("sources", "statements", "review", "references", "duplicates", "near_duplicates", "contamination")
+"""The stages before any attempt, in order; a run may leave out some (`Run.filters`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,16 @@ class Run:
     folder: Path
     recipe: Recipe
     recipe_folder: Path
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The stages before any attempt that this run has, in order; people's verdicts are one once there are any."""
+        asked = {
+            "review": bool(review.read_verdicts(self.folder)),
+            "near_duplicates": self.recipe.near_duplicates.enabled,
+            "contamination": bool(self.recipe.contamination.against),
+        }
+        return tuple(name for name in FILTERS if asked.get(name, True))
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -96,6 +117,12 @@ def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
     settings = recipe.stage1 if part == "stage1" else recipe.stage2
     assert settings is not None, part
     return settings
+
+
+def policy_name(settings: DifficultyStage) -> str:
+    """The stage's policy as a recipe names it; a live one's revision is known once it has answered."""
+    policy = settings.policy
+    return policy.name if isinstance(policy, RecordedPolicy) else policy.model
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:

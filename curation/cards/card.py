@@ -5,7 +5,7 @@ Invariants:
     appears that the facts do not name;
   - every row of the funnel adds up (``rows_in == kept + dropped``), or no card is made;
   - the YAML header names ``data/train-*.parquet`` only, so ``datasets.load_dataset(folder)`` reads the curated rows
-    and never the dropped ones in ``dropped/``.
+    and never the dropped ones in ``dropped/`` or the queue in ``disputed/``.
 
 Not here: the parquet files, the counting, any decision. Plots are drawn by `curation.cards.plots`; the wording is in
 ``templates/card.md.j2``.
@@ -36,7 +36,7 @@ from curation.cards.words import (
 )
 from curation.records import StoreError
 
-VERSION = "cards@1"
+VERSION = "cards@2"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -41,13 +41,24 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BenchmarkFacts:
+    """A benchmark that problems were compared with: how many of them overlapped, in all and by method."""
+
+    name: str
+    license: str
+    problems: int
+    by_method: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything a card says.
 
     ``rates`` holds a `PASS_RATE` frame per stage, ``bands`` the least correct attempts, the highest pass rate and the
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
-    ``notes`` are sentences for the section on limits.
+    ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
+    counts the disputed labels by what is disputed, in words.
     """
 
     name: str
@@ -65,6 +76,8 @@ class CardFacts:
     verifier: str
     recipe_toml: str
     notes: tuple[str, ...] = ()
+    benchmarks: tuple[BenchmarkFacts, ...] = ()
+    disputed: Mapping[str, int] = field(default_factory=dict)
 
 
 def most_correct(band: tuple[int, float, int]) -> int:

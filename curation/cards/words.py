@@ -32,10 +32,18 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.VERIFIER_FAILED: "verifier failed",
     DropReason.DUPLICATE: "duplicate",
     DropReason.CONFLICTING_ANSWERS: "copies with conflicting answers",
+    DropReason.NEAR_DUPLICATE: "near duplicate",
+    DropReason.CONTAMINATED: "overlaps with a benchmark",
+    DropReason.REJECTED: "rejected by a person",
     DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
     DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",
     DropReason.NEVER_SOLVED: "never solved",
     DropReason.TOO_EASY: "too easy",
+    DropReason.INTERACTIVE: "program that talks with a judge",
+    DropReason.NEEDS_FILES: "program that needs files",
+    DropReason.NO_SOLUTION: "no solution",
+    DropReason.TOO_FEW_TESTS: "too few tests",
+    DropReason.SEVERAL_OUTPUTS: "several right outputs",
     DropReason.OVER_QUOTA: "over the size asked for",
 }
 """Drop reasons in words that a reader of the card understands."""

@@ -198,6 +198,8 @@ _INSTRUCTION = re.compile(
     r"(?i)\s*\(?(?:choose|select|pick|circle)\s+(?:the\s+)?(?:one\s+)?(?:correct|right|best)\s+"
     r"(?:answer|option|choice)s?[^.?]{0,30}[.:)]?\s*$"
 )
+# A key that the source left behind the statement: 【本题欣赏题】答案：B
+_LEFT_KEY = re.compile(r"\s*(?:【[^】]{0,20}】\s*)?(?:正确)?答案\s*[:：]\s*[A-E][\s．。.]*$")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BLANKS = re.compile(r"[_＿]{2,}")
 _ZH_END = re.compile(
@@ -205,7 +207,7 @@ _ZH_END = re.compile(
 )
 # A measure word with nothing to measure, near the end: 则共有种不同的方法．
 _ZH_UNIT_END = re.compile(
-    r"(?!得分|到位)(共|有|需|要|是|为|得|剩|少|多|了|走|花|用|排|开|成|到|第|达|余|约|卖|买|坐|分|装|付|拿|给|差|吃|跑|于|在|出|今年|明年|去年)\s?"
+    r"(?!得分|到位)([长宽高深](?=\s?(?:厘米|分米|千米|米))|共|有|需|要|是|为|得|剩|少|多|了|走|花|用|排|开|成|到|第|达|余|约|卖|买|坐|分|装|付|拿|给|差|吃|跑|于|在|出|今年|明年|去年)\s?"
     r"(种|个|条|对|组|名|人|米|千米|厘米|平方厘米|平方米|立方厘米|元|岁|天|分钟|小时|次|只|块|页|本|棵|分|秒|位|颗|支|张|件|倍|辆|间|千克|克|吨|升|毫升|％|%|项|级|层|场|盏"
     r"|段|根|头|桌|瓶|袋|盒|杯|粒|片|把|朵|株|步|道题|道|周)"
     r"(?=\s*(?:$|[．。.]\s*$|(?:的|不同|就|才|能)[^，。．,.？?]{0,16}[．。.]?\s*$|[^，。．,.？?位数别钟母子解度积形]{1,8}[．。.]?\s*$))"
@@ -222,6 +224,8 @@ def _tidied(question: str) -> str:
     if "_" in text or "＿" in text:
         text = _BLANKS.sub("____", text)
     text = _OPEN_BRACKET.sub("$ ____", text)
+    if "答案" in text:
+        text = _LEFT_KEY.sub("", text)
     if _CHOOSES.search(text):
         text = _INSTRUCTION.sub("", text)
     return text.strip()

@@ -55,7 +55,8 @@ POINTS_EN = re.compile(
     | \b(?:answer|option|choice)s?\s+(?:choices?|options?|[A-E])\b | \beach\s+of\s+the\s+following\b
         | \ball\s+of\s+the\s+following\b
     | \b(?:is|are)\s+(?:NOT|not)\b[^.]{0,60}(?:\?|$) | \bnot\b[^.]{0,30}____ | \bdivisible\s+by\s*____
-        | \bequivalent\s+(?:fraction|expression|equation|form)s?\b
+        | \bwhat\s+is\s+(?:the|a)\s+(?:multiple|factor|divisor)\b
+    | \bequivalent\s+(?:fraction|expression|equation|form)s?\b
     """
 )
 POINTS_EN_HARMLESS = re.compile(
@@ -121,6 +122,7 @@ TRIGGERS = {
         "closest",
         "nearest", "approx", "about how", "roughly", "estimate", "best", "true", "false", "correct", "wrong",
         "equivalent",
+        "multiple", "factor", "divisor",
         "not ", "always", "never", "except", "describe", "explain", "answer", "option", "choice",
     ),
     "zh": (

@@ -9,26 +9,54 @@ Import settings from this package; the files behind it are `base`, `sources`, `f
 
 from curation.config.base import Settings, plain
 from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
-from curation.config.filters import StatementSettings, VerifySettings
-from curation.config.policies import AttemptColumns, RecordedPolicy
+from curation.config.filters import (
+    Benchmark,
+    ContaminationSettings,
+    NearDuplicateSettings,
+    StatementSettings,
+    VerifySettings,
+)
+from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
+from curation.config.policies import (
+    AttemptColumns,
+    Decoding,
+    EndpointPolicy,
+    LivePolicy,
+    PolicySettings,
+    RecordedPolicy,
+    VllmPolicy,
+)
 from curation.config.recipe import ExportSettings, Recipe
+from curation.config.sampling import SamplingSettings
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
     "AttemptColumns",
     "Band",
+    "Benchmark",
     "Column",
+    "ConsistencySettings",
+    "ContaminationSettings",
+    "Decoding",
     "DifficultyStage",
+    "EndpointPolicy",
     "ExportSettings",
+    "LanguageSettings",
+    "LivePolicy",
+    "NearDuplicateSettings",
     "Pick",
+    "PolicySettings",
     "ProblemColumns",
     "Recipe",
     "RecordedPolicy",
+    "SamplingSettings",
     "SecondBand",
     "SecondStage",
     "Settings",
     "Source",
     "StatementSettings",
+    "TranslationSettings",
     "VerifySettings",
+    "VllmPolicy",
     "plain",
 ]

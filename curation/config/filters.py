@@ -1,10 +1,10 @@
-"""What is dropped before any attempt is made: the format filter and how answers are judged."""
+"""What is dropped before any attempt is made: format, near duplicates, contamination; and how answers are judged."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 
@@ -37,3 +37,62 @@ class VerifySettings(Settings):
     )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
+
+
+class NearDuplicateSettings(Settings):
+    """Near duplicates: the same problem in slightly other words."""
+
+    enabled: bool = Field(True, description="Whether near duplicates are looked for. Not in the paper.")
+    threshold: float = Field(
+        0.75,
+        gt=0,
+        le=1,
+        description="Least Jaccard similarity of the token bigrams of two near duplicates. Not in the paper.",
+    )
+    figures_agree: bool = Field(
+        True,
+        description="Whether near duplicates must have the same numbers, signs and telling words. Not in the paper.",
+    )
+
+
+class Benchmark(Settings):
+    """A benchmark that the curated set must not overlap with."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
+    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
+        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
+    )
+    path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
+    subset: str | None = Field(None, description="Configuration name of a Hugging Face data set.")
+    split: str = Field("test", description="Split of a Hugging Face data set.")
+    revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
+    field: str = Field("problem", description="Dotted path of a row's statement.")
+    license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
+
+
+class ContaminationSettings(Settings):
+    """Overlap with benchmarks. Nothing is looked for where no benchmark is named."""
+
+    against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
+    methods: tuple[Literal["ngram", "minhash", "embedding"], ...] = Field(
+        ("ngram", "minhash"),
+        min_length=1,
+        description="Which overlap counts: `ngram` (shared runs of tokens), `minhash` (similar bigrams, other numbers "
+        "allowed), `embedding` (near sentence vectors; an extra). Not in the paper.",
+    )
+    ngram: int = Field(13, ge=2, description="Tokens in a shared run. Not in the paper.")
+    whole: int = Field(
+        6, ge=1, description="Fewest tokens of a text shorter than a run that counts as a whole. Not in the paper."
+    )
+    similarity: float = Field(
+        0.25, gt=0, le=1, description="Least Jaccard similarity of the token bigrams. Not in the paper."
+    )
+    cosine: float = Field(0.81, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> Self:
+        names = [benchmark.name for benchmark in self.against]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two benchmarks are named {', '.join(twice)}; names must differ")
+        return self

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.difficulty import DifficultyStage, SecondStage
-from curation.config.filters import StatementSettings, VerifySettings
+from curation.config.filters import ContaminationSettings, NearDuplicateSettings, StatementSettings, VerifySettings
 from curation.config.sources import Source
 
 
@@ -33,6 +33,12 @@ class Recipe(Settings):
     workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
+    near_duplicates: NearDuplicateSettings = Field(
+        default_factory=NearDuplicateSettings, description="The same problem in slightly other words."
+    )
+    contamination: ContaminationSettings = Field(
+        default_factory=ContaminationSettings, description="Overlap with benchmarks."
+    )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     stage2: SecondStage | None = Field(None, description="Difficulty, trained grader, on the entire original set.")

@@ -1,12 +1,24 @@
 """Overlap of problems with benchmark sets, so that a curated set does not teach the test.
 
     find_contamination(problems, benchmarks, Overlap()) -> hits
+    drop_contaminated(problems, hits) -> kept, dropped
 
-Each hit names the benchmark, its row, the method and the score. Nothing is dropped here: hits are measurements, and
-who reads them decides. `contamination_file` does the same for files, row by row.
+Each hit names the benchmark, its row, the method and the score. Hits are measurements; `drop_contaminated` is the
+decision of a run, which drops what has any. `contamination_file` measures files, row by row.
 """
 
+from curation.contamination.dropping import drop_contaminated, named
 from curation.contamination.files import contamination_file
-from curation.contamination.overlap import HIT, METHODS, Index, Overlap, find_contamination
+from curation.contamination.overlap import HIT, METHODS, VERSION, Index, Overlap, find_contamination
 
-__all__ = ["HIT", "METHODS", "Index", "Overlap", "contamination_file", "find_contamination"]
+__all__ = [
+    "HIT",
+    "METHODS",
+    "VERSION",
+    "Index",
+    "Overlap",
+    "contamination_file",
+    "drop_contaminated",
+    "find_contamination",
+    "named",
+]

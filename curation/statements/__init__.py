@@ -14,7 +14,7 @@ from curation.config import StatementSettings
 from curation.statements.filtering import Filtered, classify, filter_statements, judge
 from curation.statements.rules import RULES, Rule
 
-VERSION = "statements@2"
+VERSION = "statements@3"
 """Changed whenever a decision could change."""
 
 __all__ = ["RULES", "VERSION", "Filtered", "Rule", "StatementSettings", "classify", "filter_statements", "judge"]

@@ -47,18 +47,20 @@ class Filtered:
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> Filtered:
     """Keep complete open problems with one answer, rewriting what can be; drop the others with reason and evidence.
 
+    The evidence names the rule, then what it saw.
+
     ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; hand over math rows only.
     """
     judged = judge(problems, settings)
     rows = problems.with_columns(
-        *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "reason", "evidence"))
+        *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence"))
     )
     kept = rows.filter(pl.col("_reason").is_null()).with_columns(
         *(_raw(name) for name in ("statement", "answer")),
         *(pl.col(f"_{name}").alias(name) for name in ("statement", "answer", "choices")),
     )
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
-        stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.col("_evidence")
+        stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
     )
     return Filtered(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
 

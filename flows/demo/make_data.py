@@ -6,6 +6,7 @@
     attempts_strong.jsonl   the same of a strong one: question, options, attempts [{text, model, correct}]
     planted.jsonl           what was planted where: source, row, uid, question, kind, expected, stage, note; and
                             stage1_alone, what the weak model alone would have said
+    benchmark.jsonl         an imaginary benchmark, which some rows overlap with: id, problem, answer
 
 The problems are made by this project from its own templates; the planted texts are hand-written for it. The attempts
 were not sampled from any language model: they are drawn, right or wrong, with probabilities that fall with the level.
@@ -38,6 +39,7 @@ from flows.demo.hazards import (
     wrong_label_rows,
 )
 from flows.demo.items import LANGS, Dice
+from flows.demo.overlaps import benchmark_lines, contaminated_rows, near_duplicate_rows
 from flows.demo.responses import Plan, record
 from flows.demo.rows import Planted, Row, by_level, row_of
 from flows.demo.supply import Supply
@@ -45,7 +47,14 @@ from flows.demo.templates import ENGLISH
 
 HERE = Path(__file__).parent
 SOURCE_ROWS, SOURCE_SHEET = "problems", "worksheet"
-FILES = ("problems.jsonl", "worksheet.csv", "attempts_weak.jsonl", "attempts_strong.jsonl", "planted.jsonl")
+FILES = (
+    "problems.jsonl",
+    "worksheet.csv",
+    "attempts_weak.jsonl",
+    "attempts_strong.jsonl",
+    "planted.jsonl",
+    "benchmark.jsonl",
+)
 
 SEED_PROBLEMS, SEED_ORDER, SEED_WEAK, SEED_STRONG = 2506, 10910, 16, 61
 PLAIN_ENGLISH, PLAIN_FOREIGN, PLAIN_SHEET = 120, 7, 45
@@ -59,8 +68,10 @@ def demo_rows() -> tuple[list[Row], list[Row]]:
         supply.reserve(row.question or "")
     for make in (
         control_rows, choice_rows, clutter_rows, duplicate_rows, conflict_rows, difficulty_rows, wrong_label_rows,
+        near_duplicate_rows,
     ):  # fmt: skip
         rows += make(supply)
+    rows += contaminated_rows()
     for number in range(PLAIN_ENGLISH):
         item = supply.item((ENGLISH[number % len(ENGLISH)],))
         rows.append(row_of(item, by_level(supply.dice, item)))
@@ -172,7 +183,7 @@ def _jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write_demo(folder: Path) -> list[Path]:
-    """Write the five files into the folder and return their paths."""
+    """Write the six files into the folder and return their paths."""
     rows, sheet = demo_rows()
     both = [*rows, *sheet]
     texts = (
@@ -181,6 +192,7 @@ def write_demo(folder: Path) -> list[Path]:
         _jsonl(attempt_lines(both, "weak", SEED_WEAK)),
         _jsonl(attempt_lines(both, "strong", SEED_STRONG)),
         _jsonl([*planted_lines(SOURCE_ROWS, rows), *planted_lines(SOURCE_SHEET, sheet)]),
+        _jsonl(benchmark_lines()),
     )
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in FILES]

@@ -138,3 +138,20 @@ def test_option_numbers_count_from_where_their_source_does() -> None:
     outcome = open_questions(rows)
     assert outcome["answer"].to_list() == ["3 sides", "5 sides", "3 sides", "6 sides", None]
     assert outcome["reason"].to_list() == [None] * 4 + [DropReason.CHOICES_UNRESOLVED]
+
+
+@pytest.mark.parametrize(
+    ("question", "opened"),
+    [
+        ("甲需要6小时，则丙帮甲搬了小时．【本题欣赏题】答案：B", "甲需要6小时，则丙帮甲搬了____小时．"),
+        ("长方形的面积是12平方米，宽3米，长米．", "长方形的面积是12平方米，宽3米，长____米．"),
+    ],
+)
+def test_a_key_that_was_left_behind_goes_and_a_lost_blank_comes_back(question: str, opened: str) -> None:
+    assert consider(question, "B", ["5", "4"], "zh") == Opened(opened, "4")
+
+
+def test_what_is_the_multiple_needs_its_options() -> None:
+    found = consider("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
+    assert isinstance(found, Refused)
+    assert isinstance(consider("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), Opened)

@@ -133,8 +133,8 @@ def test_other_references_are_disputed() -> None:
     assert parted.duplicates.schema == parted.disputed.schema == DROPPED
     assert parted.kept["id"].to_list() == ["b7", "b9", "a4", "a5", "a6"]
     assert parted.duplicates.select("id", "reason").rows() == [
-        ("z0", DropReason.DUPLICATE),
-        ("a3", DropReason.DUPLICATE),
+        ("z0", DropReason.NEAR_DUPLICATE),
+        ("a3", DropReason.NEAR_DUPLICATE),
     ]
     assert parted.duplicates["evidence"][0] == "1.0 like row 7 of b"
     assert parted.disputed["id"].to_list() == ["b8"]

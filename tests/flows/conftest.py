@@ -79,6 +79,9 @@ def refusal(*arguments: str | Path) -> str:
     return said.err
 
 
+OPTIONAL = ("review", "contamination")
+"""Stages that only a run with verdicts of people, or with benchmarks, has."""
+
 TINY: dict[str, tuple[str, str | None, str, str]] = {
     # name: statement, reference, final answers of the weak model, and of the strong one
     "half": ("What is 17 + 25?", "42", "42 42 1 2", "42 42 1 2"),

@@ -15,7 +15,7 @@ from curation.records import DropReason
 from curation.store import locked
 from curation.verify import answers
 from flows.run_folder import FOLDERS, TITLES
-from tests.flows.conftest import TINY, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
+from tests.flows.conftest import OPTIONAL, TINY, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
 NAMES = list(TINY)
 
@@ -62,7 +62,7 @@ def test_every_dropped_row_has_one_known_reason_and_its_evidence(tiny_run: Tiny)
     dropped = tiny_run.table("dropped")
     assert set(dropped["reason"]) <= {reason.value for reason in DropReason}
     assert [text for text in dropped["evidence"] if not text] == []
-    assert set(dropped["stage"]) <= {"statements", "references", "duplicates", "stage2", "export"}
+    assert set(dropped["stage"]) <= {"statements", "references", "duplicates", "near_duplicates", "stage2", "export"}
 
 
 def test_the_last_stage_judges_the_entire_original_set(tiny_run: Tiny) -> None:
@@ -112,7 +112,7 @@ def test_the_card_is_named_in_one_piece(tiny_run: Tiny) -> None:
 
 def test_off_a_terminal_progress_is_one_plain_line_a_stage(tiny_run: Tiny) -> None:
     lines = tiny_run.err.splitlines()
-    assert [line[:24].rstrip() for line in lines] == list(TITLES.values())
+    assert [line[:24].rstrip() for line in lines] == [title for name, title in TITLES.items() if name not in OPTIONAL]
     assert [line for line in lines if not re.fullmatch(r".{24} +[\d,]+ rows +\d+\.\d s", line)] == []
     assert int(lines[0][24:].split()[0]) == len(TINY)
 
@@ -301,5 +301,5 @@ def test_the_end_of_a_run_names_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Pa
 
 def test_another_verifier_looks_for_conflicting_references_again(tiny_run: Tiny) -> None:
     """Whether two references are equal is the verifier's word, so its version is part of the stage's fingerprint."""
-    made_by = json.loads((tiny_run.folder / "stages" / "04-duplicates" / "stage.json").read_text())
+    made_by = json.loads((tiny_run.folder / "stages" / "05-duplicates" / "stage.json").read_text())
     assert made_by["settings"].startswith(f"{answers.VERSION} ")

@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_
 
 MOMENTS = {
     "filtering": "stages/02-statements/shards/00002.json",
-    "checking references": "stages/03-references/shards/00000.json",
+    "checking references": "stages/04-references/shards/00000.json",
     "storing attempts": "attempts/*/part-*.parquet",
     "judging": "verdicts/stage1/*/shards/00001.json",
     "deciding": "decisions/stage2/*/shards/00003.json",

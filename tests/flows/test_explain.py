@@ -48,6 +48,7 @@ def test_a_problem_dropped_by_the_format_filter(tiny_run: Tiny) -> None:
     assert [line for line in text.splitlines() if line.endswith("not reached")] == [
         "Reference check: not reached",
         "Exact duplicates: not reached",
+        "Near duplicates: not reached",
         "stage 1: not reached",
         "stage 2: not reached",
     ]
@@ -127,7 +128,14 @@ def test_an_unknown_id_is_one_sentence(name: str, tiny_run: Tiny) -> None:
 
 
 def test_a_run_that_has_not_come_far_shows_what_there_is(tiny_copy: Tiny) -> None:
-    for path in ("stages/04-duplicates", "decisions", "verdicts", "stages/07-export", "curated"):
+    for path in (
+        "stages/05-duplicates",
+        "stages/06-near-duplicates",
+        "decisions",
+        "verdicts",
+        "stages/10-export",
+        "curated",
+    ):
         (tiny_copy.folder / path).rename(tiny_copy.folder.parent / path.replace("/", "-"))
     text = explained(tiny_copy, "half")
     assert "Reference check: kept row 0 of school" in text

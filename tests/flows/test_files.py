@@ -98,7 +98,7 @@ def test_a_file_without_rows_gives_a_file_without_rows(tmp_path: Path) -> None:
     [
         (
             ["--map", "statement"],
-            "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id.",
+            "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id, source, meta.",
         ),
         (["--map", "question=task"], "--map question=task: write FIELD=COLUMN; fields are statement"),
         (["--map", "statement=question"], "(statement): no row has `question`; there are: no, task, key."),
@@ -195,3 +195,14 @@ def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
     refused = goldilocks("contamination", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic")
     assert refused.status == 1
     assert "ngram, minhash, embedding" in refused.err
+
+
+@pytest.mark.parametrize("field", ["source", "meta"])
+def test_source_and_meta_are_read_where_they_are_named(field: str, tmp_path: Path) -> None:
+    rows = [{"problem": "What is 2 + 3?", "answer": "5", "of": "book", field: {"not": "text"}}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "out.jsonl"
+    assert goldilocks("classify", path, "--out", out).status == 0
+    assert goldilocks("classify", path, "--out", out, "--map", f"{field}=of").status == 0
+    assert json.loads(out.read_text())["keep"]

@@ -12,7 +12,7 @@ import pytest
 from flows.run_folder import FOLDERS
 from tests.flows.conftest import TINY, Tiny, goldilocks, tries, write_jsonl
 
-FILTERS = ["Sources", "Format filter", "Reference check", "Exact duplicates"]
+FILTERS = ["Sources", "Format filter", "Reference check", "Exact duplicates", "Near duplicates"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
 
 
@@ -28,11 +28,12 @@ def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
 def test_a_finished_funnel_adds_up(which: str, request: pytest.FixtureRequest) -> None:
     run = request.getfixturevalue(which)
     rows = funnel(run.folder if isinstance(run, Tiny) else run)
-    assert list(rows) == [*FILTERS, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
+    filters = FILTERS if which == "tiny_run" else [*FILTERS, "Overlap with benchmarks"]
+    assert list(rows) == [*filters, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
     for rows_in, kept, dropped, why in rows.values():
         assert rows_in == kept + dropped
         assert sum(int(count.replace(",", "")) for count in re.findall(r"[a-z_]+ ([\d,]+)(?:, |$)", why)) == dropped
-    chain = [*FILTERS, "Stage 1: difficulty"]
+    chain = [*filters, "Stage 1: difficulty"]
     for before, after in itertools.pairwise(chain):
         assert rows[after][0] == rows[before][1]
     assert rows["Stage 2: difficulty"][0] == rows["Stage 1: difficulty"][0]
@@ -48,7 +49,7 @@ def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
 def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     folder = tiny_copy.folder
     whole = funnel(folder)
-    for name in ("04-duplicates", "05-stage1-attempts", "06-stage2-attempts", "07-export"):
+    for name in ("05-duplicates", "06-near-duplicates", "08-stage1-attempts", "09-stage2-attempts", "10-export"):
         shutil.rmtree(folder / "stages" / name)
     for name in ("verdicts", "decisions", "curated"):
         shutil.rmtree(folder / name)

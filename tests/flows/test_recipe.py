@@ -72,7 +72,7 @@ def test_a_recipe_is_read(path: Path) -> None:
     assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
     assert recipe.stage2 is not None
     assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (16, 0.875)
-    assert recipe.stage2.policy.models == ("big",)
+    assert recipe.stage2.policy.model_dump()["models"] == ("big",)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
     [
         (
             changed(shard_row=5),
-            "unknown key `shard_row`; allowed here: description, export, flow, name, seed, shard_rows, sources, "
-            "stage1, stage2, statements, verify, workers.",
+            f"unknown key `shard_row`; allowed here: {', '.join(sorted(Recipe.model_fields))}.",
         ),
         (
             changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"statment": "q"}}]),
@@ -163,6 +162,32 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
         (changed(stage1={}), "`stage1.policy` is missing."),
+        (
+            changed(stage1={"policy": {"kind": "oracle"}}),
+            "`stage1.policy.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint'.",
+        ),
+        (changed(stage1={"policy": {"model": "m"}}), "`stage1.policy.kind` is missing."),
+        (
+            changed(stage1={"policy": "m"}),
+            "`stage1.policy` = 'm': input should be a valid dictionary or object to extract fields from.",
+        ),
+        (changed(stage1={"policy": {"kind": "vllm"}}), "`stage1.policy.model` is missing."),
+        (
+            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
+            "unknown key `stage1.policy.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
+            "`stage1.policy.decoding.top_p` = 0: input should be greater than 0.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
+            "stage1.policy: urls: 'localhost' is no address; write http://host:port/v1.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
+            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path.",
+        ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
         (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),

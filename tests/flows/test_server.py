@@ -87,13 +87,13 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, prefect
         flow = client.read_flow(run.flow_id)
         end = time.monotonic() + 30
         tasks = []
-        while len(tasks) < 11 and time.monotonic() < end:  # the server writes them down a little later
+        while len(tasks) < 12 and time.monotonic() < end:  # the server writes them down a little later
             tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [run.id]}))
             time.sleep(0.1)
     assert flow.name == "curate-math"
     assert run.state is not None
     assert run.state.is_completed()
-    assert len(tasks) == 11
+    assert len(tasks) == 12
     assert (table.type, card.type) == ("table", "markdown")
     assert '"stage": "Curated set"' in str(table.data)
     assert str(card.data).strip().startswith("# ")

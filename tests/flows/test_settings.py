@@ -9,8 +9,8 @@ import pytest
 
 from curation.config import Recipe
 from flows.recipe import parse_recipe
-from flows.settings import settings_of
-from tests.flows.conftest import Tiny, goldilocks, refusal
+from flows.settings import settings_of, written
+from tests.flows.conftest import goldilocks, refusal
 
 SCHEMA = Recipe.model_json_schema()
 
@@ -22,12 +22,19 @@ def branches(field: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from branches(inner)
 
 
+def choices(field: dict[str, Any]) -> dict[str, str]:
+    """Kind and definition of the tables that a field may be."""
+    return {kind: place.rpartition("/")[2] for kind, place in field.get("discriminator", {}).get("mapping", {}).items()}
+
+
 def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every (key, field) below a table of the JSON schema; of a list's items as `N`."""
     for name, field in table["properties"].items():
         listed = field.get("type") == "array" and "$ref" in field["items"]
         key = f"{prefix}{name}{'.N' if listed else ''}"
         yield key, field
+        for kind, definition in choices(field).items():
+            yield from fields(SCHEMA["$defs"][definition], f"{key}({kind}).")
         for branch in branches(field["items"] if listed else field):
             reference = branch.get("$ref", "").rpartition("/")[2]
             if reference and reference != "Pick":  # a column's `path`, `value` and `take` are told once, below
@@ -36,8 +43,12 @@ def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[s
 
 def test_every_field_is_listed_once_and_no_other() -> None:
     listed = [setting.key for setting in settings_of()]
-    assert listed == list(dict.fromkeys(key for key, _ in fields()))
-    assert {"sources.N.columns.statement", "stage1.policy.columns.text", "stage2.band.max_pass_rate"} <= set(listed)
+    assert sorted(listed) == sorted({key for key, _ in fields()})
+    assert len(listed) == len(set(listed))
+    assert {"stage1.policy(vllm).decoding.top_p", "stage2.policy(endpoint).urls"} <= set(listed)
+    assert {"sources.N.columns.statement", "stage1.policy(recorded).columns.text", "stage2.band.max_pass_rate"} <= set(
+        listed
+    )
 
 
 def test_every_field_says_what_it_means() -> None:
@@ -47,19 +58,33 @@ def test_every_field_says_what_it_means() -> None:
         assert setting.meaning == described[setting.key] or setting.kind == "table", setting.key
 
 
-def test_every_default_is_the_one_that_a_run_uses(tiny_run: Tiny) -> None:
-    policy = {"kind": "recorded", "name": "m@1", "path": "a.jsonl", "columns": {"text": "text"}}
+LEAST_POLICIES = (
+    {"kind": "recorded", "name": "m@1", "path": "a.jsonl", "columns": {"text": "text"}},
+    {"kind": "vllm", "model": "m"},
+    {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["http://localhost:8000/v1"]},
+)
+
+
+@pytest.mark.parametrize("policy", LEAST_POLICIES, ids=lambda policy: policy["kind"])
+def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> None:
     source = {"name": "s", "kind": "jsonl", "path": "p.jsonl"}
-    least = parse_recipe(
-        {"name": "least", "sources": [source], "stage1": {"policy": policy}, "stage2": {"policy": policy}}, "least"
-    ).model_dump(mode="json")
+    table = {
+        "name": "least",
+        "sources": [source],
+        "contamination": {"against": [source]},
+        "stage1": {"policy": policy},
+        "stage2": {"policy": policy},
+    }
+    least = parse_recipe(table, "least").model_dump(mode="json")
     for setting in settings_of():
-        value: Any = least
-        for step in setting.key.split("."):
-            value = value[0] if step == "N" else value[step]
-        if setting.kind == "table" or setting.default == "required":
+        if "(" in setting.key and f"({policy['kind']})" not in setting.key:
             continue
-        if setting.key.endswith("policy.columns.text"):
+        if setting.kind == "table" or setting.default == "required" or setting.key == "contamination.against.N":
+            continue
+        value: Any = least
+        for step in written(setting.key).split("."):
+            value = value[0] if step == "N" else value[step]
+        if setting.key.endswith("policy(recorded).columns.text"):
             continue  # given above, as one of two must be
         shown = "" if value in (None, [], "") else str(value).lower() if isinstance(value, bool) else str(value)
         assert setting.default == shown, setting.key
@@ -73,9 +98,12 @@ def test_what_is_required_is_told() -> None:
         "sources.N.name",
         "sources.N.kind",
         "sources.N.path",
+        *(f"contamination.against.N.{key}" for key in ("name", "kind", "path")),
         "stage1",
         *(f"stage{n}.policy" for n in (1, 2)),
-        *(f"stage{n}.policy.{key}" for n in (1, 2) for key in ("kind", "name", "path")),
+        *(f"stage{n}.policy(recorded).{key}" for n in (1, 2) for key in ("kind", "name", "path")),
+        *(f"stage{n}.policy(vllm).{key}" for n in (1, 2) for key in ("kind", "model")),
+        *(f"stage{n}.policy(endpoint).{key}" for n in (1, 2) for key in ("kind", "model", "urls", "revision")),
     }
 
 
@@ -101,7 +129,7 @@ def test_in_a_narrow_terminal_keys_stay_whole() -> None:
     assert {setting.key for setting in settings_of()} <= {line.split()[0] for line in lines if line[:1].strip()}
 
 
-@pytest.mark.parametrize("prefix", ["stage1.band", "export", "sources.N.columns.", "seed"])
+@pytest.mark.parametrize("prefix", ["stage1.band", "stage1.policy(vllm)", "export", "sources.N.columns.", "seed"])
 def test_a_prefix_chooses(prefix: str) -> None:
     lines = goldilocks("settings", prefix, columns=400).out.partition("\n\n")[0].splitlines()[1:]
     assert [line.split()[0] for line in lines] == [s.key for s in settings_of() if s.key.startswith(prefix)]
@@ -112,3 +140,11 @@ def test_a_prefix_of_nothing_names_the_tables(prefix: str) -> None:
     said = refusal("settings", prefix)
     assert f"no setting begins with {prefix!r}" in said
     assert "the top-level keys are: name, flow, description, seed, shard_rows, workers, sources, statements" in said
+
+
+def test_a_key_as_a_recipe_holds_it_chooses_too() -> None:
+    lines = (
+        goldilocks("settings", "stage1.policy.decoding.top_p", columns=400).out.partition("\n\n")[0].splitlines()[1:]
+    )
+    kinds = ["stage1.policy(vllm).decoding.top_p", "stage1.policy(endpoint).decoding.top_p"]
+    assert [line.split()[0] for line in lines] == kinds

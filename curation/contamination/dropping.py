@@ -1,0 +1,38 @@
+"""What a run does with hits: a problem with any hit leaves, and the hits are its evidence.
+
+Invariant: pure functions; in = kept + dropped. Not here: which hits there are, and with which thresholds (`overlap`).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation.records import DROPPED, DropReason
+
+STAGE = "contamination"
+
+
+def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """One shard parted into the rows that stay (`PROBLEM`) and those that overlap (`DROPPED`), in order.
+
+    Args:
+        hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
+    """
+    best = hits.group_by("row", "method", maintain_order=True).first()
+    said = pl.format("{} {} with row {} of {}", "method", pl.col("score").round(3), "benchmark_row", "benchmark")
+    evidence = best.group_by("row", maintain_order=True).agg(said.str.join("; ").alias("evidence"))
+    seen = (
+        problems.with_row_index("_at")
+        .with_columns(pl.col("_at").cast(pl.Int64))
+        .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
+        .with_columns(stage=pl.lit(STAGE), reason=pl.lit(DropReason.CONTAMINATED.value))
+    )
+    met = pl.col("evidence").is_not_null()
+    return seen.filter(~met).select(problems.columns), seen.filter(met).select(DROPPED.names())
+
+
+def named(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
+    """The hits with the problem's id, source and row in the place of its position."""
+    places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
+    found = places.hstack(hits.drop("row"))
+    return found.rename({"source_row": "row"})

@@ -1,0 +1,101 @@
+"""What a model judge says of a problem's premises: votes read, counted, and weighed against a threshold.
+
+No rule sees that a quantity is missing or that two conditions exclude each other. A policy is asked n times with the
+prompt `curation.prompts.premises`; its responses lie in the attempt store under that prompt's version, so a vote is a
+measurement that is made once. `tally` counts the votes, `decide` applies a threshold: a new threshold asks nobody.
+
+Invariants: pure functions; a response without a readable verdict is no vote (`Vote.UNREADABLE`); a problem
+with fewer readable votes than asked for is kept, and its evidence says so.
+
+Not here: who is asked, and the statements themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+import polars as pl
+
+VERSION = "premises@1"
+
+
+class Vote(StrEnum):
+    """What one response says of the problem."""
+
+    SOUND = "sound"
+    MISSING = "missing"  # something that the answer depends on is not given
+    CONTRADICTORY = "contradictory"  # conditions that exclude each other
+    UNDETERMINED = "undetermined"  # nothing asked, or several answers
+    UNREADABLE = "unreadable"  # the response holds no verdict
+
+
+FAULTS = (Vote.MISSING, Vote.CONTRADICTORY, Vote.UNDETERMINED)
+
+TALLY = pl.Schema(
+    {
+        "problem": pl.String(),
+        **{vote.value: pl.Int32() for vote in Vote},
+        "readable": pl.Int32(),
+        "share": pl.Float64(),  # of the readable votes, those that name a fault; null where none is readable
+        "fault": pl.String(),  # the fault that most votes name; the first of `FAULTS` among equals, null where none
+    }
+)
+
+_VERDICT = re.compile(r"(?i)\bVERDICT\W{0,6}(SOUND|MISSING|CONTRADICTORY|UNDETERMINED)\b")
+
+
+def read_vote(text: str | None) -> Vote:
+    """The last verdict of a response; what stands in ``<think>…</think>`` does not count.
+
+    A response that names two verdicts in its last line is unreadable, as is one that never closed its thoughts.
+    """
+    if text is None:
+        return Vote.UNREADABLE
+    before, closing, said = text.rpartition("</think>")
+    if not closing and "<think>" in before + said:
+        return Vote.UNREADABLE
+    found = list(_VERDICT.finditer(said))
+    if not found:
+        return Vote.UNREADABLE
+    line = said[found[-1].start() :].partition("\n")[0]
+    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(Vote)}
+    return Vote(found[-1][1].lower()) if len(named) == 1 else Vote.UNREADABLE
+
+
+def tally(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
+    """One `TALLY` row per problem, in the order of ``problems``; without attempts all counts are 0.
+
+    Args:
+        attempts: `ATTEMPT` rows made with the prompt of premises.
+    """
+    votes = attempts.select(
+        "problem",
+        vote=pl.Series([read_vote(text).value for text in attempts["text"]], dtype=pl.String),
+    )
+    counted = votes.group_by("problem").agg((pl.col("vote") == vote).sum().alias(vote.value) for vote in Vote)
+    frame = problems.alias("problem").to_frame().join(counted, on="problem", how="left", maintain_order="left")
+    frame = frame.with_columns(pl.col(vote.value).fill_null(0).cast(pl.Int32) for vote in Vote)
+    faults = pl.sum_horizontal(fault.value for fault in FAULTS)
+    frame = frame.with_columns(readable=(faults + pl.col(Vote.SOUND.value)).cast(pl.Int32))
+    most = pl.max_horizontal(fault.value for fault in FAULTS)
+    named = pl.coalesce(pl.when((pl.col(f.value) == most) & (most > 0)).then(pl.lit(f.value)) for f in FAULTS)
+    share = pl.when(pl.col("readable") > 0).then(faults / pl.col("readable"))
+    return frame.with_columns(share=share, fault=named).match_to_schema(TALLY)
+
+
+def decide(tallies: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
+    """problem, keep, evidence: a problem goes where the share of votes that name a fault reaches the threshold.
+
+    Args:
+        threshold: least share, above 0 and at most 1.
+        least: fewest readable votes for a decision; with fewer the problem is kept.
+    """
+    enough = pl.col("readable") >= max(1, least)
+    goes = (enough & (pl.col("share") >= threshold - 1e-9)).fill_null(False)
+    faults = pl.sum_horizontal(fault.value for fault in FAULTS)
+    said = pl.format(
+        "{} of {} votes name a fault, most often: {}", faults, "readable", pl.col("fault").fill_null("none")
+    )
+    few = pl.format("only {} readable votes", "readable")
+    return tallies.select("problem", keep=~goes, evidence=pl.when(enough).then(said).otherwise(few))

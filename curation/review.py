@@ -1,0 +1,254 @@
+"""The queue of disputed labels, and the verdicts that people give on it.
+
+A label is disputed where the line saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is one
+row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
+
+A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` says which reference is right,
+``reject`` that the problem is not to be used. The last line on a problem counts. The next run applies them
+(`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a rejected one is
+dropped with a reason.
+
+Invariants: pure functions over frames but for `read_verdicts` and `add_verdict`; in = kept + dropped; the reference
+that a person replaced stays in ``raw_answer``, in words that name no option. Not here: where the frames come from (the
+flow), and any verdict that nobody gave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.records import DROPPED, DropReason, StoreError
+
+VERSION = "review@1"
+
+STAGE = "review"
+
+FILE = "review.jsonl"
+
+KINDS: Mapping[str, str] = {
+    "conflicting_references": "copies of one problem with different references",
+    "near_conflict": "near duplicates with different references",
+    "suspected_wrong_label": "attempts that agree on another answer than the reference",
+    "doubtful_verdict": "attempts that the verifier would not stand for",
+}
+"""Why a label is disputed, in words."""
+
+DISPUTE = pl.Schema(
+    {
+        "id": pl.String(),
+        "kind": pl.String(),  # one of `KINDS`
+        "statement": pl.String(),
+        "references": pl.List(pl.String()),  # what stands against each other, the problem's own reference first
+        "evidence": pl.String(),
+        "lang": pl.String(),
+        "rows": pl.List(pl.String()),  # ``source:row`` of the rows it is about
+    }
+)
+
+SHOWN = 5
+"""Doubtful verdicts named in the evidence of one problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person said of one problem: ``answer`` is the right reference, None where the problem is rejected.
+
+    Example: ``Verdict("3f2a…", "42")``
+    """
+
+    problem: str
+    answer: str | None
+
+
+Verdicts = Mapping[str, Verdict]
+
+
+def read_verdicts(folder: Path) -> dict[str, Verdict]:
+    """The verdicts of a run folder by problem, the last one of each; none where there is no file.
+
+    Raises:
+        StoreError: a line is no verdict.
+    """
+    path = folder / FILE
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    found: dict[str, Verdict] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        verdict = _parsed(line)
+        if verdict is None:
+            raise StoreError(f"{path}, line {number}: {line[:80]!r} is no verdict; mend or remove the line.")
+        found.pop(verdict.problem, None)
+        found[verdict.problem] = verdict
+    return found
+
+
+def _parsed(line: str) -> Verdict | None:
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("problem"), str):
+        return None
+    if told.get("verdict") == "reject" and told.get("answer") is None:
+        return Verdict(told["problem"], None)
+    if told.get("verdict") == "accept" and isinstance(told.get("answer"), str) and told["answer"].strip():
+        return Verdict(told["problem"], told["answer"])
+    return None
+
+
+def add_verdict(folder: Path, verdict: Verdict) -> None:
+    """Append one line; it is on disk when this returns."""
+    word = "reject" if verdict.answer is None else "accept"
+    line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
+    with (folder / FILE).open("a", encoding="utf-8") as handle:
+        handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def digest(verdicts: Verdicts) -> str:
+    """A short hash of what the verdicts say, whatever their order."""
+    said = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
+    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
+
+
+def apply_verdicts(problems: pl.DataFrame, verdicts: Verdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """One shard parted into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected ones."""
+    said = pl.DataFrame(
+        [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
+        schema={"id": pl.String, "_said": pl.String},
+        orient="row",
+    ).with_columns(_judged=pl.lit(True))
+    seen = problems.join(said, on="id", how="left", maintain_order="left")
+    rejected = pl.col("_judged").fill_null(False) & pl.col("_said").is_null()
+    replaced = pl.col("_said").is_not_null() & pl.col("_said").ne_missing(pl.col("answer"))
+    # a bare letter would still be taken for the right option's
+    before = pl.format("before review: {}", pl.coalesce("raw_answer", "answer", pl.lit("")))
+    kept = seen.filter(~rejected).with_columns(
+        raw_answer=pl.when(replaced).then(before).otherwise("raw_answer"), answer=pl.coalesce("_said", "answer")
+    )
+    dropped = seen.filter(rejected).with_columns(
+        stage=pl.lit(STAGE), reason=pl.lit(DropReason.REJECTED.value), evidence=pl.lit("a person rejected the problem")
+    )
+    return kept.select(problems.columns), dropped.select(DROPPED.names())
+
+
+def trusting(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
+    """Decisions in which nobody suspects a label that a person accepted.
+
+    Args:
+        decisions, unsuspecting: `DECISION` rows of the same problems in the same order; the second made with the rule
+            of suspected wrong labels switched off (``wrong_label_share`` = 1).
+    """
+    accepted = pl.Series([name for name, verdict in verdicts.items() if verdict.answer is not None], dtype=pl.String)
+    theirs = decisions["problem"].is_in(accepted.implode()) & (decisions["reason"] == DropReason.SUSPECTED_WRONG_LABEL)
+    columns = (
+        pl.when(theirs.fill_null(False)).then(unsuspecting[name]).otherwise(decisions[name]).alias(name)
+        for name in decisions.columns
+    )
+    return decisions.select(columns)
+
+
+def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
+    """Copies with different references, from the rows that the duplicates stage dropped; one dispute an id."""
+    found = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
+    grouped = found.group_by("id", maintain_order=True).agg(
+        pl.col("statement", "lang", "evidence").first(),
+        pl.col("answer").unique(maintain_order=True).alias("references"),
+        _place().alias("rows"),
+    )
+    return _as_disputes(grouped, "conflicting_references")
+
+
+def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Near duplicates with another reference than the row that stays.
+
+    Args:
+        dropped: rows that the near-duplicates stage dropped.
+        members: `near_duplicates.MEMBER` rows, which name the row that stays.
+    """
+    named = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
+    found = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
+        named, on=["source", "row"], how="left", maintain_order="left"
+    )
+    told = found.with_columns(
+        references=pl.concat_list("answer", "kept_answer"),
+        rows=pl.concat_list(pl.format("{}:{}", "source", "row"), pl.format("{}:{}", "kept_source", "kept_row")),
+        evidence=pl.format("{}; the row that stays is problem {}", "evidence", "kept_id"),
+    )
+    return _as_disputes(told, "near_conflict")
+
+
+def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Suspected wrong labels: the reference against the answer that most attempts agree on.
+
+    Args:
+        problems: `PROBLEM` rows that were graded. decisions: their `DECISION` rows.
+    """
+    suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
+    found = problems.join(
+        suspected.select("problem", "rival", "evidence"),
+        left_on="id",
+        right_on="problem",
+        how="inner",
+        maintain_order="left",
+    )
+    told = found.with_columns(
+        references=pl.concat_list("answer", "rival"), rows=pl.concat_list(pl.format("{}:{}", "source", "row"))
+    )
+    return _as_disputes(told, "suspected_wrong_label")
+
+
+def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Problems with attempts that the verifier marked doubtful, and what it was asked to compare.
+
+    Args:
+        problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
+    """
+    doubtful = verdicts.filter(pl.col("how").str.ends_with("(doubtful)"))
+    said = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("how"))
+    lines = (
+        doubtful.group_by("problem", "answer", "outcome", "how", maintain_order=True)
+        .len()
+        .sort("problem", "len", descending=[False, True], maintain_order=True)
+        .group_by("problem", maintain_order=True)
+        .agg(said.head(SHOWN).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
+        .rename({"answer": "answers"})
+    )
+    found = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
+    told = found.with_columns(
+        references=pl.concat_list(pl.concat_list("answer"), "answers").list.unique(maintain_order=True),
+        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
+    )
+    return _as_disputes(told, "doubtful_verdict")
+
+
+def queue(parts: Sequence[pl.DataFrame], verdicts: Verdicts) -> pl.DataFrame:
+    """All disputes in the order of `KINDS`, without those on which a person has spoken."""
+    whole = pl.concat([DISPUTE.to_frame(), *parts])
+    return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
+
+
+def counts(disputes: pl.DataFrame) -> dict[str, int]:
+    """Disputes by kind, those that occur, in the order of `KINDS`."""
+    found = dict(disputes.group_by("kind").len().iter_rows())
+    return {kind: found[kind] for kind in KINDS if found.get(kind)}
+
+
+def _place() -> pl.Expr:
+    return pl.format("{}:{}", "source", "row")
+
+
+def _as_disputes(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return frame.with_columns(kind=pl.lit(kind)).match_to_schema(DISPUTE, extra_columns="ignore")

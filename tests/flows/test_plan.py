@@ -1,0 +1,35 @@
+"""Plans of a recipe: in the run's own folder, and what they say beside what the run took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from curation.records import ConfigError
+from flows.commands import run_recipe
+from flows.plan import actual, held_plan, plan_recipe
+from flows.run_folder import open_run
+from tests.flows.conftest import DEMO
+
+
+def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, prefect_server: str) -> None:
+    folder = tmp_path / "run"
+    plans = plan_recipe(DEMO, folder, pilot=64)
+    assert [plan.stage for plan in plans] == ["stage1", "stage2"]
+    run = open_run(folder)
+    assert list(held_plan(run).values()) == plans
+    assert actual(run, "stage1") is None
+    for plan in plans:
+        assert plan.pilot == 64
+        assert plan.expected.attempts.high < plan.uncurtailed.attempts.mean
+    run_recipe(DEMO, [], folder)
+    for plan in plans:
+        took = actual(run, plan.stage)
+        assert took is not None
+        assert 0.85 * took.attempts < plan.expected.attempts.mean < 1.15 * took.attempts
+
+
+def test_a_pilot_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        plan_recipe(DEMO, tmp_path / "run", pilot=0)

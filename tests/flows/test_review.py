@@ -1,0 +1,158 @@
+"""`goldilocks review`: the queue of a run, and what a person's verdicts do to the next one."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from curation.records import problem_id
+from curation.review import DISPUTE
+from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
+
+
+def name_of(key: str) -> str:
+    return problem_id(TINY[key][0])
+
+
+def review(run: Tiny, *arguments: str) -> str:
+    said = goldilocks("review", run.folder, *arguments)
+    assert (said.status, said.err) == (0, "")
+    return said.out
+
+
+def test_the_queue_is_published_and_printed(tiny_run: Tiny) -> None:
+    queue = published(tiny_run.folder, "disputed")
+    assert queue.schema == DISPUTE
+    assert queue.select("id", "kind", "references").rows() == [
+        (name_of("conflict 1"), "conflicting_references", ["56", "54"]),
+        (name_of("wrong label"), "suspected_wrong_label", ["91", "90"]),
+    ]
+    lines = (tiny_run.folder / "curated" / "disputed" / "disputed.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == queue["id"].to_list()
+    text = review(tiny_run)
+    assert f"{name_of('conflict 1')}  copies of one problem with different references (school:8, school:9)" in text
+    assert "references  56 | 54" in text
+    assert "2 disputed (conflicting_references 1, suspected_wrong_label 1); 0 problems settled by people" in text
+    assert (
+        "disputed labels: conflicting_references 1, suspected_wrong_label 1"
+        in goldilocks("status", tiny_run.folder).out
+    )
+    card = (tiny_run.folder / "curated" / "README.md").read_text()
+    assert "| Copies of one problem with different references | 1 |" in card
+
+
+def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) -> None:
+    read = tiny_copy.table("data").height + tiny_copy.table("dropped").height
+    review(tiny_copy, "--accept", name_of("conflict 1"), "--answer", "56")
+    review(tiny_copy, "--accept", name_of("wrong label"), "--answer", "90")
+    review(tiny_copy, "--reject", name_of("half"))
+    assert "0 disputed; 3 problems settled by people" in review(tiny_copy)
+    assert tiny_copy.run().status == 0
+    data, dropped = tiny_copy.table("data"), tiny_copy.table("dropped")
+    assert data.height + dropped.height == read
+    right = data.filter(pl.col("id") == name_of("conflict 1"))
+    assert right.select("row", "answer", "raw_answer").rows() == [(8, "56", None)]
+    copy = dropped.filter(pl.col("id") == name_of("conflict 1"))
+    assert copy.select("row", "answer", "raw_answer", "reason").rows() == [(9, "56", "before review: 54", "duplicate")]
+    mended = data.filter(pl.col("id") == name_of("wrong label"))
+    assert mended.select("answer", "raw_answer").rows() == [("90", "before review: 91")]
+    gone = dropped.filter(pl.col("id") == name_of("half"))
+    assert gone["reason"].to_list() == ["rejected", "rejected"]
+    assert published(tiny_copy.folder, "disputed").is_empty()
+    assert "Review by people" in goldilocks("status", tiny_copy.folder).out
+    assert (
+        "Review by people: dropped row 0 of school, rejected"
+        in goldilocks("explain", tiny_copy.folder, name_of("half")).out
+    )
+    assert (goldilocks("rejudge", tiny_copy.folder)).status == 0
+
+
+def test_the_same_run_with_the_same_verdicts_does_nothing_new(tiny_copy: Tiny) -> None:
+    review(tiny_copy, "--reject", name_of("half"))
+    assert tiny_copy.run().status == 0
+    said = tiny_copy.run()
+    assert (said.status, said.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--accept", "half"), "belong together"),
+        (("--answer", "4"), "belong together"),
+        (("--accept", "half", "--answer", "4", "--reject", "half"), "give one of them"),
+        (("--accept", "half", "--answer", "\\frac{1}{"), "cannot judge against it"),
+        (("--reject", "zz"), "no problem whose id begins"),
+    ],
+)
+def test_a_verdict_that_cannot_be_meant_is_refused(arguments: tuple[str, ...], why: str, tiny_copy: Tiny) -> None:
+    names = [name_of(word) if word in TINY else word for word in arguments]
+    assert why in refusal("review", tiny_copy.folder, *names)
+    assert not (tiny_copy.folder / "review.jsonl").exists()
+
+
+STORY = "A baker fills 14 trays with 12 rolls each in the morning and sells 95 of them before {}. How many are left?"
+
+
+def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
+    problems = [(STORY.format("noon"), "73"), (STORY.format("lunch"), "83"), (STORY.format("four"), "73")]
+    write_jsonl(
+        tiny_copy.recipe.parent / "problems.jsonl", [{"question": text, "final": answer} for text, answer in problems]
+    )
+    assert tiny_copy.run().status == 0
+    queue = published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict")
+    assert queue.select("references", "rows").rows() == [(["83", "73"], ["school:1", "school:0"])]
+    review(tiny_copy, "--accept", problem_id(problems[1][0]), "--answer", "73")
+    assert tiny_copy.run().status == 0
+    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "near_duplicates")
+    assert dropped.select("row", "reason").rows() == [(0, "near_duplicate")]  # the accepted row stays in its place
+    assert published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict").is_empty()
+
+
+BENCHMARKED = (
+    TINY_RECIPE
+    + """
+[contamination]
+similarity = 0.6
+
+[[contamination.against]]
+name = "exam"
+kind = "jsonl"
+path = "exam.jsonl"
+field = "task"
+license = "CC0"
+"""
+)
+
+
+def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> None:
+    inputs = tiny_copy.recipe.parent
+    tiny_copy.recipe.write_text(BENCHMARKED)
+    write_jsonl(
+        inputs / "exam.jsonl", [{"task": "What is the tallest tree?"}, {"task": "what is the SUM of $5$ and 6 ?"}]
+    )
+    assert (
+        "benchmark exam: jsonl exam.jsonl, licence CC0"
+        in goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
+    )
+    assert tiny_copy.run().status == 0
+    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "contamination")
+    ((name, evidence),) = dropped.select("id", "evidence").iter_rows()
+    assert name == name_of("easy")
+    assert evidence == "ngram 1.0 with row 1 of exam; minhash 1.0 with row 1 of exam"
+    assert (
+        "Overlap with benchmarks: dropped row 2 of school, contaminated"
+        in goldilocks("explain", tiny_copy.folder, name).out
+    )
+    card = (tiny_copy.folder / "curated" / "README.md").read_text()
+    assert "| exam | CC0 | 1 | 1 | 1 |" in card
+    assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)
+    (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
+    assert tiny_copy.run().status == 0
+    assert "contaminated" not in set(tiny_copy.table("dropped")["reason"])
+
+
+def test_a_benchmark_that_is_not_there_is_said_before_anything_runs(tiny_copy: Tiny) -> None:
+    tiny_copy.recipe.write_text(BENCHMARKED)
+    assert "exam: no file at" in refusal("run", tiny_copy.recipe, "--out", tiny_copy.folder)

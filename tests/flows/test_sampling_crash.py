@@ -1,0 +1,85 @@
+"""kill -9 while sampling: no finished attempt is lost or made again, and the decisions are those of a quiet run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from curation.attempts import AttemptStore
+from curation.journal import Journal
+from tests.curation.drawn import KEY, problems
+from tests.flows.conftest import ROOT
+
+
+def start(folder: Path, seconds: float) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.curation.drawn", str(folder), str(seconds)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(folder: Path) -> list[object]:
+    process = start(folder, 0.001)
+    _, complaint = process.communicate(timeout=120)
+    assert process.returncode == 0, complaint.decode()
+    decided: list[object] = json.loads((folder / "decisions.json").read_text())
+    return decided
+
+
+def asked(folder: Path) -> list[tuple[str, int]]:
+    lines = (folder / "asked.txt").read_text().splitlines()
+    return [(problem, int(index)) for problem, index in (line.split() for line in lines)]
+
+
+@pytest.mark.parametrize("kills", [(60,), (20, 50, 150)])
+def test_killed_while_sampling(tmp_path: Path, kills: tuple[int, ...]) -> None:
+    quiet, folder = tmp_path / "quiet", tmp_path / "killed"
+    quiet.mkdir()
+    folder.mkdir()
+    wanted = finish(quiet)
+    names = [one.id for one in problems()]
+    held: set[tuple[str, int]] = set()
+    for requests in kills:
+        process = start(folder, 0.02)
+        end = time.monotonic() + 60
+        while not (folder / "asked.txt").exists() or len(asked(folder)) < requests:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        rows = AttemptStore(folder / "attempts", KEY, create=False).read(names).select("problem", "index").rows()
+        assert len(set(rows)) == len(rows), "double"
+        assert held <= set(rows), "lost"
+        held = set(rows)
+        assert held, "something was finished before the kill"
+        (folder / "asked.txt").rename(folder / f"asked-{requests}.txt")
+    assert finish(folder) == wanted
+    assert not held & set(asked(folder)), "asked again for what was finished"
+    store = AttemptStore(folder / "attempts", KEY)
+    rows = store.read(names).select("problem", "index").rows()
+    assert len(set(rows)) == len(rows)
+    undisturbed = AttemptStore(quiet / "attempts", KEY).read(names)
+    assert store.read(names).equals(undisturbed)
+
+
+def test_a_kill_between_a_part_and_the_journal_doubles_nothing(tmp_path: Path) -> None:
+    finish(tmp_path)
+    store = AttemptStore(tmp_path / "attempts", KEY)
+    held = store.read([one.id for one in problems()])
+    journal = Journal(store.folder / "journal.jsonl", writable=True)
+    journal.add(((row["problem"], row["index"]), {"text": row["text"]}) for row in held.head(30).to_dicts())
+    journal.close()
+    with (store.folder / "journal.jsonl").open("ab") as torn:
+        torn.write(b'["p00", 99, {"text": "half a li')
+    reader = AttemptStore(tmp_path / "attempts", KEY, create=False)
+    assert reader.height == held.height
+    assert reader.read([one.id for one in problems()]).equals(held)
+    again = AttemptStore(tmp_path / "attempts", KEY)
+    assert again.height == held.height
+    assert not (store.folder / "journal.jsonl").exists()
