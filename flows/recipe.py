@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from curation.config import Recipe, plain
@@ -111,38 +112,69 @@ def _causes(details: Sequence[ErrorDetails]) -> list[ErrorDetails]:
 
 def _sentence(detail: ErrorDetails) -> str:
     """One pydantic error as a sentence that names the key, the value and what is allowed."""
-    steps = [str(step) for step in detail["loc"] if not _is_branch(step)]
+    steps, table = _keys(detail["loc"])
     key = ".".join(steps) or "the recipe"
     message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        allowed = ", ".join(sorted(_fields(steps[:-1])))
-        return f"unknown key `{key}`; allowed here: {allowed}."
-    if detail["type"] == "missing":
-        return f"`{key}` is missing."
-    if detail["type"] == "value_error":
-        return f"{key}: {message}."
+    match detail["type"]:
+        case "extra_forbidden":
+            return f"unknown key `{key}`; allowed here: {', '.join(sorted(table.model_fields if table else ()))}."
+        case "missing":
+            return f"`{key}` is missing."
+        case "value_error":
+            return f"{key}: {message}."
+        case "union_tag_not_found" if isinstance(detail["input"], Mapping):
+            return f"`{key}.kind` is missing."
+        case "union_tag_not_found":
+            return f"`{key}` = {detail['input']!r:.80}: input should be a table."
+        case "union_tag_invalid":
+            context = detail["ctx"]
+            return f"`{key}.kind` = {context['tag']!r:.80}: input should be one of {context['expected_tags']}."
     return f"`{key}` = {detail['input']!r:.80}: {message[:1].lower()}{message[1:]}."
 
 
 def _is_branch(step: int | str) -> bool:
-    """Names that pydantic adds for the branches of a union, which are no keys of the recipe."""
-    return step in ("str", "Pick", "RecordedPolicy") or (isinstance(step, str) and "[" in step)
+    """Names that pydantic adds for the branches of a plain union, which are no keys of the recipe."""
+    return step in ("str", "Pick") or (isinstance(step, str) and "[" in step)
 
 
-def _fields(steps: Sequence[str]) -> list[str]:
-    model: type[BaseModel] = Recipe
-    for step in steps:
-        if step.isdigit():
+def _keys(location: Sequence[int | str]) -> tuple[list[str], type[BaseModel] | None]:
+    """An error's place as keys of the recipe, and the table in which the last of them stands, where that is known.
+
+    pydantic also names the branch of a union that it took; those names are left out.
+    """
+    table: type[BaseModel] | None = Recipe
+    inside: type[BaseModel] | None = Recipe
+    choice: Mapping[str, type[BaseModel]] = {}
+    keys: list[str] = []
+    for step in location:
+        if step in choice:
+            inside, choice = choice[str(step)], {}
             continue
-        field = model.model_fields.get(step)
-        inner = model_in(field.annotation) if field is not None else None
-        if inner is None:
-            return []
-        model = inner
-    return list(model.model_fields)
+        if _is_branch(step):
+            continue
+        keys.append(str(step))
+        if isinstance(step, int):
+            continue
+        table = inside
+        field = inside.model_fields.get(step) if inside is not None else None
+        choice = variants(field) if field is not None else {}
+        inside = model_in(field.annotation) if field is not None and not choice else None
+    return keys, table
+
+
+def variants(field: FieldInfo) -> dict[str, type[BaseModel]]:
+    """The tables that a field may be, by the value of their `kind`; empty where there is no such choice."""
+    if not isinstance(field.discriminator, str):
+        return {}
+    return {
+        tag: model
+        for model in typing.get_args(field.annotation)
+        for tag in typing.get_args(model.model_fields[field.discriminator].annotation)
+    }
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first table that a type names, at any depth; None where it names none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if typing.get_origin(annotation) in (typing.Union, types.UnionType, tuple, typing.Annotated):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from curation.config import Pick, Recipe
 from curation.records import ConfigError
-from flows.recipe import model_in
+from flows.recipe import model_in, variants
 
 COLUMN = "path or { path | value, take }"
 """How a column of a source is written."""
@@ -23,7 +24,11 @@ COLUMN = "path or { path | value, take }"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field: its dotted key, its type as one writes it, its default, and its meaning."""
+    """One field: its dotted key, its type as one writes it, its default, and its meaning.
+
+    Where a table may be one of several kinds, the key names the kind: `stage1.policy(vllm).model` is written
+    `stage1.policy.model`, where `stage1.policy.kind` is `vllm`.
+    """
 
     key: str
     kind: str
@@ -34,6 +39,13 @@ class Setting:
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
     """All settings below a model, parents before children."""
     for name, field in model.model_fields.items():
+        choice = variants(field)
+        if choice:
+            default = "required" if field.is_required() else ""
+            yield Setting(f"{prefix}{name}", "table", default, field.description or "")
+            for kind, variant in choice.items():
+                yield from settings_of(variant, f"{prefix}{name}({kind}).")
+            continue
         inner = model_in(field.annotation)
         is_list = typing.get_origin(field.annotation) is tuple and inner is not None
         key = f"{prefix}{name}{'.N' if is_list else ''}"
@@ -48,9 +60,14 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
         yield from settings_of(inner, f"{key}.", given if isinstance(given, BaseModel) else None)
 
 
+def written(key: str) -> str:
+    """A setting's key as a recipe holds it: without the kind of the tables it lies in."""
+    return re.sub(r"\(\w+\)", "", key)
+
+
 def print_settings(prefix: str) -> None:
     """Print the settings whose key begins with ``prefix``."""
-    rows = [setting for setting in settings_of() if setting.key.startswith(prefix)]
+    rows = [row for row in settings_of() if row.key.startswith(prefix) or written(row.key).startswith(prefix)]
     if not rows:
         tops = ", ".join(Recipe.model_fields)
         raise ConfigError(f"no setting begins with {prefix!r}; the top-level keys are: {tops}.")
@@ -61,6 +78,8 @@ def print_settings(prefix: str) -> None:
         table.add_row(*(escape(text) for text in (row.key, row.kind, row.default, row.meaning)))
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(table)
+    if any("(" in row.key for row in rows):
+        console.print("\ntable(kind).key is written table.key, where table.kind is that kind")
     if any(row.kind == COLUMN for row in rows):
         console.print(f"\n{COLUMN}:")
         for name, field in Pick.model_fields.items():
@@ -71,7 +90,11 @@ def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
     if field.is_required():
         return "required"
     value = getattr(defaults, name) if defaults is not None else field.get_default(call_default_factory=True)
-    return "" if value is None or value in ("", ()) else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value) if isinstance(value, tuple) else value)
 
 
 def _kind(annotation: Any, column: bool) -> str:

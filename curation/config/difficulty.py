@@ -7,7 +7,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.policies import RecordedPolicy
+from curation.config.policies import PolicySettings
+from curation.config.sampling import SamplingSettings
 
 
 class Band(Settings):
@@ -55,8 +56,9 @@ class Band(Settings):
 class DifficultyStage(Settings):
     """One pass of difficulty filtering: a policy and its band."""
 
-    policy: RecordedPolicy = Field(description="Who answers.")
+    policy: PolicySettings = Field(description="Who answers.")
     band: Band = Field(default_factory=Band, description="What is kept.")
+    sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
 
 class SecondBand(Band):

@@ -1,8 +1,8 @@
-"""Who answers the problems."""
+"""Who answers the problems: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -39,3 +39,148 @@ class RecordedPolicy(Settings):
         if self.models is not None and self.columns.model is None:
             raise ValueError("`models` needs `columns.model`")
         return self
+
+
+class Decoding(Settings):
+    """How a live policy draws its tokens. Attempts are filed under a digest of these values."""
+
+    temperature: float = Field(
+        0.7,
+        ge=0,
+        description="Sampling temperature; 0 always takes the likeliest token. The paper evaluates at 0.7 and trains "
+        "Small at 1.0; the temperature of its difficulty filter is not in the paper.",
+    )
+    top_p: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Draw from the likeliest tokens that hold this share of the probability. The paper evaluates math "
+        "at 1.0 and code at 0.95; for the difficulty filter: not in the paper.",
+    )
+    max_tokens: int = Field(
+        16384,
+        ge=1,
+        description="Most tokens of one attempt. The paper evaluates with 32k to 40k; for the difficulty filter: not "
+        "in the paper.",
+    )
+    stop: tuple[str, ...] = Field((), description="An attempt ends before any of these texts. Not in the paper.")
+    seed: int = Field(
+        0,
+        ge=0,
+        description="Seed of all attempts; each (problem, index) draws with a seed of its own that is derived from it. "
+        "Not in the paper.",
+    )
+
+
+class LivePolicy(Settings):
+    """What policies that generate have in common."""
+
+    model: str = Field(min_length=1, description="Name of the model; for `vllm` also a folder with its weights.")
+    prompt: Literal["solve", "plain"] = Field(
+        "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
+    )
+    decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
+    keep_tokens: bool = Field(
+        False, description="Keep the token ids and log-probabilities of every attempt. The trainer wants them."
+    )
+
+
+class VllmPolicy(LivePolicy):
+    """A model that vLLM runs on this machine, in an engine that belongs to the run."""
+
+    kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
+    revision: str | None = Field(
+        None,
+        description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
+    )
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = Field(
+        "auto", description="Type of weights and activations; `auto` is the checkpoint's own."
+    )
+    max_model_len: int | None = Field(
+        None, ge=2, description="Tokens of prompt and answer together; the model's own limit where absent."
+    )
+    in_flight: int = Field(256, ge=1, description="Requests that the engine works on at once. Not in the paper.")
+    gpu_memory: float = Field(
+        0.9, gt=0, le=1, description="Share of the GPU's memory that the engine may use, weights and KV cache together."
+    )
+    kv_cache_mb: int | None = Field(
+        None,
+        ge=16,
+        description="Memory of the KV cache, MiB. Where absent: what `gpu_memory` leaves; 1024 on a CPU.",
+    )
+    tensor_parallel: int = Field(1, ge=1, description="GPUs that share the model's layers.")
+    enforce_eager: bool | None = Field(
+        None, description="Do not compile the model: a quicker start, slower tokens. Where absent: only on a CPU."
+    )
+    cpu_threads: int = Field(1, ge=1, description="Threads of the engine where vLLM is its CPU build.")
+
+    @property
+    def name(self) -> str:
+        """How people read who answers; the attempt key's name, where weights are hashed, comes from the policy."""
+        return f"{self.model}@{self.revision or 'folder'}"
+
+
+class EndpointPolicy(LivePolicy):
+    """A model behind OpenAI-compatible servers: `vllm serve`, or any other."""
+
+    kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
+    urls: tuple[str, ...] = Field(
+        min_length=1,
+        description="The servers' base addresses, as in `http://localhost:8000/v1`; all hold one model. "
+        "Start `vllm serve` with `--generation-config vllm`, or the model's own top-k and penalties come on top of "
+        "`decoding`; with `keep_tokens` also with `--logprobs-mode processed_logprobs`.",
+    )
+    revision: str = Field(
+        pattern=r"^[^@\s]+$",
+        description="Which state of the model the servers hold; attempts are filed under `model@revision`. A server "
+        "cannot be asked for it.",
+    )
+    api: Literal["chat", "completions"] = Field(
+        "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
+    )
+    api_key_env: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="Name of the environment variable that holds the key. The key itself never stands in a recipe.",
+    )
+    per_server: int = Field(64, ge=1, description="Requests in flight per server. Not in the paper.")
+    retries: int = Field(
+        8,
+        ge=0,
+        description="How often one request is asked again, of any server, where it was refused for now (429, 5xx), not "
+        "answered in time, or lost with its server.",
+    )
+    connect_s: float = Field(10.0, gt=0, description="Seconds to reach a server.")
+    request_s: float = Field(1800.0, gt=0, description="Seconds for one answer.")
+    back_off_s: float = Field(
+        0.5, gt=0, description="First pause before asking again; it doubles up to a minute, with chance added."
+    )
+    give_up_s: float = Field(
+        300.0, ge=0, description="Seconds without any living server after which the run stops; it can be resumed."
+    )
+    price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
+    price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
+
+    @property
+    def name(self) -> str:
+        """How people read who answers; also the attempt key's name."""
+        return f"{self.model}@{self.revision}"
+
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight over all servers."""
+        return self.per_server * len(self.urls)
+
+    @model_validator(mode="after")
+    def _addresses(self) -> Self:
+        wrong = [url for url in self.urls if not url.startswith(("http://", "https://"))]
+        if wrong:
+            raise ValueError(f"urls: {wrong[0]!r} is no address; write http://host:port/v1")
+        bases = [url.rstrip("/") for url in self.urls]
+        if len(set(bases)) < len(bases):
+            raise ValueError("urls: one server stands there twice")
+        return self
+
+
+PolicySettings = Annotated[RecordedPolicy | VllmPolicy | EndpointPolicy, Field(discriminator="kind")]
+"""Whoever may answer; `kind` says who."""

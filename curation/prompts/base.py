@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -31,3 +31,13 @@ class Prompt:
         """The chat that is sent."""
         own: list[Message] = [{"role": "user", "content": self.user(asked)}]
         return [{"role": "system", "content": self.system}, *own] if self.system else own
+
+
+def plain_text(messages: Sequence[Message]) -> str:
+    """A chat for a model without a chat template: the contents, a blank line between them, and one line break.
+
+    Sampling and training both use it wherever the tokenizer has no template.
+
+    Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\\n"``.
+    """
+    return "\n\n".join(message["content"] for message in messages) + "\n"

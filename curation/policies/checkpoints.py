@@ -1,0 +1,96 @@
+"""Folders with weights: their name, and whether two of them hold one shape of model.
+
+A folder's revision is a hash of its weights and of the files that turn text into tokens, so that a checkpoint keeps
+its name wherever it lies, and another one never takes it. This module reads bytes and headers; it loads no model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from curation.records import PolicyError
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+_TOKENS = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "vocab.json",
+    "tekken.json",
+)
+_NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt")
+_HEADER_LIMIT = 100_000_000
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold its weights, by name.
+
+    Raises:
+        PolicyError: there are none.
+    """
+    found = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)} - {folder / n for n in _NOT_WEIGHTS})
+    if not found:
+        raise PolicyError(f"model {folder}: the folder holds no weights ({', '.join(_WEIGHTS)}); name one that does.")
+    return found
+
+
+def folder_revision(folder: Path) -> str:
+    """12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
+
+    The files are read once, at about a gigabyte a second.
+
+    Raises:
+        PolicyError: the folder holds no weights, or they cannot be read.
+    """
+    total = hashlib.blake2b(digest_size=6)
+    try:
+        for path in [*weight_files(folder), *(folder / name for name in _TOKENS if (folder / name).is_file())]:
+            with path.open("rb") as handle:
+                total.update(f"{path.name}|{hashlib.file_digest(handle, 'blake2b').hexdigest()}\n".encode())
+    except OSError as error:
+        raise PolicyError(f"model {folder}: {error.filename} cannot be read ({error.strerror}).") from error
+    return total.hexdigest()
+
+
+def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
+    """Name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
+
+    Raises:
+        PolicyError: a file is cut short or is no safetensors file.
+    """
+    files = weight_files(folder)
+    if any(path.suffix != ".safetensors" for path in files):
+        return None
+    shapes: dict[str, tuple[int, ...]] = {}
+    for path in files:
+        try:
+            with path.open("rb") as handle:
+                length = int.from_bytes(handle.read(8), "little")
+                header = json.loads(handle.read(length)) if 0 < length < _HEADER_LIMIT else None
+        except (OSError, ValueError) as error:
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
+        if not isinstance(header, dict):
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file.")
+        shapes |= {name: tuple(of["shape"]) for name, of in header.items() if name != "__metadata__"}
+    return shapes
+
+
+def require_same_shape(running: Path, other: Path) -> None:
+    """Refuse weights that an engine which runs another checkpoint cannot take.
+
+    Raises:
+        PolicyError: tensors are missing, too many, or of another shape.
+    """
+    ours, theirs = tensor_shapes(running), tensor_shapes(other)
+    if ours is None or theirs is None:
+        return
+    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    if differing:
+        name = differing[0]
+        raise PolicyError(
+            f"weights {other}: not of the shape of the model that runs, {running}: {len(differing)} tensors differ, "
+            f"first {name} ({theirs.get(name, 'absent')}, not {ours.get(name, 'absent')})."
+        )

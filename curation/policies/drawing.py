@@ -1,0 +1,47 @@
+"""What live policies share: the key of their attempts, and the seed of each one.
+
+Invariants: the same (seed, problem, index) gives the same 31-bit seed in every process; settings that draw alike have
+the same digest, and settings that do not, another. Whether the same seed also gives the same text is the engine's
+business: on a GPU, kernels may round otherwise when other requests share the batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from curation.config import LivePolicy
+from curation.prompts import SOLVING, Prompt
+from curation.records import AttemptKey
+
+
+def seed_of(seed: int, problem: str, index: int) -> int:
+    """The seed of one attempt: 31 bits, as every server takes them."""
+    digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
+    """What the attempts of a live policy are filed under.
+
+    Args:
+        name: ``model@revision``.
+        prompt: what is asked, where it is not the prompt that the settings name.
+        further: whatever else changes what is asked or drawn, such as a server's way of writing a prompt.
+    """
+    parts = "|".join([settings.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
+    sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
+    return AttemptKey(name, (prompt or SOLVING[settings.prompt]).version, sampling)
+
+
+def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
+    """What stands in the store beside the key: how tokens are drawn, in full."""
+    prompt = prompt or SOLVING[settings.prompt]
+    return {
+        "kind": settings.model_dump()["kind"],
+        "model": settings.model,
+        "prompt": prompt.version,
+        "system": prompt.system,
+        **settings.decoding.model_dump(mode="json"),
+    }

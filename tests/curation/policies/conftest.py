@@ -1,0 +1,78 @@
+"""Two real tiny models of one shape, a third without a chat template, and one engine for all tests that ask it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+
+from curation.config import Decoding, VllmPolicy
+from curation.policies.vllm import Vllm
+from curation.records import Domain, Prompted
+from tests.curation.policies.tiny_llama import make_tiny_llama
+
+T = TypeVar("T")
+
+
+class Running(Protocol):
+    """Runs a coroutine in the loop that the engine lives in."""
+
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+def asked(number: int = 0, statement: str = "What is 2 + 2?") -> Prompted:
+    """A problem as a policy sees it."""
+    return Prompted(f"{number:020x}", statement, Domain.MATH, "en")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the models `first`, `second` (other weights) and `bare` (no chat template)."""
+    pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("models")
+    make_tiny_llama(folder / "first", seed=1)
+    make_tiny_llama(folder / "second", seed=2)
+    make_tiny_llama(folder / "bare", seed=1, template=None)
+    return folder
+
+
+def tiny_settings(model: str, **changes: Any) -> VllmPolicy:
+    """Settings with which the engine starts quickly and computes in fp32."""
+    values: dict[str, Any] = {
+        "kind": "vllm",
+        "model": model,
+        "prompt": "plain",
+        "dtype": "float32",
+        "max_model_len": 1024,
+        "in_flight": 32,
+        "kv_cache_mb": 64,
+        "keep_tokens": True,
+        "decoding": Decoding(temperature=0.7, top_p=0.9, max_tokens=48, seed=5),
+    }
+    return VllmPolicy(**{**values, **changes})
+
+
+@pytest.fixture(scope="session")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+@pytest.fixture(scope="session")
+def run(loop: asyncio.AbstractEventLoop) -> Running:
+    return loop.run_until_complete
+
+
+@pytest.fixture(scope="session")
+def engine(models: Path, run: Running) -> Iterator[Vllm]:
+    """The one engine; tests that change its weights put them back."""
+    pytest.importorskip("vllm")
+    policy = Vllm(tiny_settings("first"), models)
+    run(policy.__aenter__())
+    yield policy
+    run(policy.__aexit__(None, None, None))

@@ -1,0 +1,106 @@
+"""A small OpenAI-compatible server, run as a process of its own: it does what its plan says, request by request.
+
+    python stand_in.py JOURNAL MODEL[:CONTEXT] PLAN KEY
+
+The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
+`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and
+`processed` give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import select
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+JOURNAL, MODEL, PLAN, KEY = sys.argv[1:5]
+words = itertools.chain(PLAN.split(), itertools.repeat("ok"))
+lock = threading.Lock()
+
+
+def note(event: str, seed: int) -> None:
+    with lock, open(JOURNAL, "a") as journal:
+        journal.write(json.dumps({"event": event, "seed": seed}) + "\n")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+    def reply(self, status: int, content: Any, **headers: str) -> None:
+        body = (content if isinstance(content, str) else json.dumps(content)).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def allowed(self) -> bool:
+        if KEY and self.headers["Authorization"] != f"Bearer {KEY}":
+            self.reply(401, {"error": {"message": "wrong key"}})
+            return False
+        return True
+
+    def do_GET(self) -> None:
+        if self.allowed():
+            name, _, context = MODEL.partition(":")
+            self.reply(200, {"data": [{"id": name, **({"max_model_len": int(context)} if context else {})}]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if not self.allowed():
+            return
+        with lock:
+            word = next(words)
+        note("asked", asked["seed"])
+        if word == "slow":
+            time.sleep(0.05)
+        if word == "hang":
+            select.select([self.connection], [], [])  # readable once the client has gone
+            note("closed", asked["seed"])
+            self.close_connection = True
+        elif word == "drop":
+            self.close_connection = True
+        elif word == "die":
+            os._exit(1)
+        elif word == "garbage":
+            self.reply(200, "<html>")
+        elif word == "long":
+            self.reply(400, {"error": {"message": "This model's maximum context length is 8 tokens."}})
+        elif word.isdigit():
+            self.reply(int(word), {"error": {"message": "not now"}}, Retry_After="0")
+        else:
+            note("answered", asked["seed"])
+            self.reply(200, completion(asked))
+
+
+def completion(asked: dict[str, Any]) -> dict[str, Any]:
+    text = f"{asked['seed']} " + (asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"])
+    choice: dict[str, Any] = {"finish_reason": "stop", "index": 0}
+    if "prompt" in asked:
+        choice["text"] = text
+    else:
+        choice["message"] = {"role": "assistant", "content": text, "reasoning_content": None}
+    if "logprobs" in asked and MODEL in ("raw", "processed"):
+        sure = MODEL == "processed" and asked["top_p"] < 1e-3
+        choice["token_ids"] = [7, 8]
+        choice["logprobs"] = {"content": [{"token": "", "logprob": 0.0 if sure else -0.5} for _ in range(2)]}
+    return {"choices": [choice], "usage": {"completion_tokens": len(text), "prompt_tokens": 3}}
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+
+server = Server(("127.0.0.1", int(os.environ.get("PORT", "0"))), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()

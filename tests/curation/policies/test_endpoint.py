@@ -1,0 +1,260 @@
+"""The endpoint policy against real server processes that refuse, hang, break connections and die."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.config import Decoding, EndpointPolicy
+from curation.policies.drawing import seed_of
+from curation.policies.endpoint import Endpoint
+from curation.records import Answered, PolicyError
+from tests.curation.policies.conftest import asked
+
+pytest.importorskip("httpx")
+STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+class StandIn:
+    """One server process and what its journal says."""
+
+    def __init__(self, journal: Path, plan: str, key: str, port: int, model: str = "m") -> None:
+        self.journal = journal
+        command = [sys.executable, "-I", str(STAND_IN), str(journal), model, plan, key]
+        environment = {**os.environ, "PORT": str(port)}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    def seeds(self, event: str) -> list[int]:
+        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
+        return [line["seed"] for line in map(json.loads, lines) if line["event"] == event]
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+Start = Callable[..., StandIn]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[StandIn] = []
+
+    def start(plan: str = "", key: str = "", port: int = 0, model: str = "m") -> StandIn:
+        running.append(StandIn(tmp_path / f"{len(running)}.jsonl", plan, key, port, model))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
+    values: dict[str, Any] = {
+        "kind": "endpoint",
+        "model": "m",
+        "revision": "1",
+        "prompt": "plain",
+        "urls": tuple(server if isinstance(server, str) else server.url for server in servers),
+        "back_off_s": 0.01,
+        "connect_s": 5.0,
+        "decoding": Decoding(seed=3),
+    }
+    return EndpointPolicy(**{**values, **changes})
+
+
+def inside(one: EndpointPolicy, work: Callable[[Endpoint], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        async with Endpoint(one, Path()) as policy:
+            return await work(policy)
+
+    return asyncio.run(run())
+
+
+async def answer_all(policy: Endpoint, count: int) -> list[Answered | None]:
+    return await asyncio.gather(*[policy.answer(asked(n), 0) for n in range(count)])
+
+
+def seeds(count: int) -> list[int]:
+    return [seed_of(3, asked(n).id, 0) for n in range(count)]
+
+
+def texts(answers: list[Answered | None]) -> list[str | None]:
+    return [answered.text if answered is not None else None for answered in answers]
+
+
+def test_each_attempt_is_answered_once_and_the_load_is_spread(start: Start) -> None:
+    servers = [start("slow " * 40), start("slow " * 40)]
+    answers = inside(settings(*servers, per_server=4), lambda policy: answer_all(policy, 40))
+    assert texts(answers) == [f"{seed} What is 2 + 2?" for seed in seeds(40)]
+    counts = [server.seeds("answered") for server in servers]
+    assert sorted(counts[0] + counts[1]) == sorted(seeds(40))
+    assert min(len(one) for one in counts) >= 10
+
+
+@pytest.mark.parametrize("word", ["429", "500", "502", "503", "504", "drop", "garbage"])
+def test_what_fails_for_now_is_asked_again(start: Start, word: str) -> None:
+    server = start(f"ok {word} {word} ok {word}")
+    answers = inside(settings(server), lambda policy: answer_all(policy, 8))
+    assert texts(answers) == [f"{seed} What is 2 + 2?" for seed in seeds(8)]
+    assert sorted(server.seeds("answered")) == sorted(seeds(8))
+    assert len(server.seeds("asked")) == 11
+
+
+def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
+    servers = [start("hang hang"), start()]
+    answers = inside(settings(*servers, request_s=0.5), lambda policy: answer_all(policy, 6))
+    assert None not in answers
+    answered = [seed for server in servers for seed in server.seeds("answered")]
+    assert sorted(answered) == sorted(seeds(6))
+
+
+def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> None:
+    first, second = start("slow " * 5 + "die"), start("slow " * 200)
+
+    async def work(policy: Endpoint) -> list[Answered | None]:
+        answers = await answer_all(policy, 40)
+        assert [server.alive for server in policy.servers.all] == [False, True]
+        first.stop()
+        again = start(port=first.port)
+        while not policy.servers.all[0].alive:
+            await asyncio.sleep(0.05)
+        answers += await asyncio.gather(*[policy.answer(asked(n), 1) for n in range(20)])
+        assert len(again.seeds("answered")) > 0
+        return answers
+
+    answers = inside(settings(first, second, per_server=8), work)
+    assert None not in answers
+    given = Counter(first.seeds("answered") + second.seeds("answered"))
+    assert {seed: given[seed] for seed in seeds(40)} == dict.fromkeys(seeds(40), 1)
+
+
+def test_cancelling_closes_the_request(start: Start) -> None:
+    server = start("hang")
+
+    async def work(policy: Endpoint) -> None:
+        task = asyncio.create_task(policy.answer(asked(), 0))
+        while not server.seeds("asked"):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        deadline = time.monotonic() + 30
+        while not server.seeds("closed") and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert policy.servers.all[0].outstanding == 0
+        assert await policy.answer(asked(1), 0) is not None
+
+    inside(settings(server), work)
+    assert server.seeds("closed") == seeds(1)
+
+
+def test_a_prompt_that_is_too_long_gets_no_attempt(start: Start) -> None:
+    async def work(policy: Endpoint) -> int:
+        first, again = await policy.answer(asked(), 0), await policy.answer(asked(), 1)
+        assert first is again is None
+        assert await policy.answer(asked(1), 0) is not None
+        return policy.too_long
+
+    server = start("long")
+    assert inside(settings(server), work) == 2
+    assert len(server.seeds("asked")) == 2  # what is known to be too long is not asked again
+
+
+def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> None:
+    async def work(policy: Endpoint) -> list[Answered | None]:
+        return [await policy.answer(asked(n), 0) for n in range(2)]
+
+    tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
+    assert inside(settings(start(model="m:100"), **tight), work) == [None, None]
+    assert None not in inside(settings(start(model="m:101"), **tight), work)
+    with pytest.raises(PolicyError, match="leaves no room for a prompt in its context of 98 tokens"):
+        inside(settings(start(model="m:98"), **tight), work)
+
+
+def test_the_other_api_sends_plain_text(start: Start) -> None:
+    (answered,) = inside(settings(start(), api="completions"), lambda policy: answer_all(policy, 1))
+    assert answered == Answered(f"{seeds(1)[0]} What is 2 + 2?\n", "stop", len(answered.text))
+
+
+def refusal(one: EndpointPolicy, count: int = 1) -> str:
+    with pytest.raises(PolicyError) as caught:
+        inside(one, lambda policy: answer_all(policy, count))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_no_second_try_mends_is_said(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked, other, plain = start(key="secret"), start(model="another"), start("400 403 404")
+    assert f"{locked.url}: refuses a request without key: api_key_env (401 wrong key)" in refusal(settings(locked))
+    monkeypatch.setenv("KEY_OF_TEST", "guess")
+    said = refusal(settings(locked, api_key_env="KEY_OF_TEST"))
+    assert "refuses the key in KEY_OF_TEST" in said
+    assert "guess" not in said
+    assert f"{other.url}: holds no model 'm', but another" in refusal(settings(other))
+    assert f"{plain.url}: 400 not now." in refusal(settings(plain))
+    assert "403" in refusal(settings(plain))
+    assert "knows no such address or model" in refusal(settings(plain))
+    monkeypatch.setenv("KEY_OF_TEST", "secret")
+    assert inside(settings(locked, api_key_env="KEY_OF_TEST"), lambda policy: answer_all(policy, 1)) != [None]
+    monkeypatch.delenv("KEY_OF_TEST")
+    with pytest.raises(PolicyError, match="the environment has no KEY_OF_TEST"):
+        Endpoint(settings(locked, api_key_env="KEY_OF_TEST"), Path())
+
+
+def test_all_servers_dead_names_each(start: Start) -> None:
+    servers = [start(), start()]
+    for server in servers:
+        server.stop()
+    said = refusal(settings(*servers))
+    assert all(f"{server.url}: ConnectError" in said for server in servers)
+    dying = [start("die"), start("die")]
+    said = refusal(settings(*dying, give_up_s=0.3), count=4)
+    assert "no server has answered for 0.3 s" in said
+    assert all(server.url in said for server in dying)
+
+
+def test_retries_end(start: Start) -> None:
+    server = start("500 " * 10)
+    assert "failed 3 times, last at" in refusal(settings(server, retries=2))
+    assert len(server.seeds("asked")) == 3
+
+
+def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:
+    one = settings(start(), keep_tokens=True, decoding=Decoding(temperature=1.0))
+    assert "gives no token ids with log-probabilities" in refusal(one)
+
+
+def test_logprobs_from_before_temperature_are_refused(start: Start) -> None:
+    raw, processed = (settings(start(model=name), model=name, keep_tokens=True) for name in ("raw", "processed"))
+    assert "start the server with --logprobs-mode processed_logprobs" in refusal(raw)
+    (answered,) = inside(processed, lambda policy: answer_all(policy, 1))
+    assert (answered.token_ids, answered.logprobs) == ((7, 8), (-0.5, -0.5))
+    plain = raw.model_copy(update={"decoding": Decoding(temperature=1.0)})  # both are the same then
+    assert inside(plain, lambda policy: answer_all(policy, 1)) != [None]
+
+
+def test_the_key_says_what_was_asked_and_how(start: Start) -> None:
+    url = "http://localhost:1/v1"
+    one = Endpoint(settings(url), Path())
+    assert (one.key.policy, one.key.prompt, one.in_flight) == ("m@1", "plain@1", 64)
+    assert Endpoint(settings("http://localhost:2/v1"), Path()).key == one.key
+    assert Endpoint(settings(url, api="completions"), Path()).key != one.key
+    assert Endpoint(settings(url, decoding=Decoding(seed=4)), Path()).key != one.key
+    with pytest.raises(PolicyError, match="async with"):
+        asyncio.run(one.answer(asked(), 0))

@@ -1,0 +1,80 @@
+"""One way to open any policy, and the names of folders with weights."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from curation.config import LivePolicy, PolicySettings, plain
+from curation.policies import open_policy
+from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
+from curation.policies.drawing import seed_of
+from curation.policies.endpoint import Endpoint
+from curation.policies.recorded import Recorded
+from curation.policies.vllm import Vllm
+from curation.prompts import Prompt
+from curation.records import PolicyError
+
+
+def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
+    settings: Any = TypeAdapter(PolicySettings).validate_python(plain(table))
+    return open_policy(settings, folder, prompt)
+
+
+def test_each_kind_opens_its_policy(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"problem": "2 + 2 = ?", "text": "4"}\n')
+    columns = {"text": "text"}
+    recorded = opened(tmp_path, kind="recorded", name="m@1", path="a.jsonl", columns=columns)
+    assert isinstance(recorded, Recorded)
+    assert isinstance(opened(models, kind="vllm", model="first"), Vllm)
+    assert isinstance(opened(tmp_path, kind="endpoint", model="m", revision="1", urls=["http://h:1/v1"]), Endpoint)
+
+
+def test_another_prompt_is_another_key(models: Path) -> None:
+    own = opened(models, kind="vllm", model="first")
+    other = opened(models, Prompt("judge@3", "Judge.", lambda asked: asked.statement), kind="vllm", model="first")
+    assert (own.key.prompt, other.key.prompt) == ("solve@1", "judge@3")
+    assert (other.about["prompt"], other.about["system"]) == ("judge@3", "Judge.")
+    assert other.key.policy == own.key.policy
+
+
+def test_keeping_tokens_makes_no_other_attempts(models: Path) -> None:
+    assert "keep_tokens" in LivePolicy.model_fields
+    one, two = (opened(models, kind="vllm", model="first", keep_tokens=keep) for keep in (False, True))
+    assert one.key == two.key
+
+
+def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(models / "first", tmp_path / "elsewhere")
+    named = folder_revision(copy)
+    assert named == folder_revision(models / "first") != folder_revision(models / "second")
+    (copy / "optimizer.pt").write_bytes(b"state")
+    (copy / "README.md").write_text("words")
+    assert folder_revision(copy) == named
+    (copy / "chat_template.jinja").write_text("another template")
+    assert folder_revision(copy) != named
+
+
+def test_shapes_are_read_from_headers(models: Path, tmp_path: Path) -> None:
+    shapes = tensor_shapes(models / "first")
+    assert shapes is not None
+    assert shapes["lm_head.weight"] == (258, 64)
+    require_same_shape(models / "first", models / "second")
+    cut = shutil.copytree(models / "first", tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:50])
+    with pytest.raises(PolicyError, match=r"model\.safetensors is no whole safetensors file"):
+        require_same_shape(models / "first", cut)
+    (cut / "model.safetensors").unlink()
+    (cut / "pytorch_model.bin").write_bytes(b"pickle")
+    assert tensor_shapes(cut) is None
+
+
+def test_seeds_are_the_same_everywhere_and_differ() -> None:
+    assert seed_of(0, "p", 0) == 1326097160  # pinned: other seeds would be other attempts
+    drawn = {seed_of(seed, problem, index) for seed in (0, 1) for problem in ("p", "q") for index in range(500)}
+    assert len(drawn) == 2000
+    assert all(0 <= seed < 2**31 for seed in drawn)

@@ -1,0 +1,226 @@
+"""The vLLM policy, with the real engine and a tiny model; transformers is the judge of its numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from curation.config import Decoding
+from curation.policies.checkpoints import folder_revision
+from curation.policies.vllm import Vllm
+from curation.prompts import PLAIN, SOLVE
+from curation.records import Answered, PolicyError
+from tests.curation.policies.conftest import Running, asked, tiny_settings
+
+pytestmark = pytest.mark.vllm
+
+
+def answer(engine: Vllm, run: Running, number: int = 0, index: int = 0) -> Answered:
+    answered = run(engine.answer(asked(number), index))
+    assert answered is not None
+    return answered
+
+
+def expected_logprobs(model: Path, prompt: list[int], made: Answered, decoding: Decoding) -> list[float]:
+    """What transformers says of the tokens that were drawn: temperature first, then top-p, in fp32."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    assert made.token_ids is not None
+    llama = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    with torch.no_grad():
+        logits = llama(torch.tensor([[*prompt, *made.token_ids]])).logits[0, len(prompt) - 1 : -1]
+    logits = logits / decoding.temperature
+    ranked, order = logits.sort(descending=True)
+    before = ranked.softmax(-1).cumsum(-1) - ranked.softmax(-1)
+    ranked = ranked.masked_fill(before >= decoding.top_p, -torch.inf)
+    logprobs = torch.empty_like(logits).scatter(1, order, ranked).log_softmax(-1)
+    return [float(row[token]) for row, token in zip(logprobs, made.token_ids, strict=True)]
+
+
+def test_attempts_are_made_with_their_tokens(engine: Vllm, run: Running) -> None:
+    async def all_of_them() -> list[Answered | None]:
+        return await asyncio.gather(*[engine.answer(asked(n), index) for n in range(4) for index in range(8)])
+
+    made = [answered for answered in run(all_of_them()) if answered is not None]
+    assert len(made) == 32
+    for answered in made:
+        assert answered.text is not None
+        assert answered.finish in ("stop", "length")
+        assert answered.token_ids is not None
+        assert answered.logprobs is not None
+        assert answered.tokens == len(answered.token_ids) == len(answered.logprobs) > 0
+        assert answered.tokens == 48 if answered.finish == "length" else answered.tokens <= 48
+        assert max(answered.logprobs) <= 0
+    assert len({answered.token_ids for answered in made}) > 24  # short ones may be drawn twice
+
+
+def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Running, models: Path) -> None:
+    for index in range(3):
+        made = answer(engine, run, index=index)
+        prompt = engine._tokens(asked())
+        expected = expected_logprobs(models / "first", prompt, made, engine.settings.decoding)
+        assert made.logprobs == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_same_seed_draws_the_same_text(engine: Vllm, run: Running) -> None:
+    again = [answer(engine, run, 7, index) for index in (0, 1, 0)]
+    assert again[0] == again[2]
+    assert again[0] != again[1]
+
+
+def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
+    tokenizer = engine._engine.get_tokenizer()
+    assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
+
+
+def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
+    async def cancelled() -> int:
+        tasks = [asyncio.create_task(engine.answer(asked(n), 0)) for n in range(8)]
+        while engine._engine.output_processor.get_num_unfinished_requests() < 8:
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in done)
+        return int(engine._engine.output_processor.get_num_unfinished_requests())
+
+    assert run(cancelled()) == 0
+    assert answer(engine, run).finish is not None  # and the engine goes on
+
+
+def test_a_prompt_without_room_gets_no_attempt(engine: Vllm, run: Running) -> None:
+    before = engine.too_long
+    assert run(engine.answer(asked(statement="x" * 1000), 0)) is None
+    assert engine.too_long == before + 1
+
+
+def test_weights_change_in_the_running_engine(engine: Vllm, run: Running, models: Path) -> None:
+    pids = {child.pid for child in psutil.Process().children(recursive=True)}
+    first, key = answer(engine, run), engine.key
+    run(engine.load_weights(models / "second"))
+    try:
+        second = answer(engine, run)
+        assert second.token_ids != first.token_ids
+        assert engine.key == replace(key, policy=f"second@{folder_revision(models / 'second')}")
+        expected = expected_logprobs(models / "second", engine._tokens(asked()), second, engine.settings.decoding)
+        assert second.logprobs == pytest.approx(expected, abs=1e-3)
+    finally:
+        run(engine.load_weights(models / "first"))
+    assert answer(engine, run) == first
+    assert engine.key == key
+    assert {child.pid for child in psutil.Process().children(recursive=True)} == pids
+
+
+def test_weights_of_another_shape_are_refused(engine: Vllm, run: Running, models: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    first = answer(engine, run)
+    shutil.copytree(models / "second", tmp_path / "other")
+    tensors = load_file(tmp_path / "other" / "model.safetensors")
+    del tensors["lm_head.weight"]
+    save_file(tensors, tmp_path / "other" / "model.safetensors")
+    with pytest.raises(PolicyError, match=r"1 tensors differ, first lm_head.weight \(absent, not"):
+        run(engine.load_weights(tmp_path / "other"))
+    with pytest.raises(PolicyError, match="holds no weights"):
+        run(engine.load_weights(tmp_path))
+    assert answer(engine, run) == first
+
+
+def test_the_policy_is_named_by_its_weights(models: Path) -> None:
+    first, second = (Vllm(tiny_settings(name), models) for name in ("first", "second"))
+    assert first.key.policy == f"first@{folder_revision(models / 'first')}"
+    assert second.key.policy.partition("@")[2] != first.key.policy.partition("@")[2]
+    assert (first.key.prompt, first.key.sampling) == (PLAIN.version, second.key.sampling)
+    hot = Vllm(tiny_settings("first", prompt="solve", decoding=Decoding(temperature=1.0)), models)
+    assert (hot.key.policy, hot.key.prompt) == (first.key.policy, SOLVE.version)
+    assert hot.key.sampling != first.key.sampling
+    hub = Vllm(tiny_settings("some/model", revision="9c925d6"), models)
+    assert hub.key.policy == "some/model@9c925d6"
+    assert {"temperature": 0.7, "top_p": 0.9, "seed": 5, "max_tokens": 48, "stop": []}.items() <= first.about.items()
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "said"),
+    [
+        ("absent", {}, "give its `revision`"),
+        (".", {}, "holds no weights"),
+        ("first", {"decoding": Decoding(max_tokens=2048), "max_model_len": 4096}, "vLLM cannot start with it"),
+        ("broken", {}, "vLLM cannot start with it"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_sentence(models: Path, model: str, changes: dict[str, Any], said: str) -> None:
+    pytest.importorskip("vllm")
+    if model == "broken" and not (models / "broken").exists():
+        shutil.copytree(models / "first", models / "broken")
+        (models / "broken" / "config.json").write_text('{"model_type": "abacus"}')
+
+    async def enter() -> None:
+        async with Vllm(tiny_settings(model, **changes), models):
+            pass
+
+    with pytest.raises(PolicyError) as caught:
+        asyncio.run(enter())
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_vllm_it_is_said_what_to_install(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.policies.vllm._version", lambda: None)
+    with pytest.raises(PolicyError, match=r"vLLM is not installed: pip install 'goldilocks-rl\[vllm\]'"):
+        asyncio.run(Vllm(tiny_settings("first"), models).__aenter__())
+
+
+RUN = """
+import asyncio, sys
+from pathlib import Path
+from curation.policies.vllm import Vllm
+from tests.curation.policies.conftest import asked, tiny_settings
+
+async def main():
+    async with Vllm(tiny_settings("bare"), Path(sys.argv[1])) as policy:
+        made = await policy.answer(asked(), 0)
+        prompt = policy._tokens(asked())
+        print("answered", made.tokens, policy._engine.get_tokenizer().decode(prompt).encode(), flush=True)
+        await asyncio.sleep(600)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path) -> None:
+    """Also: a model without a chat template is asked in plain text, and the start is quiet."""
+    pytest.importorskip("vllm")
+    (tmp_path / "run.py").write_text(RUN)
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    with (tmp_path / "said").open("wb") as said:
+        command = [sys.executable, str(tmp_path / "run.py"), str(models)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert line.startswith("answered"), (tmp_path / "said").read_text()
+        assert [word for word in ("INFO", "WARNING", "ERROR") if word in (tmp_path / "said").read_text()] == []
+        assert repr(b"What is 2 + 2?\n") in line
+        assert any("EngineCore" in child.name() or "EngineCore" in " ".join(child.cmdline()) for child in children)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert alive == []
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
