@@ -1,5 +1,6 @@
 """The `goldilocks` command. Each command reads its arguments, calls one function and prints what it returns.
 
+Here are the commands of a run; `flows.cli_tools` holds those that work on files.
 Whatever a user can mend ends as one sentence on standard error and exit status 1; nothing else is caught.
 """
 
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from curation.records import GoldilocksError
+from flows.cli_tools import tools
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended."""
@@ -24,9 +26,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-verify_app = typer.Typer(help="Judge answers outside a run.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(verify_app, name="verify")
 
 Overrides = Annotated[
     list[str] | None,
@@ -46,6 +45,19 @@ def run(
     from flows.commands import run_recipe
 
     run_recipe(recipe, overrides or [], out, dry=dry)
+
+
+@app.command()
+def plan(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What would be run.")],
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    pilot: Annotated[int, typer.Option(min=1, help="Problems of the pilot.")] = 64,
+) -> None:
+    """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
+    from flows.plan import plan_recipe, print_plan
+
+    print_plan(plan_recipe(recipe, out, overrides or [], pilot))
 
 
 @app.command()
@@ -100,49 +112,7 @@ def settings(
     print_settings(prefix)
 
 
-@app.command()
-def classify(
-    rows: Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field stands, as in statement=question."),
-    ] = None,
-) -> None:
-    """Run the format filter alone: keep or reason, with its evidence, for each row."""
-    from flows.files import classify_file
-
-    classify_file(rows, out, columns or [])
-
-
-@app.command()
-def contamination(
-    rows: Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")],
-    against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
-    methods: Annotated[
-        list[str] | None,
-        typer.Option("--method", help="ngram, minhash (both by default), embedding (an extra); repeatable."),
-    ] = None,
-    field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
-    benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
-) -> None:
-    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
-    from flows.files import contamination_of_file
-
-    contamination_of_file(rows, against, out, methods or [], field, benchmark_field)
-
-
-@verify_app.command()
-def answers(
-    pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
-    workers: Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")] = None,
-) -> None:
-    """Compare math answers with their references."""
-    from flows.files import verify_file
-
-    verify_file(pairs, out, workers)
+app.add_typer(tools)
 
 
 def main() -> None:

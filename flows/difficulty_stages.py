@@ -1,62 +1,76 @@
 """The stages of difficulty, as bare functions: attempts, verdicts on them, and what the pass rates decide.
 
 Each takes the run and the stages before it, and returns a `Done`. Nothing here decides anything about a problem.
+Attempts are judged beside sampling (`flows.sampling_session`), so that a problem's sampling ends with its fate; the
+verdicts stage takes over these verdicts, unless it is asked for others.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import polars as pl
 
-from curation import attempts, difficulty
-from curation.choices.resolving import named_letter
-from curation.policies.recorded import Recorded
-from curation.records import VERDICT, AttemptKey, Domain, Prompted, StoreError
+from curation import attempts, curtailment, difficulty, sampling
+from curation.config import DifficultyStage
+from curation.policies import open_policy
+from curation.records import ATTEMPT, VERDICT, AttemptKey, StoreError
 from curation.store import Shard, Stage, read_shard, write_aside
 from curation.verify.judge import JudgeTask, MathJudge, Response
 from flows.run_folder import Done, Run, difficulty_stage, inputs
+from flows.sampling_session import SamplingSession, option_letter
 from flows.stages import open_judge, shard_by_shard, split_rows
+
+_LABELS = ("problem", "index", "label")
 
 KEY = "key.json"
 """Beside the manifest of an attempts stage: what its attempts are filed under."""
 
 
+JUDGED_BY = "judged_by.json"
+"""Beside it: what the verdicts made while sampling depend on."""
+
+
+def stopping_rule(settings: DifficultyStage) -> curtailment.Rule:
+    """When sampling stops at a problem of this stage, and which attempts count."""
+    return curtailment.Rule(settings.band, curtail=settings.sampling.curtail, error_rate=settings.sampling.error_rate)
+
+
 def make_attempts(run: Run, part: str, problems: Done) -> Done:
-    """Have the stage's policy answer every problem; attempts that are in the store are not asked for again."""
+    """Have the stage's policy answer every problem, and judge what it says, until each problem's fate is sealed.
+
+    Attempts that are in the store are not asked for again.
+    """
     settings = difficulty_stage(run.recipe, part)
-    policy = Recorded(settings.policy, run.recipe_folder)
+    policy = open_policy(settings.policy, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
-    wanted = settings.band.attempts
-
-    def work(index: int) -> Shard:
-        frame = read_shard(problems.folder, "kept", index).select("id", "statement", "domain", "lang")
-        lacking = store.missing(frame["id"], wanted)
-        asked = [
-            (Prompted(name, statement, Domain(domain), lang), lacking[name])
-            for name, statement, domain, lang in frame.iter_rows()
-            if name in lacking
-        ]
-        for batch in policy.attempt(asked):
-            store.append(batch)
-        held = store.read(frame["id"].to_list(), ["problem", "index"]).filter(pl.col("index") < wanted)
-        counts = held.group_by("problem", maintain_order=True).len("attempts")
-        return Shard(frame.height, {"counts": counts}, kept_rows=frame.height, notes={"attempts": held.height})
-
-    key = asdict(policy.key)
-    settings_text = " ".join([*key.values(), str(wanted)])
-    stage = Stage(run.where(f"{part}.attempts"), f"{part}.attempts", "attempts@1", settings_text, inputs(problems))
-    if store.height < stage.noted("attempts"):  # parts of the store were removed: what is missing is made again
-        stage.discard()
-    done = shard_by_shard(stage, problems, work)
+    with open_judge(run) as judge:
+        key, judged_by = asdict(policy.key), _judged_by(run, part, judge.version)
+        name = f"{part}.attempts"
+        version = f"attempts@2 {sampling.VERSION} {curtailment.VERSION}"
+        settings_text = json.dumps([key, judged_by, settings.sampling.ahead], sort_keys=True)
+        stage = Stage(run.where(name), name, version, settings_text, inputs(problems))
+        if store.height < stage.noted("attempts"):  # parts of the store were removed: what is missing is made again
+            stage.discard()
+        with SamplingSession(run, part, problems, stage, policy, store, judge, stopping_rule(settings)) as session:
+            done = shard_by_shard(stage, problems, session.shard)
     write_aside(done.folder / KEY, json.dumps(key) + "\n")
+    write_aside(done.folder / JUDGED_BY, json.dumps(judged_by) + "\n")
     return done
+
+
+def _judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
+    """What the verdicts that are made while sampling depend on, besides the attempts."""
+    settings = difficulty_stage(run.recipe, part)
+    stops = f"{settings.sampling.curtail} {settings.sampling.error_rate}"
+    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "band": settings.band.digest(), "stops": stops}
 
 
 def made_attempts(run: Run, made: Done) -> attempts.AttemptStore:
     """The store that an attempts stage filled, by the key that the stage kept; the policy itself is not needed."""
-    key = AttemptKey(**json.loads((made.folder / KEY).read_text(encoding="utf-8")))
+    key = _made_key(made.folder)
     store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
     if store.height < made.manifest.notes["attempts"]:
         raise StoreError(
@@ -66,27 +80,44 @@ def made_attempts(run: Run, made: Done) -> attempts.AttemptStore:
     return store
 
 
+def _made_key(folder: Path) -> AttemptKey:
+    return AttemptKey(**json.loads((folder / KEY).read_text(encoding="utf-8")))
+
+
 def judge_attempts(run: Run, part: str, problems: Done, made: Done) -> Done:
-    """Verdicts on all attempts of the stage, and which of a problem's answers are the same."""
+    """Verdicts on the attempts of the stage, and which of a problem's answers are the same.
+
+    Those made while sampling, up to each problem's stop, where verifier, band and stopping rule are still the same;
+    else all stored attempts are judged again, and `decide` says which of them count.
+    """
     settings = difficulty_stage(run.recipe, part)
     store = made_attempts(run, made)
     with open_judge(run) as judge:
+        beside = json.loads((made.folder / JUDGED_BY).read_text(encoding="utf-8"))
+        ready = beside == _judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
             frame = read_shard(problems.folder, "kept", index).select("id", "answer", "lang", "raw_answer")
-            held = store.read(frame["id"].to_list()).filter(pl.col("index") < settings.band.attempts)
-            verdicts = _judge(judge, frame, held)
+            counts = read_shard(made.folder, "counts", index)
+            held = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
+            held = held.filter(pl.col("index") < settings.band.attempts)
+            verdicts = read_shard(made.folder, "verdicts", index) if ready else _judge(judge, frame, held)
             labelled, against = difficulty.against_labels(verdicts, held)
+            stopped = counts.filter("sealed").select("problem")
             return Shard(
                 frame.height,
-                {"verdicts": verdicts, "against_labels": against},
+                {"verdicts": verdicts, "against_labels": against, "stopped": stopped},
                 kept_rows=frame.height,
                 notes={"attempts": verdicts.height, "labelled": labelled, "against_labels": against.height},
             )
 
         name = f"{part}.verdicts"
         stage = Stage(
-            run.where(name, judge.version), name, judge.version, run.recipe.verify.digest(), inputs(problems, made)
+            run.where(name, judge.version),
+            name,
+            f"{judge.version} verdicts@2",
+            f"{run.recipe.verify.digest()} {ready}",
+            inputs(problems, made),
         )
         return shard_by_shard(stage, problems, work)
 
@@ -94,24 +125,29 @@ def judge_attempts(run: Run, part: str, problems: Done, made: Done) -> Done:
 def decide(run: Run, part: str, problems: Done, verdicts: Done) -> Done:
     """Pass rates, and what they decide."""
     settings = difficulty_stage(run.recipe, part)
+    rule = stopping_rule(settings)
+    policy = _made_key(run.where(f"{part}.attempts")).policy
 
     def work(index: int) -> Shard:
         frame = read_shard(problems.folder, "kept", index)
         judged = read_shard(verdicts.folder, "verdicts", index)
-        rates = difficulty.pass_rates(frame["id"], judged, settings.policy.name)
-        decisions = difficulty.decide(rates, settings.band, part)
+        stopped = read_shard(verdicts.folder, "stopped", index)["problem"]
+        rates = difficulty.pass_rates(frame["id"], judged, policy, rule, stopped)
+        decisions = difficulty.decide(rates, settings.band, part, rule)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
     name = f"{part}.decisions"
     folder = run.where(name, verdicts.folder.name)
-    stage = Stage(folder, name, difficulty.VERSION, settings.band.digest(), inputs(problems, verdicts))
+    settings_text = f"{settings.band.digest()} {settings.sampling.curtail} {settings.sampling.error_rate}"
+    version = f"{difficulty.VERSION} {curtailment.VERSION}"
+    stage = Stage(folder, name, version, settings_text, inputs(problems, verdicts))
     return shard_by_shard(stage, problems, work)
 
 
 def _judge(judge: MathJudge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Verdicts in the order of the attempts, which are ordered by problem and index."""
-    references = {name: (answer, lang, _letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
+    references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
     groups = held.group_by("problem", maintain_order=True).agg("text", "answer")
     tasks = (
         JudgeTask(
@@ -138,11 +174,3 @@ def _judge(judge: MathJudge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.D
         )
         .select(VERDICT.names())
     )
-
-
-def _letter(raw_answer: str | None, answer: str) -> str | None:
-    """The option's letter where the format filter opened a multiple-choice problem: attempts may still name it."""
-    if raw_answer is None:
-        return None
-    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands
-    return letter if letter != answer else None

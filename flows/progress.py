@@ -9,6 +9,18 @@ from contextlib import contextmanager
 
 Advance = Callable[[int], None]
 
+NOTE_S = 60.0
+"""Where nobody watches, seconds between two lines of what a long stage has to say meanwhile."""
+
+_notes: list[Callable[[str], None]] = []
+"""Where a note goes: to the innermost bar that is shown."""
+
+
+def note(text: str) -> None:
+    """Say something beside the bar that is shown: how many attempts, how quick. Without a bar it is lost."""
+    if _notes:
+        _notes[-1](text)
+
 
 @contextmanager
 def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
@@ -32,7 +44,16 @@ def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
             nonlocal rows
             rows += more
 
-        yield count
+        said = begun
+
+        def say(text: str) -> None:
+            nonlocal said
+            if time.monotonic() - said > NOTE_S:
+                said = time.monotonic()
+                print(f"{title:<24} {text}", file=sys.stderr, flush=True)
+
+        with _noting(say):
+            yield count
         print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s", file=sys.stderr, flush=True)
         return
     columns = (
@@ -41,9 +62,20 @@ def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[said]}"),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(title, total=total, completed=done)
-        yield lambda more: progress.advance(task, more)
+        task = progress.add_task(title, total=total, completed=done, said="")
+        with _noting(lambda text: progress.update(task, said=text)):
+            yield lambda more: progress.advance(task, more)
         if total is None:
             progress.update(task, total=progress.tasks[0].completed)
+
+
+@contextmanager
+def _noting(say: Callable[[str], None]) -> Iterator[None]:
+    _notes.append(say)
+    try:
+        yield
+    finally:
+        _notes.pop()

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.policies import PolicySettings
 
 
 class TestColumns(Settings):
@@ -125,3 +126,109 @@ class AgreementSettings(Settings):
                 "to change an expected output must take at least as many votes as to doubt it"
             )
         return self
+
+
+class MatrixSettings(Settings):
+    """How solutions are run on tests, and what one run may use."""
+
+    time_s: float = Field(
+        4.0,
+        gt=0,
+        description="CPU seconds of one test where neither the source names a limit nor a right solution shows one. "
+        "4 in the paper.",
+    )
+    memory_mb: int = Field(300, ge=16, description="Memory of one test, MiB, where the source names none. 300 in paper.")
+    multiplier: float = Field(
+        5.0,
+        ge=1,
+        description="Where the source names no time limit: the slowest right solution's worst test times this, in whole "
+        "seconds, as the Kattis format has it. Not in the paper.",
+    )
+    measure_s: float = Field(
+        10.0, gt=0, description="Most CPU seconds of one test while a limit is measured. Not in the paper."
+    )
+    slack: float = Field(
+        2.0,
+        ge=1,
+        description="Solutions not known to be wrong may take so many times the problem's limit while they vote, for "
+        "this machine may be slower than the source's. Not in the paper.",
+    )
+    give_up: int = Field(
+        3,
+        ge=1,
+        description="A solution that ran out of its time or memory on so many tests is not run on the others; there it "
+        "counts as failing. Not in the paper.",
+    )
+    right_solutions: int = Field(
+        8, ge=1, description="At most so many solutions of each language that may vote. Not in the paper."
+    )
+    wrong_solutions: int = Field(
+        8, ge=0, description="At most so many solutions of each language that are known to be wrong. Not in the paper."
+    )
+    tests: int = Field(
+        200, ge=1, description="At most so many tests of a problem, from the front. Not in the paper."
+    )
+
+
+class GenerationSettings(Settings):
+    """Tests made where they lack: by changing existing inputs, and by programs that a model wrote."""
+
+    enabled: bool = Field(True, description="Whether tests are made. In the paper, without details.")
+    enough: int = Field(
+        10,
+        ge=1,
+        description="Tests are made for problems with fewer tests than this, and for those that a known wrong solution "
+        "passes. The paper says `enough`; not printed.",
+    )
+    batch: int = Field(12, ge=1, description="Inputs tried in one round. Not in the paper.")
+    rounds: int = Field(4, ge=1, description="Most rounds for one problem. Not in the paper.")
+    patience: int = Field(
+        1,
+        ge=1,
+        description="With enough tests, stop after so many rounds in which no new test told solutions apart. Not in "
+        "the paper.",
+    )
+    min_votes: int = Field(
+        2,
+        ge=1,
+        description="Solutions that must run through and agree on a generated test: all that vote, and at least so "
+        "many. Not in the paper.",
+    )
+    max_input_kb: int = Field(256, ge=1, description="Larger inputs are not changed into new ones. Not in the paper.")
+    policy: PolicySettings | None = Field(
+        None, description="A model that is asked for generator programs; nobody is asked where absent."
+    )
+    responses: int = Field(2, ge=1, description="Responses asked for per problem. Not in the paper.")
+    generator_s: float = Field(10.0, gt=0, description="CPU seconds of one generator or validator run. Not in paper.")
+
+
+class TwinSettings(Settings):
+    """In which languages each problem is asked for. Python and C++ in the paper."""
+
+    languages: tuple[Literal["python", "cpp"], ...] = Field(
+        ("python", "cpp"), min_length=1, description="Languages that problems are asked for in."
+    )
+    python_factor: float = Field(
+        3.0, ge=1, description="Time limit of programs in Python, as a multiple of the problem's. Not in the paper."
+    )
+    cpp_factor: float = Field(
+        1.0, ge=1, description="Time limit of programs in C++, as a multiple of the problem's. Not in the paper."
+    )
+    slowdown: float = Field(
+        25.0,
+        ge=1,
+        description="How much slower Python is taken to be where only C++ solutions are at hand: the Python twin is "
+        "asked for where their slowest test times this fits its limit. Not in the paper.",
+    )
+
+
+class CodeSettings(Settings):
+    """The code line."""
+
+    matrix: MatrixSettings = Field(default_factory=MatrixSettings, description="Solutions run on tests.")
+    agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
+    generation: GenerationSettings = Field(default_factory=GenerationSettings, description="Tests made where they lack.")
+    twins: TwinSettings = Field(default_factory=TwinSettings, description="Languages asked for.")
+    group_tests: int = Field(
+        20, ge=1, description="Tests, drawn by the recipe's seed, that attempts at a problem are judged by. 20 in paper."
+    )

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.code import CodeSettings
 from curation.config.difficulty import DifficultyStage, SecondStage
 from curation.config.filters import ContaminationSettings, NearDuplicateSettings, StatementSettings, VerifySettings
 from curation.config.sources import Source
@@ -26,7 +27,9 @@ class Recipe(Settings):
     """A whole run."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
-    flow: Literal["curate-math"] = Field("curate-math", description="Which line the recipe goes down.")
+    flow: Literal["curate-math", "curate-code"] = Field(
+        "curate-math", description="Which line the recipe goes down."
+    )
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
@@ -40,6 +43,7 @@ class Recipe(Settings):
         default_factory=ContaminationSettings, description="Overlap with benchmarks."
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
+    code: CodeSettings = Field(default_factory=CodeSettings, description="The code line: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     stage2: SecondStage | None = Field(None, description="Difficulty, trained grader, on the entire original set.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
@@ -50,4 +54,12 @@ class Recipe(Settings):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
+        return self
+
+    @model_validator(mode="after")
+    def _one_domain(self) -> Self:
+        domain = self.flow.removeprefix("curate-")
+        other = next((source.name for source in self.sources if source.domain != domain), None)
+        if other is not None:
+            raise ValueError(f"source {other} is not of domain `{domain}`, which `flow = \"{self.flow}\"` goes with")
         return self

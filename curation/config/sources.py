@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.code import CodeColumns
 
 
 class Pick(Settings):
@@ -44,8 +45,9 @@ class Source(Settings):
     """One place that rows come from."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The source's name in funnels, ids and cards.")
-    kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
-        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, or `dataset` (Hugging Face: hub name or folder)."
+    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
+        description="`jsonl` (also .gz, .zst), `parquet`, `csv`, `dataset` (Hugging Face: hub name or folder), or "
+        "`kattis` (a folder of problem packages; code only)."
     )
     path: str = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
     subset: str | None = Field(None, description="Configuration name of a Hugging Face data set.")
@@ -59,3 +61,12 @@ class Source(Settings):
         1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
     )
     columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
+    code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
+
+    @model_validator(mode="after")
+    def _code_is_whole(self) -> Self:
+        if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
+            raise ValueError("a source of kind `kattis` needs `domain = \"code\"` and no `code` table")
+        if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
+            raise ValueError("`domain = \"code\"` and a `code` table belong together: give both or neither")
+        return self

@@ -14,12 +14,13 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import polars as pl
 
 from curation.config import RecordedPolicy
-from curation.records import ATTEMPT, AttemptKey, PolicyError, Prompted, problem_id
+from curation.records import ATTEMPT, Answered, AttemptKey, PolicyError, Prompted, problem_id
 from curation.rows import Row, lookup, options_of, read_rows, require_path
 from curation.store import file_digest
 
@@ -31,10 +32,16 @@ _HELD = pl.Schema({name: ATTEMPT[name] for name in ("problem", "index", "text", 
 class Recorded:
     """Attempts of a file under the `Policy` protocol.
 
+    ``instant`` tells the sampler that an answer costs nothing: all attempts at a problem are asked for at once, and all
+    are stored, so that another band or verifier finds them.
+
     Raises:
         SourceError: the file is missing, unreadable, or lacks a column of the map.
         PolicyError: the file holds no attempt of the models asked for, or a value of a wrong type.
     """
+
+    instant = True
+    in_flight = 1
 
     def __init__(self, settings: RecordedPolicy, folder: Path) -> None:
         self._settings = settings
@@ -47,7 +54,9 @@ class Recorded:
             prompt="recorded",
             sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
         )
-        self._rows: pl.DataFrame | None = None
+        self._rows: pl.DataFrame | None = None  # by problem and index
+        self._places: dict[str, tuple[int, int]] = {}  # where a problem's attempts begin in it, and how many there are
+        self._open: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None  # the last one asked for
 
     def check(self) -> None:
         """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
@@ -63,27 +72,34 @@ class Recorded:
         """What stands in the store beside the key."""
         return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
 
-    def attempt(self, wanted: Sequence[tuple[Prompted, Sequence[int]]]) -> Iterator[pl.DataFrame]:
-        """One frame with those of the wanted attempts that the file holds."""
-        pairs = [(problem.id, index) for problem, indices in wanted for index in indices]
-        asked = pl.DataFrame(pairs, schema={"problem": pl.String, "index": pl.Int32}, orient="row")
-        found = asked.join(self._held(), on=["problem", "index"], how="inner", maintain_order="left")
-        yield found.select(
-            "problem",
-            pl.lit(self.key.policy).alias("policy"),
-            pl.lit(self.key.prompt).alias("prompt"),
-            pl.lit(self.key.sampling).alias("sampling"),
-            "index",
-            "text",
-            "answer",
-            pl.lit(None, pl.String).alias("finish"),
-            pl.lit(None, pl.Int32).alias("tokens"),
-            "label",
-        )
+    async def __aenter__(self) -> Self:
+        self._held()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open = None
+
+    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+        """The attempt of the file, None where it holds fewer."""
+        rows = self._held()
+        if self._open is None or self._open[0] != problem.id:
+            start, count = self._places.get(problem.id, (0, 0))
+            self._open = problem.id, rows.slice(start, count).select("text", "answer", "label").rows()
+        made = self._open[1]
+        if not 0 <= index < len(made):
+            return None
+        text, answer, label = made[index]
+        return Answered(text, None, None, answer, label)
 
     def _held(self) -> pl.DataFrame:
         if self._rows is None:
-            self._rows = self._load()
+            self._rows = self._load().sort("problem", "index")
+            start = 0
+            for problem, count in self._rows.group_by("problem", maintain_order=True).len().iter_rows():
+                self._places[problem] = (start, count)
+                start += count
         return self._rows
 
     def _load(self) -> pl.DataFrame:

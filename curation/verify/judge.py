@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -133,22 +134,56 @@ class MathJudge:
                 if settled is not None:
                     yield settled, None
                 else:
-                    yield (
-                        None,
-                        {
-                            "do": "judge",
-                            "reference": task.reference,
-                            "lang": task.lang,
-                            "answers": distinct,
-                            "letter": task.letter,
-                            **self._job,
-                        },
-                    )
+                    yield None, self._judge_job(task, distinct)
 
         for settled, reply in self._through(prepared()):
             task, found = waiting.popleft()
             verdicts = settled if settled is not None else _verdicts(reply, found)
             yield JudgeResult(task.problem, tuple(_judged(answer, verdicts) for answer in found))
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """The verdicts on one task's responses, as a future: done at once where no worker is needed for them.
+
+        Args:
+            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+        """
+        answers_found = [final_answer(response) for response in task.responses] if found is None else list(found)
+        distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
+        settled = _settle_quickly(task, distinct) if self.engine == OWN else None
+        result: Future[tuple[Judged, ...]] = Future()
+        if settled is not None or not distinct:
+            result.set_result(tuple(_judged(answer, settled or {}) for answer in answers_found))
+            return result
+
+        def finish(reply: Future[Reply]) -> None:
+            if reply.cancelled() or not result.set_running_or_notify_cancel():
+                result.cancel()
+                return
+            error = reply.exception()
+            if error is not None:
+                result.set_exception(error)
+            else:
+                verdicts = _verdicts(reply.result(), answers_found)
+                result.set_result(tuple(_judged(answer, verdicts) for answer in answers_found))
+
+        self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
+        return result
+
+    def _judge_job(self, task: JudgeTask, distinct: list[str]) -> dict[str, Any]:
+        return {
+            "do": "judge",
+            "reference": task.reference,
+            "lang": task.lang,
+            "answers": distinct,
+            "letter": task.letter,
+            **self._job,
+        }
+
+    def _start(self) -> WorkerPool:
+        if not self._open:
+            self._pool.__enter__()
+            self._open = True
+        return self._pool
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
         """Whether each (reference, language) can be verified against."""
@@ -186,8 +221,6 @@ class MathJudge:
 
     def _through(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
-        from concurrent.futures import Future
-
         flying: deque[tuple[Any, Future[Reply] | None]] = deque()
         busy = 0
         room = 4 * self._pool.workers
@@ -196,10 +229,7 @@ class MathJudge:
                 if job is None:
                     flying.append((settled, None))
                 else:
-                    if not self._open:
-                        self._pool.__enter__()
-                        self._open = True
-                    flying.append((None, self._pool.submit(job)))
+                    flying.append((None, self._start().submit(job)))
                     busy += 1
                 while flying and (
                     flying[0][1] is None or flying[0][1].done() or busy >= room or len(flying) >= 256 * room

@@ -336,6 +336,8 @@ def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:
         pl.lit(None, pl.String).alias("finish"),
         pl.lit(None, pl.Int32).alias("tokens"),
         pl.Series("label", labels),
+        pl.lit(None, ATTEMPT["token_ids"]).alias("token_ids"),
+        pl.lit(None, ATTEMPT["logprobs"]).alias("logprobs"),
     )
     compared, differs = against_labels(frame, attempts.select(ATTEMPT.names()))
     assert compared == 4  # the verifier's own failures and the attempt without a label are not compared

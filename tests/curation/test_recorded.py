@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
@@ -15,7 +16,7 @@ import pytest
 from curation.attempts import AttemptStore
 from curation.config import RecordedPolicy, plain
 from curation.policies.recorded import Recorded
-from curation.records import ATTEMPT, Domain, GoldilocksError, PolicyError, Prompted, SourceError, problem_id
+from curation.records import Answered, Domain, GoldilocksError, PolicyError, Prompted, SourceError, problem_id
 
 SUM, PRODUCT = "What is 2 + 3?", "What is 2 * 3?"
 NESTED = [
@@ -46,15 +47,27 @@ def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> No
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def asked(*wanted: tuple[str, Sequence[int]]) -> list[tuple[Prompted, Sequence[int]]]:
-    return [(Prompted(problem_id(text), text, Domain.MATH, "en"), indices) for text, indices in wanted]
+def prompted(text: str, name: str | None = None) -> Prompted:
+    return Prompted(name or problem_id(text), text, Domain.MATH, "en")
+
+
+def answers(one: Recorded, problem: Prompted, indices: Sequence[int]) -> list[tuple[int, Answered]]:
+    """What the policy has of the wanted attempts."""
+
+    async def ask() -> list[tuple[int, Answered]]:
+        async with one as policy:
+            found = [(index, await policy.answer(problem, index)) for index in indices]
+        return [(index, answered) for index, answered in found if answered is not None]
+
+    return asyncio.run(ask())
 
 
 def handed(one: Recorded, *wanted: tuple[str, Sequence[int]]) -> list[tuple[str, int, str | None, bool | None]]:
-    frame = pl.concat(one.attempt(asked(*wanted)))
-    assert frame.schema == ATTEMPT
-    names = {problem_id(text): text for text, _ in wanted}
-    return [(names[p], i, text, label) for p, i, text, label in frame["problem", "index", "text", "label"].iter_rows()]
+    return [
+        (text, index, answered.text, answered.label)
+        for text, indices in wanted
+        for index, answered in answers(one, prompted(text), indices)
+    ]
 
 
 EVERYTHING = [
@@ -101,7 +114,6 @@ def test_only_what_was_asked_for_is_handed_out(tmp_path: Path) -> None:
     assert handed(one, (PRODUCT, [1, 7]), ("An unknown one?", [0])) == []
     assert handed(one, (PRODUCT, []), (SUM, [3])) == [EVERYTHING[3]]
     assert handed(one) == []
-    assert next(one.attempt([])).schema == ATTEMPT
 
 
 def test_what_is_handed_out_fits_the_store(tmp_path: Path) -> None:
@@ -109,13 +121,13 @@ def test_what_is_handed_out_fits_the_store(tmp_path: Path) -> None:
     one = policy(tmp_path, NESTED_MAP)
     store = AttemptStore(tmp_path / "attempts", one.key, one.about)
     name = problem_id(SUM)
-    for batch in one.attempt(asked((SUM, store.missing([name], 6)[name]))):
-        store.append(batch)
+    for index, answered in answers(one, prompted(SUM), store.missing([name], 6)[name]):
+        store.add([(name, index, answered)])
     assert store.missing([name], 6) == {name: [4, 5]}
-    for batch in one.attempt(asked((SUM, [4, 5]))):
-        store.append(batch)
+    assert answers(one, prompted(SUM), [4, 5]) == []
     assert store.read([name])["index"].to_list() == [0, 1, 2, 3]
     assert store.read([name])["policy"].unique().to_list() == ["weak@1"]
+    store.close()
 
 
 def test_the_problem_is_matched_by_its_id(tmp_path: Path) -> None:
@@ -134,8 +146,7 @@ def test_options_are_part_of_the_id(tmp_path: Path) -> None:
     one = policy(tmp_path, {"problem": "question", "choices": "opts", "text": "response"})
     assert handed(one, ("Pick.", [0])) == []
     name = problem_id("Pick.", ["A) 1", "B) 2"])
-    (frame,) = one.attempt([(Prompted(name, "Pick.", Domain.MATH, "en"), [0])])
-    assert frame["text"].to_list() == ["A"]
+    assert [answered.text for _, answered in answers(one, prompted("Pick.", name), [0])] == ["A"]
 
 
 def test_models_are_filtered_before_they_are_numbered(tmp_path: Path) -> None:
@@ -156,12 +167,17 @@ def test_models_are_filtered_before_they_are_numbered(tmp_path: Path) -> None:
 def test_recorded_answers_beside_or_instead_of_texts(tmp_path: Path) -> None:
     rows = [{"p": SUM, "final": 5}, {"p": SUM, "final": 5.5}, {"p": SUM, "final": "5"}, {"p": SUM, "final": None}]
     lines(tmp_path, rows)
-    (frame,) = policy(tmp_path, {"problem": "p", "answer": "final"}).attempt(asked((SUM, range(4))))
-    assert frame["answer"].to_list() == ["5", "5.5", "5", None]
-    assert frame["text"].to_list() == [None] * 4
+    made = [
+        answered
+        for _, answered in answers(policy(tmp_path, {"problem": "p", "answer": "final"}), prompted(SUM), range(4))
+    ]
+    assert [answered.answer for answered in made] == ["5", "5.5", "5", None]
+    assert [answered.text for answered in made] == [None] * 4
     lines(tmp_path, [{"p": SUM, "final": str(2**70), "out": "text"}])
-    (frame,) = policy(tmp_path, {"problem": "p", "answer": "final", "text": "out"}).attempt(asked((SUM, [0])))
-    assert frame.select("text", "answer").rows() == [("text", str(2**70))]
+    both = policy(tmp_path, {"problem": "p", "answer": "final", "text": "out"})
+    assert [(answered.text, answered.answer) for _, answered in answers(both, prompted(SUM), [0])] == [
+        ("text", str(2**70))
+    ]
 
 
 @pytest.mark.parametrize(

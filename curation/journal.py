@@ -1,0 +1,137 @@
+"""An append-only file of JSON lines, each under a name: where attempts lie until a parquet part takes them over.
+
+Invariants:
+  - a line is written whole before `add` returns, so kill -9 loses none; `sync` outlasts a power cut too;
+  - a line torn by a kill in the middle of writing is cut off when the journal is opened for writing: what it held was
+    not finished. Any other damage is a `StoreError`;
+  - only names and places are kept in memory, the lines stay on disk.
+
+One process writes at a time; the run folder's lock sees to that. Readers may come at any time and change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from curation.records import StoreError
+
+Name = tuple[str, int]
+"""Problem and index."""
+
+
+class Journal:
+    """The lines of one file, by (problem, index). ``writable`` off: nothing is changed on disk."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._writable = writable
+        self._handle: BinaryIO | None = None
+        self._places: dict[Name, tuple[int, int]] = {}
+        self._end = 0
+        self._unsynced = False
+        if path.exists():
+            self._open()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: Name) -> bool:
+        return name in self._places
+
+    def names(self) -> Iterator[Name]:
+        """What it holds, in the order of writing."""
+        return iter(self._places)
+
+    def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
+        """Write lines; names that are there already are refused."""
+        handle = self._ready()
+        content = bytearray()
+        places: dict[Name, tuple[int, int]] = {}
+        for name, line in lines:
+            if name in self._places or name in places:
+                raise StoreError(f"attempt {name} would stand twice in {self.path}.")
+            text = json.dumps([*name, line]).encode() + b"\n"
+            places[name] = (self._end + len(content), len(text))
+            content += text
+        handle.seek(self._end)
+        handle.write(content)
+        self._places |= places
+        self._end += len(content)
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """Have the disk hold what was added."""
+        if self._unsynced and self._handle is not None:
+            os.fsync(self._handle.fileno())
+            self._unsynced = False
+
+    def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
+        """The lines of these names, in their order."""
+        if not self._places:
+            return
+        with self.path.open("rb") as handle:
+            for name in names:
+                at, size = self._places[name]
+                handle.seek(at)
+                yield json.loads(handle.read(size))[2]
+
+    def size(self, name: Name) -> int:
+        """Bytes of a line."""
+        return self._places[name][1]
+
+    def drop(self, names: Container[Name]) -> None:
+        """Forget these lines, on disk too: the rest is written aside and renamed."""
+        kept = [(name, place) for name, place in self._places.items() if name not in names]
+        if len(kept) == len(self._places):
+            return
+        self.sync()
+        aside = self.path.with_name(f".aside-{self.path.name}")
+        places: dict[Name, tuple[int, int]] = {}
+        end = 0
+        with self.path.open("rb") as old, aside.open("wb") as new:
+            for name, (at, size) in kept:
+                old.seek(at)
+                new.write(old.read(size))
+                places[name] = (end, size)
+                end += size
+            new.flush()
+            os.fsync(new.fileno())
+        self.close()
+        aside.replace(self.path)
+        self._places, self._end = places, end
+        if not places:
+            self.path.unlink()
+
+    def close(self) -> None:
+        """Sync and let go of the file; the next `add` takes it up again."""
+        self.sync()
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+
+    def _ready(self) -> BinaryIO:
+        if not self._writable:
+            raise StoreError(f"{self.path} was opened for reading.")
+        if self._handle is None:
+            self._handle = self.path.open("r+b" if self.path.exists() else "w+b", buffering=0)
+        return self._handle
+
+    def _open(self) -> None:
+        with self.path.open("rb") as handle:
+            for line in handle:
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    problem, index, _ = json.loads(line)
+                except ValueError as error:
+                    raise StoreError(
+                        f"{self.path} is damaged at byte {self._end} ({error}); remove it; what it held is made again."
+                    ) from error
+                self._places[problem, index] = (self._end, len(line))
+                self._end += len(line)
+        if self._writable and self._end < self.path.stat().st_size:
+            os.truncate(self.path, self._end)

@@ -1,0 +1,51 @@
+"""How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them."""
+
+    problems: int = 0
+    attempts: int = 0
+    aborted: int = 0
+    spared: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    in_flight: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Sampled tokens per second since sampling began."""
+        return self.tokens / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds left if the rest takes as long as what is done; None while that is unknown."""
+        if self.total is None or not self.problems:
+            return None
+        return self.seconds * (self.total - self.problems) / self.problems
+
+    def row(self) -> dict[str, object]:
+        """The figures as a JSON object."""
+        eta = self.eta_s
+        return {
+            "problems": self.problems,
+            "total": self.total,
+            "attempts": self.attempts,
+            "spared": self.spared,
+            "aborted": self.aborted,
+            "tokens": self.tokens,
+            "tokens_per_s": round(self.tokens_per_s, 1),
+            "in_flight": self.in_flight,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "seconds": round(self.seconds, 2),
+            "eta_s": None if eta is None else round(eta, 1),
+        }

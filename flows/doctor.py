@@ -1,0 +1,32 @@
+"""`goldilocks doctor`: what the machine gives, said in a table."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from curation.records import VerifierError
+from curation.verify.sandbox import Sandbox
+from curation.verify.sandbox.doctor import diagnose
+
+
+def print_diagnosis() -> None:
+    """Try every property of the isolation and print what came of it.
+
+    Raises:
+        VerifierError: some property does not hold, so foreign code is not safe here.
+    """
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    with Sandbox(workers=1) as box:
+        console.print(box.description)
+    found = diagnose()
+    table = Table(box=None, pad_edge=False)
+    for name in ("", "property", "tried", "what happened"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row("holds" if one.ok else "FAILS", one.name, one.tried, one.detail)
+    console.print(table)
+    failing = [one.name for one in found if not one.ok]
+    if failing:
+        raise VerifierError(f"the isolation of this machine fails on: {', '.join(failing)}.")
+    console.print(f"All {len(found)} properties hold.")

@@ -1,0 +1,168 @@
+"""What a recipe's sampling will cost: its filters run, then a pilot through each stage's policy.
+
+The run folder is that of the run itself: the filters' stages and the pilot's attempts are not made again by
+`goldilocks run`. The plan is kept in ``plan.json`` there, so that planned and actual figures can be set side by side.
+Prompt tokens are not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.attempts import AttemptStore
+from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
+from curation.policies import open_policy
+from curation.records import ConfigError, Policy
+from curation.sampling import Sampled, Sampler
+from curation.store import locked, read_manifest, read_table, write_aside
+from flows import filter_stages
+from flows.difficulty_stages import stopping_rule
+from flows.run_folder import Done, Run, difficulty_stage, new_run
+from flows.sampling_session import asked_of
+from flows.stages import open_judge
+
+PLAN = "plan.json"
+"""In the run folder: the plan of each stage, as `curation.planning.StagePlan.row` gives it."""
+
+PILOT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """What a stage did: attempts that counted, tokens, and seconds of sampling; all as far as finished shards say."""
+
+    attempts: int
+    tokens: int
+    seconds: float
+
+
+def plan_recipe(
+    recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
+) -> list[StagePlan]:
+    """Run the filters and a pilot of every stage; the plans are written to the run folder too.
+
+    Args:
+        pilot: problems of the pilot, taken at even distances from those that the filters keep.
+
+    Raises:
+        ConfigError: the filters keep no problem, or the pilot has none.
+    """
+    if pilot < 1:
+        raise ConfigError(f"a pilot of {pilot} problems says nothing; give at least 1.")
+    run = new_run(recipe, list(overrides), out)
+    run.check_owner()
+    with locked(run.folder):
+        run.save()
+        problems = _filtered(run)
+        if not problems.manifest.kept:
+            raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
+        kept = read_table(problems.folder, "kept")
+        count = min(pilot, kept.height)
+        chosen = kept[[number * kept.height // count for number in range(count)]]
+        plans = [_plan(run, part, chosen, kept.height) for part in run.stages]
+        write_aside(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
+    return plans
+
+
+def held_plan(run: Run) -> dict[str, StagePlan]:
+    """The plan that lies in a run folder, by stage; empty where nobody planned."""
+    path = run.folder / PLAN
+    if not path.exists():
+        return {}
+    return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
+
+
+def actual(run: Run, part: str) -> Actual | None:
+    """What a finished stage of attempts took; None where it is not finished."""
+    manifest = read_manifest(run.where(f"{part}.attempts"))
+    if manifest is None:
+        return None
+    notes = manifest.notes
+    return Actual(notes["counted"], notes["tokens"], notes["ms"] / 1000)
+
+
+def _filtered(run: Run) -> Done:
+    """The stages before any attempt, as the flow runs them."""
+    work = {
+        "statements": filter_stages.filter_statements,
+        "review": filter_stages.apply_reviews,
+        "references": filter_stages.check_references,
+        "duplicates": filter_stages.find_duplicates,
+        "near_duplicates": filter_stages.find_near_duplicates,
+        "contamination": filter_stages.find_contamination,
+    }
+    done = filter_stages.read_sources(run)
+    for name in run.filters[1:]:
+        done = work[name](run, done)
+    return done
+
+
+def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan:
+    settings = difficulty_stage(run.recipe, part)
+    policy = open_policy(settings.policy, run.recipe_folder)
+    store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
+    try:
+        sampled, speed = asyncio.run(_pilot(run, part, chosen, policy, store))
+        tokens = _tokens(store, sampled)
+        store.fold()
+    finally:
+        store.close()
+    if speed is None and part in (before := held_plan(run)):  # nothing had to be sampled: the pilot was made earlier
+        speed = before[part].tokens_per_s
+    price = getattr(settings.policy, "price_out", None)
+    rates = Rates(speed, getattr(settings.policy, "tensor_parallel", 1), price)
+    pilot = [Piloted(len(one.verdicts), tokens.get(one.problem, 0)) for one in sampled]
+    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
+
+
+async def _pilot(
+    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
+) -> tuple[list[Sampled], float | None]:
+    """The pilot's problems sampled, and the tokens per second of it; None where no token was made."""
+    settings = difficulty_stage(run.recipe, part)
+    rule = stopping_rule(settings)
+    with open_judge(run) as judge:
+        async with policy:
+            sampler = Sampler(policy, store, judge, rule, total=chosen.height)
+            sampled = [one async for one in sampler.run(asked_of(chosen, store, settings.band.attempts))]
+    return sampled, sampler.progress.tokens_per_s or None
+
+
+def _tokens(store: AttemptStore, sampled: Sequence[Sampled]) -> dict[str, int]:
+    """Per problem, the tokens of the attempts that count."""
+    counted = pl.DataFrame(
+        [(one.problem, index) for one in sampled for index in one.verdicts],
+        schema={"problem": pl.String, "index": pl.Int32},
+        orient="row",
+    )
+    held = store.read([one.problem for one in sampled], ["problem", "index", "tokens"])
+    spent = held.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
+    return dict(spent.iter_rows())
+
+
+def print_plan(plans: Sequence[StagePlan]) -> None:
+    """The plans as a table on standard output: expected means with their 95 % intervals, and the means without stop."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("stage", "policy", "problems", "", "attempts", "tokens", "hours", "price"):
+        table.add_column(title, justify="left" if title in ("stage", "policy", "") else "right")
+    for plan in plans:
+        for said, cost in (("as set", plan.expected), ("all attempts", plan.uncurtailed)):
+            spent = [_spoken(one, digits) for one, digits in ((cost.attempts, 0), (cost.tokens, 0))]
+            spent += [_spoken(one, 2) for one in (cost.hours, cost.price)]
+            table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", said, *spent)
+    Console(soft_wrap=True).print(table)
+
+
+def _spoken(estimate: Estimate | None, digits: int) -> str:
+    if estimate is None:
+        return "unknown"
+    return f"{estimate.mean:,.{digits}f} ({estimate.low:,.{digits}f} to {estimate.high:,.{digits}f})"

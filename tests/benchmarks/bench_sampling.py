@@ -1,0 +1,207 @@
+"""Attempts saved by curtailment, the errors of the sequential mode, and what everything around an engine costs.
+
+    .venv/bin/python -m tests.benchmarks.bench_sampling [ATTEMPTS.jsonl] [--problems 2000] [--overhead 1500]
+
+The file holds one problem a line: ``samples`` [{``answer``, ``correct``}]; by default that of 18 models' answers to
+Odyssey problems in the shared data folder, judged here by its own labels, wrong answers that are written alike taken
+for the same. Where n is more than a problem has, its attempts are drawn again (a bootstrap), each time in a new order.
+The mixed pools are simulated: p drawn from Beta(a, b), wrong answers agree with one rival with probability 0.4, hold no
+answer with 0.1, else are one of five others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from curation.attempts import AttemptStore
+from curation.config import Band
+from curation.curtailment import Rule, Seen, Tally
+from curation.records import Answered, AttemptKey, Domain, Outcome, Prompted
+from curation.sampling import Asked, Sampler
+from curation.verify.judge import MathJudge
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("GOLDILOCKS_DATA", ROOT.parent / "shared" / "data"))
+POOLS = {"uniform": (1.0, 1.0), "Beta(.5,.5)": (0.5, 0.5), "Beta(.5,1)": (0.5, 1.0), "Beta(1,.5)": (1.0, 0.5)}
+RATES = (0.01, 0.02, 0.05)
+
+
+def recorded(path: Path) -> list[list[Seen]]:
+    """The attempts of the file, problem by problem."""
+    pool = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        classes: dict[str, int] = {}
+        seen: list[Seen] = []
+        for sample in json.loads(line)["samples"]:
+            answer = (sample["answer"] or "").strip()
+            if sample["correct"]:
+                seen.append((Outcome.CORRECT, 0))
+            elif not answer:
+                seen.append((Outcome.NO_ANSWER, None))
+            else:
+                seen.append((Outcome.WRONG, classes.setdefault(answer, len(classes) + 1)))
+        pool.append(seen)
+    return pool
+
+
+def ordered(pool: Sequence[Sequence[Seen]], n: int, problems: int, draw: random.Random) -> list[list[Seen]]:
+    """``problems`` sequences of n attempts; without replacement where a problem has as many."""
+    found = []
+    for number in range(problems):
+        held = pool[number % len(pool)]
+        found.append(draw.sample(held, n) if len(held) >= n else draw.choices(held, k=n))
+    return found
+
+
+def simulated(a: float, b: float, n: int, problems: int, draw: random.Random) -> list[list[Seen]]:
+    kinds: list[Seen] = [(Outcome.CORRECT, 0), (Outcome.WRONG, 1), (Outcome.NO_ANSWER, None)]
+    kinds += [(Outcome.WRONG, other) for other in range(2, 7)]
+    found = []
+    for _ in range(problems):
+        p = draw.betavariate(a, b)
+        weights = [p, 0.4 * (1 - p), 0.1 * (1 - p), *[0.1 * (1 - p)] * 5]
+        found.append(draw.choices(kinds, weights, k=n))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Shares of all attempts and of all problems."""
+
+    saved: float
+    differ: float
+    differ_keep: float
+
+
+def decision(rule: Rule, seen: Sequence[Seen]) -> str | None:
+    tally = Tally()
+    for outcome, answer_class in seen:
+        tally.add(outcome, answer_class)
+    now = tally.counts
+    if rule.error_rate > 0 and not rule.sealed(now):
+        return rule.foreseen(now)[0]
+    return rule.reason(now.correct, now.rival, now.judged, now.made)
+
+
+def measure(rule: Rule, sequences: Sequence[Sequence[Seen]]) -> Saved:
+    full = Rule(rule.band, curtail=False)
+    made = differ = keep = 0
+    for seen in sequences:
+        at = rule.sealed_at(seen)
+        assert at is not None
+        made += at
+        early, late = decision(rule, seen[:at]), decision(full, seen)
+        differ += early != late
+        keep += (early is None) != (late is None)
+    total = len(sequences)
+    return Saved(1 - made / (total * rule.band.attempts), differ / total, keep / total)
+
+
+def print_saved(pools: Mapping[str, Any], problems: int) -> None:
+    print("attempts saved at the default band; sequential: saved / decisions that differ / kept-or-dropped that differ")
+    heads = "".join(f"{f'error_rate {rate}':>26}" for rate in RATES)
+    print(f"{'pool':<22}{'n':>4}{'exact':>9}{heads}")
+    for name, pool in pools.items():
+        for n in (8, 16, 32):
+            draw = random.Random(n)
+            sequences = (
+                ordered(pool, n, problems, draw) if isinstance(pool, list) else simulated(*pool, n, problems, draw)
+            )
+            exact = measure(Rule(Band(attempts=n)), sequences)
+            assert exact.differ == 0
+            columns = [measure(Rule(Band(attempts=n), error_rate=rate), sequences) for rate in RATES]
+            cells = "".join(f"{f'{c.saved:.1%} / {c.differ:.2%} / {c.differ_keep:.2%}':>26}" for c in columns)
+            print(f"{name:<22}{n:>4}{exact.saved:>9.1%}{cells}")
+
+
+class Engine:
+    """A stand-in: every answer takes the same time and costs nothing else."""
+
+    key = AttemptKey("engine@1", "p", "s")
+    about: Mapping[str, Any] = {}
+    in_flight = 64
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+        await asyncio.sleep(self.seconds)
+        said = random.Random(f"{problem.id} {index}").choice(["7", "7", "8", "\\frac{1}{2}"])
+        return Answered("thinking " * 200 + f"\\boxed{{{said}}}", "stop", 210)
+
+
+def print_overhead(requests: int, seconds: float) -> None:
+    """The same requests asked by bare workers and by the sampler with store and judge, in turns."""
+    problems = [Prompted(f"{number:05}", "?", Domain.MATH, "en") for number in range(requests // 16)]
+    engine = Engine(seconds)
+
+    async def bare() -> None:
+        wanted = iter([(problem, index) for problem in problems for index in range(16)])
+
+        async def ask() -> None:
+            for problem, index in wanted:
+                await engine.answer(problem, index)
+
+        await asyncio.gather(*(ask() for _ in range(engine.in_flight)))
+
+    async def whole(store: AttemptStore, judge: MathJudge) -> None:
+        sampler = Sampler(engine, store, judge, Rule(Band(), curtail=False))
+        async for _ in sampler.run(Asked(problem, "7") for problem in problems):
+            pass
+
+    rounds = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        asyncio.run(bare())
+        alone = time.perf_counter() - begun
+        with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
+            store = AttemptStore(Path(folder), engine.key)
+            begun, cpu = time.perf_counter(), time.process_time()
+            asyncio.run(whole(store, judge))
+            store.fold([problem.id for problem in problems])
+            store.close()
+            rounds.append((time.perf_counter() - begun, alone, time.process_time() - cpu))
+    spent, alone, cpu = sorted(rounds, key=lambda one: one[0] / one[1])[1]
+    count = 16 * len(problems)
+    print(
+        f"overhead, median of 3: {count:,} requests of {seconds:g} s, {engine.in_flight} in flight: {spent:.2f} s "
+        f"with store, judge and scheduling, {alone:.2f} s bare ({spent / alone - 1:+.1%}); "
+        f"{1e6 * cpu / count:.0f} us of CPU per attempt"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", nargs="?", type=Path, default=SHARED / "attempts" / "odyssey_models.jsonl")
+    parser.add_argument("--problems", type=int, default=2000)
+    parser.add_argument("--overhead", type=int, default=1600)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    arguments = parser.parse_args()
+    pools: dict[str, Any] = dict(POOLS)
+    if arguments.path.exists():
+        pools = {arguments.path.stem: recorded(arguments.path), **pools}
+    print_saved(pools, arguments.problems)
+    print_overhead(arguments.overhead, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
