@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 WORKER = """
 import sys, torch
+from pathlib import Path
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from tests.training.test_logprobs import TEMPERATURE, assert_same, llama, packed, some_samples
@@ -22,7 +23,7 @@ from training.objectives import GrpoInputs, grpo
 from training.packing import Sample, collate, deal, first_fit_decreasing
 
 torch.set_num_threads(1)
-dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=int(sys.argv[2]), world_size=2)
+dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)
 settings = PackingSettings(tokens=64, logit_elements=400)
 samples = some_samples()
 model = llama()

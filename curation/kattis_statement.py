@@ -1,0 +1,104 @@
+"""Statements of problem packages, TeX or Markdown, as plain text with their formulas kept.
+
+Formulas in dollars stay as they are: they are what a solver reads. Comments, figures and layout go; headings, lists,
+emphasis and quotes become text. `needs_image` says whether a picture is shown; an ``\\illustration`` is decoration by
+the format's convention and does not count.
+
+What it does not do: macros that an author defines are expanded only where they take no argument.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PICTURE = re.compile(r"\\includegraphics|\\begin\{tikzpicture\}|!\[[^\]]*\]\(|<img\b", re.IGNORECASE)
+_ENVIRONMENTS = re.compile(
+    r"\\begin\{(figure|wrapfigure|tikzpicture|minipage|comment)\*?\}.*?\\end\{\1\*?\}", re.DOTALL
+)
+_ARGUMENT = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+_STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.MULTILINE | re.DOTALL), put)
+    for pattern, put in (
+        (rf"\\illustration\s*{_ARGUMENT}\s*{_ARGUMENT}\s*{_ARGUMENT}", ""),
+        (
+            r"\\(?:problemname|label|vspace|hspace|includegraphics|caption|centerline)\*?(?:\[[^\]]*\])?"
+            rf"{_ARGUMENT}(?:\s*\{{[^{{}}]*\}})*",
+            "",
+        ),
+        (rf"\\(?:section|subsection|subsubsection|paragraph)\*?{_ARGUMENT}", r"\n\n\1\n\n"),
+        (r"\\begin\{(Input|Output|Interaction|Interactive)\}", r"\n\n\1\n\n"),
+        (
+            r"\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|flushleft|Input|Output|Interaction)\}"
+            r"(?:\[[^\]]*\])?",
+            "\n",
+        ),
+        (r"^[ \t]*\\item(?:\[([^\]]*)\])?\s*", r"- \1"),
+        (rf"\\(?:emph|textbf|textit|texttt|textsf|textsc|text|underline|url|mbox|verb)(?![a-z]){_ARGUMENT}", r"\1"),
+        (rf"\\(?:footnote){_ARGUMENT}", r" (\1)"),
+        (rf"\\href{_ARGUMENT}{_ARGUMENT}", r"\2"),
+        (rf"\\(?:SI|qty){_ARGUMENT}\{{\\?([^{{}}]*)\}}", r"\1 \2"),
+        (rf"\\num{_ARGUMENT}", r"\1"),
+        (r"\\verb([^a-zA-Z\s*{])(.*?)\1", r"\2"),
+        (r"``|''", '"'),
+        (r"`(?=\w)", "'"),
+        (r"---", " - "),
+        (r"(?<=\d)--(?=\d)", "-"),
+        (r"\\(?:noindent|bigskip|medskip|smallskip|newpage|clearpage|centering|quad|qquad|small|par)(?![a-zA-Z])", " "),
+        (r"\\\\(?:\[[^\]]*\])?", "\n"),
+        (r"(?<!\\)~", " "),
+        (r"\\([%&#_$])", r"\1"),
+        (r"\\(?:dots|ldots)(?![a-zA-Z])(?:\{\})?", "…"),
+    )
+)
+
+
+def needs_image(raw: str) -> bool:
+    """Whether the statement shows a picture, outside of comments."""
+    return _PICTURE.search(_without_comments(raw)) is not None
+
+
+def statement_text(raw: str, *, markdown: bool = False) -> str:
+    """The statement as text. Formulas stay in their dollars."""
+    if markdown:
+        text = re.sub(r"<!--.*?-->", "", raw, flags=re.DOTALL)
+        text = re.sub(r"!\[[^\]]*\]\([^)]*\)|<img\b[^>]*>", "", text)
+        return _tidy(re.sub(r"^#+\s*", "", text, flags=re.MULTILINE))
+    text = _ENVIRONMENTS.sub("", _expanded(_without_comments(raw)))
+    pieces = re.split(r"(\$\$.*?(?<!\\)\$\$|(?<!\\)\$.*?(?<!\\)\$|\\\[.*?\\\])", text, flags=re.DOTALL)
+    if len(pieces) == 1:
+        return _tidy(_plain(text))
+    kept: list[str] = []
+    marked = ""
+    for place, piece in enumerate(pieces):
+        if place % 2:
+            marked += f"\x00{len(kept)}\x00"
+            kept.append(piece)
+        else:
+            marked += piece
+    return _tidy(re.sub(r"\x00(\d+)\x00", lambda found: kept[int(found[1])], _plain(marked)))
+
+
+def _without_comments(raw: str) -> str:
+    return re.sub(r"(?<!\\)%.*?(?:\n[ \t]*|$)", "\n", raw) if "%" in raw else raw
+
+
+def _expanded(text: str) -> str:
+    """The author's own words for constants (``\\newcommand{\\maxn}{100}``) put in their places."""
+    own = dict(re.findall(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\([a-zA-Z]+)\}}?{_ARGUMENT}", text))
+    text = re.sub(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\[a-zA-Z]+\}}?(?:\[\d\])?{_ARGUMENT}", "", text)
+    for name, body in own.items():
+        text = re.sub(rf"\\{name}(?![a-zA-Z])(?:\{{\}})?", body.replace("\\", "\\\\"), text)
+    return text
+
+
+def _plain(text: str) -> str:
+    for _ in range(2):  # emphasis within emphasis
+        for pattern, put in _STEPS:
+            text = pattern.sub(put, text)
+    return text.replace("{}", "")
+
+
+def _tidy(text: str) -> str:
+    text = re.sub(r"[ \t]+", " ", text)
+    text = re.sub(r" ?\n ?", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -1,0 +1,77 @@
+"""Custom checkers: programs that say whether an output is right. They run in the sandbox as everything foreign does.
+
+Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
+on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
+and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
+checker's own failure: BROKEN.
+
+What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
+`CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from curation.verify.code_extraction import CodeLang
+from curation.verify.programs import Checker, CheckerKind, CodeVerdict
+from curation.verify.programs_tools import Program, Toolbox, ready
+from curation.verify.sandbox import Ending, Limits, Ran
+
+CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
+"""Not in the paper: a checker is given more than any program it checks."""
+_STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
+_INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
+_EXITS = {
+    CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
+    CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
+}
+
+
+def check_outputs(
+    tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
+) -> list[tuple[CodeVerdict, str]]:
+    """AC, WA, or BROKEN with what failed, for each (input, answer, output), each in a process of its own."""
+    program = _prepared(tools, checker)
+    if isinstance(program, str):
+        return [(CodeVerdict.BROKEN, program)] * len(runs)
+    beside: dict[str, bytes] = {}
+    if checker.lang is CodeLang.PYTHON:
+        beside = {name: text.encode() for name, text in checker.sources.items() if name not in checker.main}
+    files = [{**beside, _INPUT: given, _ANSWER: answer} for given, answer, _ in runs]
+    if checker.kind is CheckerKind.KATTIS:
+        for held in files:
+            held[f"{_FEEDBACK}/.keep"] = b""
+        args = (_INPUT, _ANSWER, f"{_FEEDBACK}/", *checker.args)
+        stdins = [output for _, _, output in runs]
+    else:
+        for held, (_, _, output) in zip(files, runs, strict=True):
+            held[_OUTPUT] = output
+        args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
+        stdins = [b""] * len(runs)
+    return [_said(checker, ran) for ran in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)]
+
+
+def _said(checker: Checker, ran: Ran) -> tuple[CodeVerdict, str]:
+    said = (ran.stderr or ran.stdout)[:300].decode("utf-8", "replace").strip()
+    if ran.ending is Ending.EXITED and ran.exit_code in _EXITS[checker.kind]:
+        verdict = _EXITS[checker.kind][ran.exit_code]
+        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {said}".rstrip(": ")
+    how = f"exit code {ran.exit_code}" if ran.ending is Ending.EXITED else ran.ending.value
+    return CodeVerdict.BROKEN, f"the checker failed: {how}: {said or ran.note}"
+
+
+def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
+    """The checker ready to run, or what is wrong with it."""
+    if checker.lang is CodeLang.PYTHON:
+        return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
+    sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}
+    why = ""
+    for standard in _STANDARDS:
+        program = ready(tools.cpp(sources, checker.main, (standard, "-O2")), "")
+        if isinstance(program, Program):
+            return program
+        why = why or program.how
+        if program.verdict is CodeVerdict.BROKEN:
+            return program.how
+    return f"the checker cannot be compiled: {why}"

@@ -1,0 +1,86 @@
+"""In the box of a judged function: load the submission, make the calls it is asked for, send back what it returned.
+
+Not run in this process: `curation.verify.programs_functions` sends its text, behind that of
+`curation.verify.programs_values`, into the sandbox. Nothing here is secret and no expected value is present: what
+the submission could forge is its own return value, which it is free to choose anyhow.
+
+Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call,
+as soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` where the call changed its arguments.
+The first line says whether the code could be loaded. What the submission prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from curation.verify.programs_values import NotData, decode, encode
+
+
+def main_callee() -> None:
+    """Answer the request on standard input. Ends the process: nothing the submission left behind runs afterwards."""
+    leave = os._exit
+    write = os.write
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    with os.fdopen(os.dup(0), "rb") as stdin:
+        request = json.loads(stdin.read())
+    sys.setrecursionlimit(10_000)
+    random.seed(0)
+
+    def say(line: dict[str, object]) -> None:
+        data = json.dumps(line).encode() + b"\n"
+        while data:
+            data = data[write(channel, data) :]
+
+    module = types.ModuleType("solution")
+    sys.modules["solution"] = module
+    for name, text in (("setup", request["setup"]), ("solution", request["code"])):
+        try:
+            code = compile(text, f"{name}.py", "exec")
+        except (SyntaxError, ValueError) as error:
+            say({"syntax": f"{type(error).__name__}: {error}"})
+            leave(0)
+            return
+        # A module's code object, run as a function of that module: we are inside the box.
+        types.FunctionType(code, module.__dict__)()
+    say({"loaded": True})
+    for name, args, kwargs in request["calls"]:
+        say(_answer(module, name, args, kwargs))
+    leave(0)
+
+
+def _answer(module: types.ModuleType, name: str, args: str, kwargs: str) -> dict[str, object]:
+    given = decode(args)
+    before = encode(given)
+    named = decode(kwargs)
+    try:
+        value = _function(module, name)(*given, **named)
+        answer: dict[str, object] = {"value": encode(value)}
+    except NotData as error:
+        return {"error": ["TypeError", f"it returned {error}"]}
+    except Exception as error:  # noqa: BLE001  the boundary of the judged function: whatever it raises is its result
+        return {"error": [_builtin_name(type(error)), str(error)[:500]]}
+    try:
+        after = encode(given)
+    except NotData:
+        return answer
+    return answer if after == before else {**answer, "args": after}
+
+
+def _function(module: types.ModuleType, name: str) -> Callable[..., Any]:
+    owner, dot, method = name.rpartition(".")
+    if dot:
+        found: Callable[..., Any] = getattr(getattr(module, owner)(), method)
+        return found
+    called: Callable[..., Any] = getattr(module, name)
+    return called
+
+
+def _builtin_name(kind: type) -> str:
+    return next((base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"), "Exception")

@@ -1,0 +1,193 @@
+"""In the box of a test program: run its assertions against results that were obtained in another box.
+
+Not run in this process: `curation.verify.programs_functions` sends its text, behind that of
+`curation.verify.programs_values`, into the sandbox. The judged function never comes here; calls of it are answered
+from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
+whose every use abandons the statement; the statements behind it still run, so one pass gathers most calls. The
+caller fetches the noted calls and starts this again, until a pass meets nothing unknown. Only such a pass passes
+judgement, or a failure that was met before anything unknown.
+
+Standard input holds ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out:
+``{"passed"}``, ``{"failed"}`` or ``{"need": [[name, args, kwargs], …]}``.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections
+import importlib
+import json
+import os
+import random
+import sys
+import traceback
+import types
+from typing import Any
+
+from curation.verify.programs_values import NotData, decode, encode
+
+_SIMPLE = (ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
+
+
+class _Unknown(BaseException):
+    """Something unknown was used."""
+
+
+def _abandon(*_: object, **__: object) -> Any:
+    raise _Unknown
+
+
+_USES = """abs add and bool bytes call ceil complex contains delitem divmod enter eq exit float floor floordiv format
+ge getitem gt hash index int invert iter le len length_hint lshift lt matmul mod mul ne neg next or pos pow radd
+rand rdivmod repr reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor
+setitem str sub truediv trunc xor""".split()
+_Something = type("_Something", (), {f"__{use}__": _abandon for use in _USES} | {"__getattr__": _abandon})
+_SOMETHING = _Something()
+
+
+class _Calls:
+    """The table of results, and the calls that it lacks."""
+
+    def __init__(self, results: dict[str, list[Any]]) -> None:
+        self.results = results
+        self.met: collections.Counter[str] = collections.Counter()
+        self.need: list[list[str]] = []
+        self.unknown = False
+
+    def __call__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call = [name, encode(list(args)), encode(kwargs)]
+        key = json.dumps(call)
+        nth = self.met[key]
+        self.met[key] += 1
+        if nth >= len(self.results.get(key, ())):
+            self.unknown = True
+            self.need.append(call)
+            return _SOMETHING
+        line = self.results[key][nth]
+        if "args" in line:
+            for mine, changed in zip(args, decode(line["args"]), strict=True):
+                _overwrite(mine, changed)
+        if "error" in line:
+            kind, text = line["error"]
+            raise getattr(builtins, kind)(text)
+        return decode(line["value"])
+
+
+def _overwrite(mine: Any, changed: Any) -> None:
+    """Give an argument the content that the call left in it."""
+    if isinstance(mine, (list, bytearray)):
+        mine[:] = changed
+    elif isinstance(mine, (dict, set, collections.deque)):
+        mine.clear()
+        (mine.extend if isinstance(mine, collections.deque) else mine.update)(changed)
+
+
+class _Patient(ast.NodeTransformer):
+    """Each simple statement may be abandoned on its own; the names it would have bound become unknown."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        node = super().generic_visit(node)
+        if not isinstance(node, _SIMPLE):
+            return node
+        bound = [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        text = "try:\n pass\nexcept BaseException as __why:\n __judge.abandoned(__why)\n" + "".join(
+            f" {name} = __judge.something\n" for name in bound
+        )
+        wrapped = ast.parse(text).body[0]
+        if isinstance(wrapped, ast.Try):
+            wrapped.body = [node]
+        return ast.copy_location(wrapped, node)
+
+
+class _Judge:
+    something = _SOMETHING
+
+    def __init__(self, calls: _Calls) -> None:
+        self.calls = calls
+
+    def abandoned(self, why: BaseException) -> None:
+        """Go on behind a statement only where something unknown may be to blame."""
+        if not self.calls.unknown:
+            raise why
+
+
+def _proxy(calls: _Calls, name: str) -> Any:
+    def proxy(*args: Any, **kwargs: Any) -> Any:
+        return calls(name, args, kwargs)
+
+    proxy.__name__ = proxy.__qualname__ = name.rpartition(".")[2]
+    return proxy
+
+
+class _Object:
+    """Stands for an object of the submission's class."""
+
+    def __init__(self, calls: _Calls, name: str) -> None:
+        self._of = calls, name
+
+    def __call__(self) -> _Object:
+        return self
+
+    def __getattr__(self, method: str) -> Any:
+        calls, name = self._of
+        return _proxy(calls, f"{name}.{method}")
+
+
+def main_caller() -> None:
+    """Answer the request on standard input."""
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    with os.fdopen(os.dup(0), "rb") as stdin:
+        request = json.loads(stdin.read())
+    sys.setrecursionlimit(10_000)
+    calls = _Calls(request["results"])
+    line: dict[str, object]
+    try:
+        _run(request, calls)
+        line = {"passed": True}
+    except AssertionError as error:
+        line = {"failed": f"an assertion failed: {_where(error)}"}
+    except _Unknown:
+        line = {}
+    except NotData as error:
+        line = {"broken": f"the test program passes {error}, which cannot go into another box"}
+    except Exception as error:  # noqa: BLE001  the boundary of the test program: what it raises is its verdict
+        line = {"failed": f"{type(error).__name__}: {str(error)[:200]} ({_where(error)})"}
+    if calls.unknown:
+        line = {"need": calls.need} if "broken" not in line else line
+    os.write(channel, json.dumps(line).encode() + b"\n")
+    os._exit(0)
+
+
+def _run(request: dict[str, Any], calls: _Calls) -> None:
+    module = types.ModuleType("tests")
+    space = module.__dict__
+    sys.modules["tests"] = module
+    types.FunctionType(compile(request["setup"], "setup.py", "exec"), space)()
+    tree = ast.parse(request["program"], "tests.py")
+    for part in ast.walk(tree):  # assertions lean on what solutions import
+        if isinstance(part, ast.Name) and part.id in sys.stdlib_module_names and part.id not in space:
+            space[part.id] = importlib.import_module(part.id)
+    entry = request["entry"]
+    owner, dot, _ = entry.rpartition(".")
+    proxy = _proxy(calls, entry)
+    space[owner if dot else entry] = _Object(calls, owner) if dot else proxy
+    space["__judge"] = _Judge(calls)
+    patient = ast.fix_missing_locations(_Patient().visit(tree))
+    random.seed(0)
+    types.FunctionType(compile(patient, "tests.py", "exec"), space)()
+    if space.get("check", proxy) is not proxy and not _calls_check(tree):
+        space["check"](proxy)
+
+
+def _calls_check(tree: ast.Module) -> bool:
+    """Whether the test program calls its ``check`` by itself (HumanEval-X), or leaves that to us (HumanEval)."""
+    body = (statement.body[0] if isinstance(statement, ast.Try) else statement for statement in tree.body)
+    calls = (part.value for part in body if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "check" for call in calls)
+
+
+def _where(error: BaseException) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "tests.py"]
+    return f"line {lines[-1]} of the tests" if lines else "outside the tests"

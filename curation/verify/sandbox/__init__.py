@@ -1,0 +1,18 @@
+"""The only place where foreign code runs: real processes with real descriptors, in an isolated environment.
+
+`Sandbox` is the face; `Limits` goes in, `Ran` and `Compiled` come out. It says how a program ended and what it wrote;
+what that is worth (AC, WA, TLE …) is decided by the caller, in the caller's process: expected outputs never come here.
+
+    with Sandbox(workers=2) as box:
+        print(box.description)
+        for ran in box.run_python("print(int(input()) + 1)", [b"1", b"2"], Limits(cpu_s=2)):
+            assert ran.ending is Ending.EXITED and ran.exit_code == 0
+
+`doctor.diagnose()` tells property by property what isolation this machine gives, by trying each.
+"""
+
+from curation.verify.sandbox.box import Sandbox
+from curation.verify.sandbox.outcomes import Compiled, Ending, Limits, Ran
+from curation.verify.sandbox.rungs import RUNGS
+
+__all__ = ["RUNGS", "Compiled", "Ending", "Limits", "Ran", "Sandbox"]

@@ -1,0 +1,259 @@
+"""The public face: warm slots, programs and tests into them, `Ran` out of them.
+
+Each call occupies one slot, as long as its iterator lives; `workers` slots work at once, further calls wait. Slots
+are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
+thrown away and the test tried once more in a fresh one; a second failure is `Ending.BROKEN`, never a verdict.
+
+Iterators should be exhausted or closed; a test's result is yielded before the next test starts, and ``stop`` ends
+the tests early. Safe to call from several threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from curation.records import VerifierError
+from curation.verify.sandbox.ladder import climb
+from curation.verify.sandbox.outcomes import Compiled, Ending, Limits, Ran
+from curation.verify.sandbox.results import broken, ran_from, worse_than_limits
+from curation.verify.sandbox.slot import Slot, SlotFailed, limits_message, memory_file, output_file, read_file
+from curation.verify.sandbox.view import numpy_folder
+
+LOG_BYTES = 65536
+COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_mb=512, processes=32)
+PATIENCE_S = 60.0
+TRIES = 2
+
+
+class Sandbox:
+    """Runs foreign programs.
+
+    ``workers``: slots at once, by default the CPUs of this process. ``rung``: one of `RUNGS`, else the strongest that
+    works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
+    `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
+
+    ``rung`` and ``description`` say what was chosen and why nothing stronger.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        rung: str | None = None,
+        allow_none: bool = False,
+        tools: Path | None = None,
+    ) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self.tools = tools
+        self.rung, self.description, first = climb(rung, allow_none)
+        self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
+        self._busy: set[Slot] = set()
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(self.workers)
+        self._closed = False
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill every slot; calls still running get BROKEN or VerifierError."""
+        with self._lock:
+            self._closed = True
+            slots = [*self._busy, *(slot for idle in self._idle.values() for slot in idle)]
+            self._idle = {kind: [] for kind in self._idle}
+        for slot in slots:
+            slot.close()
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[None]:
+        with self._places:
+            yield
+
+    def _take(self, kind: str) -> Slot:
+        with self._lock:
+            if self._closed:
+                raise VerifierError("this Sandbox is closed; make another one")
+            slot = self._idle[kind].pop() if self._idle[kind] else None
+        if slot is None:
+            slot = Slot(self.rung, kind, self.tools)
+        with self._lock:
+            self._busy.add(slot)
+        return slot
+
+    def _give(self, slot: Slot, usable: bool) -> None:
+        with self._lock:
+            self._busy.discard(slot)
+            usable = usable and not self._closed
+            if usable:
+                self._idle[slot.kind].append(slot)
+        if not usable:
+            slot.close()
+
+    def run_python(
+        self,
+        source: str,
+        stdins: Sequence[bytes],
+        limits: Limits,
+        *,
+        args: Sequence[str] = (),
+        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
+        stop: Callable[[int, Ran], bool] | None = None,
+        numpy: bool = False,
+    ) -> Iterator[Ran]:
+        """One run per input; the source is compiled once, each run is a fork that shares nothing with the others.
+
+        ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
+        a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
+        """
+        if numpy and numpy_folder() is None:
+            raise VerifierError("a program needs numpy, which is not installed here; install numpy")
+        opening = {"op": "python", "limits": limits_message(limits, tree=False)}
+        program = source.encode("utf-8", "surrogatepass")
+        return self._run("numpy" if numpy else "std", opening, program, stdins, limits, args, files or {}, stop)
+
+    def run_binary(
+        self,
+        artifact: bytes | Path,
+        stdins: Sequence[bytes],
+        limits: Limits,
+        *,
+        args: Sequence[str] = (),
+        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
+        stop: Callable[[int, Ran], bool] | None = None,
+    ) -> Iterator[Ran]:
+        """One run per input of a compiled program (its bytes, or a file that holds them). Else as `run_python`."""
+        program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
+        return self._run("std", {"op": "binary"}, program, stdins, limits, args, files or {}, stop)
+
+    def _run(
+        self,
+        kind: str,
+        opening: Mapping[str, Any],
+        program: bytes,
+        stdins: Sequence[bytes],
+        limits: Limits,
+        args: Sequence[str],
+        files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]],
+        stop: Callable[[int, Ran], bool] | None,
+    ) -> Iterator[Ran]:
+        given = [files] * len(stdins) if isinstance(files, Mapping) else list(files)
+        done, failures = 0, 0
+        with self._place():
+            while done < len(stdins):
+                session = self._session(
+                    kind, opening, program, list(zip(stdins, given, strict=True))[done:], limits, args
+                )
+                with contextlib.closing(session):
+                    for ran in session:
+                        failures += ran.ending is Ending.BROKEN
+                        if ran.ending is Ending.BROKEN and failures < TRIES:
+                            break
+                        failures = 0
+                        done += 1
+                        yield ran
+                        if done == len(stdins) or (stop is not None and stop(done - 1, ran)):
+                            return
+                        if ran.ending is Ending.BROKEN:
+                            break
+
+    def _session(
+        self,
+        kind: str,
+        opening: Mapping[str, Any],
+        program: bytes,
+        tests: Sequence[tuple[bytes, Mapping[str, bytes]]],
+        limits: Limits,
+        args: Sequence[str],
+    ) -> Generator[Ran, None, None]:
+        """Tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
+        slot, usable = None, False
+        held = memory_file(program)
+        try:
+            slot = self._take(kind)
+            opened = slot.ask(opening, [held], PATIENCE_S + 10 * limits.wall_guard_s)
+            if "died" in opened or worse_than_limits(opened, limits):
+                usable = "died" in opened
+                early = ran_from({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
+                for _ in tests:
+                    yield early
+                return
+            try:
+                for stdin, files in tests:
+                    yield _test(slot, stdin, files, limits, args)
+            finally:
+                usable = slot.process.poll() is None and slot.ask({"op": "end"}, []).get("done", False)
+        except SlotFailed as failed:
+            yield broken(str(failed))
+        finally:
+            os.close(held)
+            if slot is not None:
+                self._give(slot, usable)
+
+    def compile(
+        self,
+        sources: Mapping[str, bytes],
+        command: Sequence[str],
+        limits: Limits = COMPILE_LIMITS,
+        output: str = "a.out",
+    ) -> Compiled:
+        """Run a compiler on these files in an empty folder, without network; ``output`` is the file it must write.
+
+        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
+        """
+        with self._place():
+            for last in range(TRIES):
+                made = self._compile(sources, command, limits, output)
+                if made.ran.ending is not Ending.BROKEN or last == TRIES - 1:
+                    break
+        return made
+
+    def _compile(self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str) -> Compiled:
+        message: dict[str, Any] = {"op": "command", "command": list(command), "output": output, "files": list(sources)}
+        message |= {"limits": limits_message(limits, tree=True)}
+        outputs = [output_file() for _ in range(3)]
+        inputs = [memory_file(content) for content in (b"", *sources.values())]
+        slot, usable = None, False
+        try:
+            slot = self._take("compile")
+            used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], PATIENCE_S + 12 * limits.wall_guard_s)
+            usable = not used["failed"]
+            ran = ran_from(used, limits, outputs[0], outputs[1])
+            artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
+        except SlotFailed as failed:
+            ran, artifact = broken(str(failed)), None
+        finally:
+            for descriptor in (*outputs, *inputs):
+                os.close(descriptor)
+            if slot is not None:
+                self._give(slot, usable)
+        ok = ran.ending is Ending.EXITED and ran.exit_code == 0 and artifact is not None
+        log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
+        digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
+        return Compiled(ok, log, artifact if ok else None, digest, ran)
+
+
+def _test(slot: Slot, stdin: bytes, files: Mapping[str, bytes], limits: Limits, args: Sequence[str]) -> Ran:
+    message = {"op": "test", "args": list(args), "files": list(files), "limits": limits_message(limits, tree=False)}
+    outputs = [output_file(), output_file()]
+    inputs = [memory_file(content) for content in (stdin, *files.values())]
+    theirs = [os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC) for output in outputs]
+    try:
+        used = slot.ask(message, [inputs[0], *theirs, *inputs[1:]], PATIENCE_S + 12 * limits.wall_guard_s)
+        if "died" in used:
+            slot.close()
+            raise SlotFailed("the process that forks the tests died")
+        return ran_from(used, limits, *outputs)
+    finally:
+        for descriptor in (*outputs, *inputs, *theirs):
+            os.close(descriptor)

@@ -1,0 +1,158 @@
+"""The allow-list of system calls, as a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
+
+Three lists: a Python program (no exec), a binary (exec of one descriptor, used up by its own start), and a compiler
+(may fork and exec: it is the toolchain that runs, not the foreign code). All refuse sockets, ptrace, memfd, shared
+memory segments, namespaces, mounts, keys, io_uring, BPF and whatever else is not named.
+
+A refused call returns EPERM; ``clone3`` returns ENOSYS, on which the C library falls back to ``clone``, whose flags
+can be looked at. A call by another ABI (32 bit, x32) kills the process or is refused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from . import kernel
+from .syscalls import AUDIT_ARCH, NUMBERS
+
+EXEC_DESCRIPTOR = 63
+"""Where a binary waits to be executed; the last one that RLIMIT_NOFILE = 64 leaves."""
+
+PLAIN = tuple(
+    """
+    read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 open openat close stat fstat lstat
+    newfstatat statx lseek mmap mprotect munmap mremap madvise brk mincore msync mlock munlock rt_sigaction
+    rt_sigprocmask rt_sigreturn sigaltstack rt_sigpending rt_sigtimedwait rt_sigsuspend access faccessat faccessat2
+    pipe pipe2 select pselect6 poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+    eventfd eventfd2 dup dup2 dup3 nanosleep clock_nanosleep getitimer setitimer alarm pause getpid gettid getppid
+    getuid geteuid getgid getegid getgroups getresuid getresgid getpgrp getpgid getsid exit exit_group flock fsync
+    fdatasync ftruncate truncate getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat
+    unlink unlinkat readlink readlinkat symlink symlinkat link linkat umask gettimeofday time clock_gettime
+    clock_getres times getrusage sysinfo uname getrlimit setrlimit statfs fstatfs futex futex_waitv set_robust_list
+    get_robust_list rseq set_tid_address arch_prctl sched_yield sched_getaffinity sched_getparam sched_getscheduler
+    sched_get_priority_max sched_get_priority_min sched_rr_get_interval getcpu getpriority getrandom membarrier
+    sendfile copy_file_range splice tee fadvise64 restart_syscall close_range timerfd_create timerfd_settime
+    timerfd_gettime timer_create timer_settime timer_gettime timer_delete timer_getoverrun
+    """.split()
+)
+COMPILER = (
+    *PLAIN,
+    *"clone fork vfork execve execveat wait4 waitid chmod fchmod fchmodat setpgid prlimit64 tgkill".split(),
+)
+
+# struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half is enough for all we read.
+NR, ARCH, ARGUMENT = 0, 4, 16
+LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, RETURN, JUMP = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06, 0x05
+ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+EPERM, ENOSYS = 1, 38
+X32_BIT = 0x40000000
+
+Code = list[tuple[int, int, int, int]]
+"""Instructions as (code, jump if true, jump if false, operand)."""
+
+NAMESPACE_FLAGS = (
+    kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWCGROUP
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWUSER
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWNET
+)
+IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
+OWNER_COMMANDS = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals to others in one's name."""
+PRCTLS = (3, 15, 16, 0x53564D41)
+"""PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA (the allocator names its maps)."""
+
+
+def _give(action: int) -> Code:
+    return [(RETURN, 0, 0, action)]
+
+
+def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
+    """``inside`` where the argument's low half is among the values, else ``outside``."""
+    code: Code = [(LOAD, 0, 0, ARGUMENT + 8 * argument)]
+    for place, value in enumerate(values):
+        code.append((EQUAL, len(values) - place, 0, value))
+    return [*code, *_give(outside), *_give(inside)]
+
+
+def _thread_only() -> Code:
+    refuse = _give(ERRNO | EPERM)
+    mask = kernel.CLONE_THREAD | NAMESPACE_FLAGS
+    return [(LOAD, 0, 0, ARGUMENT), (AND, 0, 0, mask), (EQUAL, 1, 0, kernel.CLONE_THREAD), *refuse, *_give(ALLOW)]
+
+
+def _exec_of_descriptor() -> Code:
+    refuse = _give(ERRNO | EPERM)
+    return [
+        *[(LOAD, 0, 0, ARGUMENT), (EQUAL, 0, 2, EXEC_DESCRIPTOR), (LOAD, 0, 0, ARGUMENT + 32)],
+        *[(EQUAL, 1, 0, kernel.AT_EMPTY_PATH), *refuse, *_give(ALLOW)],
+    ]
+
+
+def _rules(kind: str, pid: int) -> dict[str, Code]:
+    """Name of a call → what becomes of it. ``pid`` is the program's own, the only one it may send signals to."""
+    refuse = ERRNO | EPERM
+    rules = {name: _give(ALLOW) for name in (COMPILER if kind == "compiler" else PLAIN)}
+    rules["clone3"] = _give(ERRNO | ENOSYS)
+    rules["fcntl"] = _one_of(1, OWNER_COMMANDS, refuse, ALLOW)
+    rules["ioctl"] = _one_of(1, IOCTLS, ALLOW, refuse)
+    rules["prctl"] = _one_of(0, PRCTLS, ALLOW, refuse)
+    rules["sched_setaffinity"] = _one_of(0, (0, pid), ALLOW, refuse)
+    if kind != "compiler":
+        rules["clone"] = _thread_only()
+        rules["prlimit64"] = _one_of(0, (0, pid), ALLOW, refuse)
+        rules["kill"] = _one_of(0, (0, pid), ALLOW, refuse)
+        rules["tgkill"] = rules["tkill"] = _one_of(0, (pid,), ALLOW, refuse)
+    if kind == "binary":
+        rules["execveat"] = _exec_of_descriptor()
+    return rules
+
+
+def _tree(ranges: list[tuple[int, Code]]) -> Code:
+    """A binary search: ranges of call numbers by their first number, ascending; the last one is open."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    low, high = _tree(ranges[:middle]), _tree(ranges[middle:])
+    return [(AT_LEAST, 0, 1, ranges[middle][0]), (JUMP, 0, 0, len(low)), *low, *high]
+
+
+def build(kind: str, pid: int, machine: str = kernel.MACHINE) -> Code:
+    """The filter for ``python``, ``binary`` or ``compiler`` on one machine."""
+    numbers = NUMBERS[machine]
+    by_number = {numbers[name]: code for name, code in _rules(kind, pid).items() if name in numbers}
+    refuse = _give(ERRNO | EPERM)
+    ranges: list[tuple[int, Code]] = []
+    for number in range(max(by_number) + 2):
+        code = by_number.get(number, refuse)
+        if not ranges or ranges[-1][1] != code:
+            ranges.append((number, code))
+    if machine == "x86_64":
+        ranges.append((X32_BIT, refuse))
+    head: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), *_give(KILL), (LOAD, 0, 0, NR)]
+    return head + _tree(ranges)
+
+
+def pack(code: Code) -> ctypes.Array[kernel.Instruction]:
+    """The filter as the kernel takes it."""
+    return (kernel.Instruction * len(code))(*(kernel.Instruction(*words) for words in code))
+
+
+class Template:
+    """A filter built once, its process number filled in per program: building takes a millisecond, filling none."""
+
+    def __init__(self, kind: str) -> None:
+        marker = 0x7EADBEEF
+        code = build(kind, marker)
+        self._program = pack(code)
+        self._places = [place for place, (_, _, _, operand) in enumerate(code) if operand == marker]
+
+    def install(self, pid: int) -> None:
+        """Filter this process, whose number is ``pid``."""
+        for place in self._places:
+            self._program[place].k = pid
+        kernel.install_filter(self._program)

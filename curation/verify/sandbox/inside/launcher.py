@@ -1,0 +1,208 @@
+"""The first thing a slot's process does: climb its rung, give up every right, and become the supervisor.
+
+Invariants: the supervisor starts only when every step of the rung has worked; a failing step ends the process with
+its name on stderr (the ladder reads it). With namespaces the supervisor is pid 1 of its own, so its death ends all
+that lives there; it dies with this process (PDEATHSIG), and this process when the judge closes the control socket.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+
+from . import kernel
+
+READ_ONLY = 0b1101
+"""Landlock: execute, read files, list directories."""
+READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x1000 | 0x2000 | 0x4000
+"""… and write, remove, make directories, files and links, rename, truncate."""
+FILE_RIGHTS = 0b111 | 0x4000
+VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF}
+DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("null",)}
+INNER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the judge asks of a slot; see `curation.verify.sandbox.slot` for where the values come from."""
+
+    rung: str
+    kind: str
+    control: int
+    uid: int
+    binds: tuple[str, ...]
+    hidden: tuple[str, ...]
+    scratch: str
+    scratch_mb: int
+    packages: str
+
+    @property
+    def apart(self) -> bool:
+        """Whether it has namespaces of its own."""
+        return self.rung in {"namespaces", "user-namespace"}
+
+
+def _reachable(plan: Plan, uid: int) -> bool:
+    """Whether another user could read the toolchain: not so where it lies in a private home."""
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        os._exit(0 if all(os.access(path, os.R_OK) for path in plan.binds) else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _become(uid: int) -> None:
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+
+
+def _own_user_namespace(plan: Plan) -> bool:
+    """Whether the kernel counts processes of this namespace alone (Linux 5.14), and the user is one it counts."""
+    if os.geteuid() == 0 and _reachable(plan, plan.uid):
+        _become(plan.uid)
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{INNER_ID} {uid} 1"),
+        ("gid_map", f"{INNER_ID} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    major, minor = os.uname().release.split(".")[:2]
+    return uid != 0 and (int(major), int("".join(filter(str.isdigit, minor)))) >= (5, 14)
+
+
+def _bind(source: str, target: str, flags: int) -> None:
+    kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.make_read_only(target, kernel.MS_NOSUID | flags)
+
+
+def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
+    """The new root: read-only binds, five devices, /proc and an empty /tmp."""
+    for path, descriptor in sources.items():
+        target = root + path
+        if os.path.islink(path):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.symlink(os.readlink(path), target)
+            continue
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o444))
+        device = path.startswith("/dev/")
+        _bind(f"/proc/self/fd/{descriptor}", target, kernel.MS_NOEXEC if device else kernel.MS_NODEV)
+    for name, link in (("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("fd", "fd")):
+        os.symlink(f"/proc/self/{link}", f"{root}/dev/{name}")
+    for path in plan.hidden:
+        kernel.mount("none", root + path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV, "size=4k")
+    os.mkdir(root + "/tmp")
+    size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"
+    kernel.mount("none", root + "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+
+
+def _mount_proc(target: str) -> None:
+    """The processes of the own namespace, and of them only those one may trace; refused in most containers."""
+    os.mkdir(target)
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    for options in ("hidepid=2,subset=pid", "hidepid=2"):
+        try:
+            kernel.mount("proc", target, "proc", flags, options)
+        except OSError:
+            continue
+        return
+
+
+def _own_namespaces(plan: Plan) -> bool:
+    """Returns in pid 1 of the new namespaces, with the new root; the first process stays behind and waits.
+
+    The value: whether processes of this slot are counted alone.
+    """
+    alone = plan.rung == "namespaces" or _own_user_namespace(plan)
+    most = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+    kernel.unshare(most)
+    child = os.fork()
+    if child:
+        kernel.close_from(plan.control)
+        os._exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kind = "compile" if plan.kind == "compile" else "run"
+    paths = [*plan.binds, *(f"/dev/{name}" for name in DEVICES[kind])]
+    sources = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in paths}
+    root = "/tmp"
+    kernel.mount("none", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=0755")
+    _fill(root, plan, sources)
+    _mount_proc(root + "/proc")
+    for descriptor in sources.values():
+        os.close(descriptor)
+    os.chdir(root)
+    kernel.pivot_root(".", ".")
+    kernel.unmount(".")
+    os.chdir("/")
+    kernel.make_read_only("/", kernel.MS_NOSUID | kernel.MS_NODEV, deep=False)
+    kernel.set_host_name(b"box")
+    return alone
+
+
+def _ruleset(plan: Plan) -> int:
+    """What a program may touch without namespaces: read the toolchain, and a compiler also its own folder."""
+    version = kernel.landlock_version()
+    ruleset = kernel.landlock_ruleset(version)
+    known = VERSION_RIGHTS.get(version, 0xFFFF)
+    for path in plan.binds:
+        kernel.landlock_allow(ruleset, path, READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS)
+    compiling = plan.kind == "compile"
+    for name in DEVICES["compile" if compiling else "run"]:
+        write = 0b10 if name in {"null", "zero", "full"} else 0
+        kernel.landlock_allow(ruleset, f"/dev/{name}", 0b100 | write)
+    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & known)
+    return ruleset
+
+
+def enter(plan: Plan) -> tuple[int, bool]:
+    """Climb the rung. Returns Landlock's rule set (or -1) and whether the user id is this slot's alone."""
+    ruleset, alone = -1, False
+    if plan.apart:
+        alone = _own_namespaces(plan)
+    if plan.rung != "none":
+        kernel.drop_bounding_set()
+    if plan.rung == "namespaces":
+        _become(plan.uid)
+    if plan.rung == "landlock":
+        ruleset = _ruleset(plan)
+        if os.geteuid() == 0 and _reachable(plan, plan.uid):
+            os.chown(plan.scratch, plan.uid, plan.uid)
+            _become(plan.uid)
+            alone = True
+    if plan.rung != "none":
+        kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL if plan.apart else 0)
+    return ruleset, alone
+
+
+def main(argument: str) -> None:
+    """Run a slot: ``argument`` is the `Plan` as JSON."""
+    from . import supervisor
+
+    words = json.loads(argument)
+    plan = Plan(**{**words, "binds": tuple(words["binds"]), "hidden": tuple(words["hidden"])})
+    try:
+        supervisor.preload(plan)
+        ruleset, alone = enter(plan)
+    except OSError as error:
+        sys.stderr.write(f"{error.strerror or error}\n")
+        sys.stderr.flush()
+        os._exit(3)
+    supervisor.serve(plan, ruleset, alone)

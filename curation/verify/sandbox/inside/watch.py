@@ -1,0 +1,165 @@
+"""Waiting for a program within its limits: CPU time, wall time, resident memory, output and files.
+
+A tick every 10 ms looks; what a tick missed is found afterwards in the resources that the kernel counted (wait4), so
+the verdict never depends on the tick. Wall time is counted without the time that the program waited for a CPU
+(schedstat), hence not by the load of the machine, up to ten times the guard.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+TICK_S = 0.01
+HARD_WALL = 10
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 65536)
+    finally:
+        os.close(descriptor)
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """The processes below ``pid``, from /proc; none where there is no /proc."""
+    try:
+        children = [int(word) for word in _read(f"/proc/{pid}/task/{pid}/children").split()]
+    except GONE:
+        return
+    for child in children:
+        yield child
+        yield from descendants(child)
+
+
+def kill_rest(apart: bool) -> None:
+    """Kill whatever a program left behind, and collect it."""
+    if apart:
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+    else:
+        for pid in list(descendants(os.getpid())):
+            os.kill(pid, signal.SIGKILL)
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0 and not any(descendants(os.getpid())):
+                return
+        except ChildProcessError:
+            return
+
+
+def cpu_clock(pid: int) -> float:
+    """CPU seconds of a running process, all its threads (clock_getcpuclockid(3)); 0 when it is gone."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def resident_kb(pid: int) -> int:
+    """Resident KiB of a process; 0 when it is gone or there is no /proc."""
+    try:
+        return int(_read(f"/proc/{pid}/statm").split()[1]) * PAGE_KB
+    except GONE:
+        return 0
+
+
+def _threads(pid: int) -> int:
+    try:
+        return int(_read(f"/proc/{pid}/stat").rsplit(b")", 1)[1].split()[17])
+    except GONE:
+        return 0
+
+
+def waited_s(pid: int) -> float:
+    """Seconds that the thread which waited longest spent ready to run, without a CPU."""
+    most = 0.0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            most = max(most, int(_read(f"/proc/{pid}/task/{thread}/schedstat").split()[1]) / 1e9)
+    except GONE:
+        return most
+    return most
+
+
+def used_bytes(folder: str, apart: bool) -> int:
+    """Bytes of the files in the scratch folder."""
+    if apart:
+        state = os.statvfs(folder)
+        return (state.f_blocks - state.f_bfree) * state.f_frsize
+    return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in os.scandir(folder))
+
+
+class Watch:
+    """One program that runs, its limits and the descriptors it writes to."""
+
+    def __init__(self, pid: int, limits: dict[str, Any], outputs: tuple[int, ...], folder: str, apart: bool) -> None:
+        self.pid, self.limits, self.outputs, self.folder, self.apart = pid, limits, outputs, folder, apart
+        self.base = used_bytes(folder, apart)
+        self.peak_kb = 0
+        self.start = time.monotonic()
+
+    def _beyond(self) -> str:
+        """The limit that the program has passed, or nothing."""
+        limits, pids = self.limits, [self.pid]
+        if limits["tree"]:
+            pids += descendants(self.pid)
+        resident = sum(map(resident_kb, pids))
+        self.peak_kb = max(self.peak_kb, resident)
+        if resident > limits["memory_mb"] * 1024:
+            return "memory"
+        if sum(map(cpu_clock, pids)) > limits["cpu_s"]:
+            return "cpu"
+        if sum(map(_threads, pids)) > limits["processes"] + 1:
+            return "processes"
+        wall = time.monotonic() - self.start
+        if wall > limits["wall_s"] and wall - max(map(waited_s, pids)) > limits["wall_s"]:
+            return "wall"
+        if wall > HARD_WALL * limits["wall_s"]:
+            return "wall"
+        if any(os.fstat(output).st_size > limits["output_bytes"] for output in self.outputs):
+            return "output"
+        return "files" if used_bytes(self.folder, self.apart) - self.base > limits["file_mb"] << 20 else ""
+
+    def _kill(self) -> None:
+        for pid in [*descendants(self.pid), self.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def wait(self, control: int) -> dict[str, Any]:
+        """Until the program has ended; exits this process when the judge is gone."""
+        ended, killed = os.pidfd_open(self.pid), ""
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.register(control, 0)
+        while True:
+            events = dict(poll.poll(TICK_S * 1000))
+            if control in events:
+                self._kill()
+                os._exit(77)
+            if ended in events:
+                break
+            if not killed and (killed := self._beyond()):
+                self._kill()
+        os.close(ended)
+        wall = time.monotonic() - self.start
+        _, status, used = os.wait4(self.pid, 0)
+        kill_rest(self.apart)
+        return {
+            "status": status,
+            "killed": killed,
+            "cpu_s": used.ru_utime + used.ru_stime,
+            "wall_s": wall,
+            "peak_kb": max(used.ru_maxrss, self.peak_kb),
+        }

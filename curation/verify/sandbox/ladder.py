@@ -1,0 +1,58 @@
+"""Which rung works here: tried from the strongest down by starting a slot and running a program in it.
+
+Never silent: the description names the rung and why each stronger one failed. Nothing weaker than Landlock is taken
+unless it was asked for in as many words.
+"""
+
+from __future__ import annotations
+
+import os
+
+from curation.records import VerifierError
+from curation.verify.sandbox.outcomes import Limits
+from curation.verify.sandbox.results import ran_from
+from curation.verify.sandbox.rungs import GIVES, RUNGS
+from curation.verify.sandbox.slot import Slot, SlotFailed, limits_message, memory_file, output_file, read_file
+
+PROBE = b"print(6 * 7)"
+
+
+def probe(rung: str) -> Slot:
+    """A slot on this rung that has run a program. Raises SlotFailed where the rung does not work."""
+    slot = Slot(rung, "std")
+    limits = limits_message(Limits(), tree=False)
+    descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
+    try:
+        slot.ask({"op": "python", "limits": limits}, descriptors[:1])
+        used = slot.ask({"op": "test", "limits": limits, "args": [], "files": []}, descriptors[1:])
+        slot.ask({"op": "end"}, [])
+        ran = ran_from(used, Limits(), *descriptors[2:])
+        if ran.stdout != b"42\n":
+            slot.close()
+            raise SlotFailed(ran.note or read_file(descriptors[3], 4096).decode(errors="replace") or "no output")
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return slot
+
+
+def climb(rung: str | None, allow_none: bool) -> tuple[str, str, Slot]:
+    """The rung, the line that describes it, and a first warm slot. Raises VerifierError where nothing works."""
+    if rung is not None and rung not in RUNGS:
+        raise VerifierError(f"no isolation is called {rung!r}; use one of {', '.join(RUNGS)}")
+    wanted = (rung,) if rung else RUNGS if allow_none else RUNGS[:-1]
+    failed: list[str] = []
+    for name in wanted:
+        try:
+            slot = probe(name)
+        except SlotFailed as error:
+            failed.append(f"{name}: {error}")
+            continue
+        facts = slot.facts
+        lines = [f"sandbox on rung {name!r} ({GIVES[name]})"]
+        if not facts["proc"]:
+            lines.append("no /proc: memory is measured at the end of a run only")
+        lines += [f"not available: {reason}" for reason in failed]
+        return name, "; ".join(lines), slot
+    advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'
+    raise VerifierError(f"no isolation works on this machine ({'; '.join(failed)}){advice}")

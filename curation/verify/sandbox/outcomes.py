@@ -1,0 +1,90 @@
+"""What a program may use, how it ended, and what it left: the nouns of the sandbox.
+
+They say nothing about right and wrong. `Ending.BROKEN` means that the sandbox itself failed and nothing is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """How one run of a program ended."""
+
+    EXITED = "exited"
+    """By itself: see ``exit_code``."""
+    SIGNALED = "signaled"
+    """By a signal of its own making (abort, segmentation fault …): see ``signal``."""
+    CPU_LIMIT = "cpu_limit"
+    """It used more CPU time than it may, killed or not."""
+    WALL_LIMIT = "wall_limit"
+    """It slept or waited past the wall guard. Time spent waiting for a CPU is not counted."""
+    MEMORY_LIMIT = "memory_limit"
+    """It had more memory resident than it may, killed or not."""
+    OUTPUT_LIMIT = "output_limit"
+    """It wrote more than it may to stdout, to stderr or to files."""
+    BROKEN = "broken"
+    """The sandbox failed; nothing is known about the program. ``note`` says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use.
+
+    CPU time is the limit; ``wall_s`` is a guard against sleepers, by default ``3 * cpu_s + 2``. ``memory_mb`` is
+    resident memory in MiB, ``output_bytes`` what goes to stdout (stderr has the same limit), ``file_mb`` all files in
+    the private /tmp in MiB, ``processes`` threads of the program (a compiler: processes and threads).
+
+    Example: ``Limits(cpu_s=2.0, memory_mb=256)``
+    """
+
+    cpu_s: float = 4.0
+    wall_s: float | None = None
+    memory_mb: int = 300
+    output_bytes: int = 64 << 20
+    file_mb: int = 64
+    processes: int = 16
+
+    @property
+    def wall_guard_s(self) -> float:
+        """Seconds of wall time, waiting for a CPU not counted."""
+        return 3 * self.cpu_s + 2 if self.wall_s is None else self.wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run: how it ended, what it wrote, what it used.
+
+    ``exit_code`` is set for EXITED, ``signal`` for SIGNALED; a limit keeps whichever the process ended by. ``stdout``
+    is whole (at most ``output_bytes``), ``stderr`` its first 64 KiB. ``cpu_s`` is user and system time of all threads,
+    ``memory_mb`` the peak resident MiB.
+
+    Example: ``Ran(Ending.EXITED, 0, None, b"3\\n", b"", 0.012, 0.013, 10, "")``
+    """
+
+    ending: Ending
+    exit_code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    cpu_s: float
+    wall_s: float
+    memory_mb: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a compiler made: the file it wrote, or why it did not.
+
+    ``ok`` means that it exited with 0 and wrote the file. ``log`` is stderr and stdout, the first 64 KiB of each.
+    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``ran`` tells limits from errors
+    (``ran.ending is Ending.BROKEN``: the sandbox failed, not the program).
+    """
+
+    ok: bool
+    log: str
+    artifact: bytes | None
+    digest: str
+    ran: Ran

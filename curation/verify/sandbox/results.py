@@ -1,0 +1,65 @@
+"""From what the kernel counted to how a run ended: the rules, in one place, in the judge's process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from curation.verify.sandbox.outcomes import Ending, Limits, Ran
+from curation.verify.sandbox.slot import read_file
+
+STDERR_BYTES = 65536
+KILLED = {
+    "memory": Ending.MEMORY_LIMIT,
+    "cpu": Ending.CPU_LIMIT,
+    "wall": Ending.WALL_LIMIT,
+    "output": Ending.OUTPUT_LIMIT,
+    "files": Ending.OUTPUT_LIMIT,
+}
+
+
+def broken(note: str) -> Ran:
+    """A run of which nothing is known."""
+    return Ran(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
+
+
+def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
+    """Whether compiling a program already took more memory than running it may."""
+    return bool(used["peak_kb"] > limits.memory_mb * 1024)
+
+
+def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
+    """The watch's reason first; then what was passed between two ticks; then the process's own end."""
+    status = used["status"]
+    if used["killed"] in KILLED:
+        return KILLED[used["killed"]]
+    if worse_than_limits(used, limits):
+        return Ending.MEMORY_LIMIT
+    if used["cpu_s"] > limits.cpu_s:
+        return Ending.CPU_LIMIT
+    signaled = os.WIFSIGNALED(status)
+    if written > limits.output_bytes or (signaled and os.WTERMSIG(status) == signal.SIGXFSZ):
+        return Ending.OUTPUT_LIMIT
+    return Ending.SIGNALED if signaled else Ending.EXITED
+
+
+def ran_from(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> Ran:
+    """The `Ran` of what `Watch.wait` returned and the files the program wrote to."""
+    if used.get("failed"):
+        return broken(used["failed"])
+    status = used["status"]
+    sizes = [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
+    note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
+    return Ran(
+        ending=_ending(used, limits, max(sizes)),
+        exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+        signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        stdout=read_file(stdout, limits.output_bytes) if stdout >= 0 else b"",
+        stderr=read_file(stderr, STDERR_BYTES) if stderr >= 0 else b"",
+        cpu_s=used["cpu_s"],
+        wall_s=used["wall_s"],
+        memory_mb=-(-used["peak_kb"] // 1024),
+        note=note.get(used["killed"], ""),
+    )

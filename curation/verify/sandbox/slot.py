@@ -1,0 +1,165 @@
+"""One slot: a supervisor process (see `inside`), and how the judge talks to it.
+
+Invariants: the supervisor is a fresh interpreter with a clean environment, started without forking the judge's
+memory; inputs and outputs travel as descriptors of memory files, so they are never in the supervisor; a slot that
+does not answer as it should is killed with all that runs in it and raises `SlotFailed`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from curation.verify.sandbox.outcomes import Limits
+from curation.verify.sandbox.view import interpreter, view
+
+START_S = 120.0
+ANSWER_S = 120.0
+SCRATCH_MB = {"std": 256, "numpy": 256, "compile": 2048}
+FIRST_UID = 0x70000000
+"""User ids from here on belong to nobody on an ordinary machine (and no account range reaches them)."""
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
+START += "launcher.main(sys.argv[2])"
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+_numbers = itertools.count()
+
+
+class SlotFailed(Exception):
+    """The slot cannot be used any more; the text says why."""
+
+
+def memory_file(content: bytes) -> int:
+    """A sealed, read-only file with this content, at its beginning."""
+    writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(writable, left) :]
+        fcntl.fcntl(writable, fcntl.F_ADD_SEALS, SEALS)
+        return os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(writable)
+
+
+def output_file() -> int:
+    """An empty file in memory that others write to."""
+    return os.memfd_create("out", os.MFD_CLOEXEC)
+
+
+def read_file(descriptor: int, most: int) -> bytes:
+    """The first bytes of a file, wherever its writer stands."""
+    parts, place = [], 0
+    while place < most and (part := os.pread(descriptor, min(most - place, 1 << 24), place)):
+        parts.append(part)
+        place += len(part)
+    return b"".join(parts)
+
+
+class Slot:
+    """A warm supervisor of one kind (``std``, ``numpy``, ``compile``) on one rung."""
+
+    def __init__(self, rung: str, kind: str, tools: Path | None = None) -> None:
+        self.rung, self.kind = rung, kind
+        self.scratch = tempfile.mkdtemp(prefix="goldilocks-box-")
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        seen = view(kind, tools)
+        plan = {
+            "rung": rung,
+            "kind": kind,
+            "control": theirs.fileno(),
+            "uid": FIRST_UID + (os.getpid() * 64 + next(_numbers)) % (1 << 27),
+            "binds": seen.binds,
+            "hidden": seen.hidden,
+            "scratch": self.scratch,
+            "scratch_mb": SCRATCH_MB[kind],
+            "packages": seen.packages,
+        }
+        python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
+        with theirs:
+            self.process = subprocess.Popen(
+                ["/bin/sh", "-c", 'ulimit -s 262144 2>/dev/null; ulimit -c 0; exec "$@"', "sh", *python],
+                env=ENVIRONMENT,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        try:
+            self.facts = self.answer(START_S)
+        except SlotFailed as failed:
+            assert self.process.stderr is not None
+            said = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise SlotFailed(said or str(failed)) from failed
+        finally:
+            if self.process.stderr is not None:
+                self.process.stderr.close()
+
+    def close(self) -> None:
+        """Kill the supervisor and all that it started, and remove its folder."""
+        self.control.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """One message with descriptors."""
+        try:
+            socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
+        except OSError as error:
+            self.close()
+            raise SlotFailed(f"the supervisor is gone ({error.strerror})") from error
+
+    def answer(self, patience_s: float) -> dict[str, Any]:
+        """The next message of the supervisor."""
+        end = time.monotonic() + patience_s
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        ready = poll.poll(max(0.0, end - time.monotonic()) * 1000)
+        try:
+            data = self.control.recv(1 << 18) if ready else b""
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            raise SlotFailed("the supervisor ended" if ready else f"no answer within {patience_s:g} s")
+        message: dict[str, Any] = json.loads(data)
+        return message
+
+    def ask(
+        self, message: Mapping[str, Any], descriptors: Sequence[int], patience_s: float = ANSWER_S
+    ) -> dict[str, Any]:
+        """Send, then the answer."""
+        self.send(message, descriptors)
+        return self.answer(patience_s)
+
+
+def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
+    """Limits as the supervisor takes them; ``tree``: the program may start others, which count with it."""
+    return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}

@@ -1,0 +1,61 @@
+"""What of the host a box sees, read only: the toolchain, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
+COMPILERS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
+LINKS = ("/etc/alternatives",)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Paths seen in a box at their own places, those hidden again, and a folder of packages for ``sys.path``."""
+
+    binds: tuple[str, ...]
+    hidden: tuple[str, ...]
+    packages: str
+
+
+def interpreter() -> str:
+    """The bare interpreter below a virtual environment."""
+    return str(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def numpy_folder() -> Path | None:
+    """Where the packages lie among which numpy is found; numpy is not imported."""
+    found = importlib.util.find_spec("numpy")
+    return Path(found.origin).parent.parent if found and found.origin else None
+
+
+def _without_nested(paths: list[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for path in paths:
+        here = Path(path)
+        inside = any(here != Path(other) and here.is_relative_to(other) for other in paths)
+        if here.exists() and not inside and path not in kept:
+            kept.append(path)
+    return tuple(kept)
+
+
+def view(kind: str, tools: Path | None) -> View:
+    """The view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
+    base = Path(sys.base_prefix)
+    names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
+    stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]
+    paths = [*LIBRARIES, *stdlib]
+    if base != Path("/usr"):
+        paths.append(str(base / "lib"))
+    packages = numpy_folder() if kind == "numpy" else None
+    if packages is not None:
+        paths += [str(packages / "numpy"), str(packages / "numpy.libs")]
+    if kind == "compile":
+        paths += [*COMPILERS, *LINKS, *([str(tools.resolve())] if tools else [])]
+    places = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]
+    hidden = [place for place in places if Path(place).is_dir() and packages != Path(place)]
+    return View(_without_nested(paths), tuple(hidden), str(packages or ""))

@@ -1,0 +1,283 @@
+"""How fast and how right programs are judged.
+
+    python tests/benchmarks/bench_programs.py speed [--rounds 5] [--peers FOLDER]
+    python tests/benchmarks/bench_programs.py accuracy FOLDER [--minutes 20] [--workers 2] [--out OUT.jsonl]
+    python tests/benchmarks/bench_programs.py functions FOLDER [--workers 2] [--only humaneval]
+
+``speed`` judges 20-test programs, one core, rounds interleaved, beside a bare `subprocess.run` per test and beside
+the runners of LiveCodeBench and verl where FOLDER holds their repositories (``LiveCodeBench``, ``verl``); nothing of
+them is part of the project. ``accuracy`` judges every submission of the Kattis packages in FOLDER on all tests and
+lists each disagreement with the verdict that the package promises. ``functions`` judges the canonical solutions of
+HumanEval, HumanEval-X and MBPP in FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from curation.kattis import (
+    GENEROUS_S,
+    Package,
+    PackagedSubmission,
+    derived_limit,
+    find_packages,
+    read_package,
+    with_time_limit,
+)
+from curation.records import GoldilocksError
+from curation.verify.code_benchmarks import human_eval, mbpp
+from curation.verify.code_extraction import CodeLang
+from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs_judge import CodeJudge
+
+TRIVIAL = "print(sum(map(int, input().split())))\n"
+TYPICAL = """import sys
+def main():
+    data = list(map(int, sys.stdin.read().split()))
+    n, values = data[0], data[1:]
+    seen = {}
+    best = 0
+    for place, value in enumerate(values):
+        best = max(best, place - seen.setdefault(value, place))
+    print(best, sum(sorted(values)[: n // 2]))
+main()
+"""
+TRIVIAL_CPP = "#include <bits/stdc++.h>\nint main() { long a, s = 0; while (std::cin >> a) s += a; std::cout << s; }\n"
+
+
+def _tests(kind: str) -> tuple[CodeTest, ...]:
+    if kind != "typical":
+        return tuple(CodeTest(f"{n} {n + 1}\n".encode(), f"{2 * n + 1}\n".encode()) for n in range(20))
+    tests = []
+    for n in range(20):
+        values = [(7919 * place + n) % 1009 for place in range(2000)]
+        seen: dict[int, int] = {}
+        best = max(place - seen.setdefault(value, place) for place, value in enumerate(values))
+        text = f"{len(values)}\n{' '.join(map(str, values))}\n"
+        tests.append(CodeTest(text.encode(), f"{best} {sum(sorted(values)[:1000])}\n".encode()))
+    return tuple(tests)
+
+
+def _bare(argv: list[str], tests: tuple[CodeTest, ...]) -> None:
+    for test in tests:
+        done = subprocess.run(argv, input=test.input, capture_output=True, check=True)
+        assert done.stdout.split() == test.output.split()
+
+
+def _peers(folder: Path | None) -> dict[str, Callable[[str, tuple[CodeTest, ...]], None]]:
+    """The runners of other projects, as they are meant to be called: one process per program."""
+    found: dict[str, Callable[[str, tuple[CodeTest, ...]], None]] = {}
+    if folder is None:
+        return found
+    for name, path, module in (
+        ("LiveCodeBench", "LiveCodeBench", "lcb_runner.evaluation.testing_util"),
+        ("verl prime_code", "verl", "verl.utils.reward_score.prime_code.testing_util"),
+    ):
+        if "verl" in module and importlib.util.find_spec("pyext") is None:
+            print(f"{name} needs the package pyext: left out")
+        elif (folder / path / (module.replace(".", "/") + ".py")).is_file():
+            found[name] = _peer(folder / path, module)
+    return found
+
+
+def _peer(root: Path, module: str) -> Callable[[str, tuple[CodeTest, ...]], None]:
+    """The runner is loaded once, here; each program gets a forked process, as those projects do it."""
+    spec = importlib.util.spec_from_file_location("peer", root / (module.replace(".", "/") + ".py"))
+    assert spec is not None
+    assert spec.loader is not None
+    peer = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(peer)
+    fork = multiprocessing.get_context("fork")
+
+    def child(pairs: dict[str, list[str]], code: str, queue: Any) -> None:
+        if "prime_code" in module:
+            results, _ = peer.run_test(in_outs=pairs, test=code, debug=False, timeout=6)
+        else:
+            results, _ = peer.run_test({"input_output": json.dumps(pairs)}, test=code, debug=False, timeout=6)
+        queue.put(list(results))
+
+    def run(code: str, tests: tuple[CodeTest, ...]) -> None:
+        pairs = {"inputs": [test.input.decode() for test in tests], "outputs": [test.output.decode() for test in tests]}
+        queue: Any = fork.Queue()
+        process = fork.Process(target=child, args=(pairs, code, queue))
+        process.start()
+        results = queue.get(timeout=120)
+        process.join()
+        assert len(results) == len(tests), f"{module}: {results}"
+        assert all(result is True for result in results), f"{module}: {results}"
+
+    return run
+
+
+def speed(rounds: int, peers: Path | None) -> None:
+    """Tests per second of each way, the median of interleaved rounds, on one core."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    found = _peers(peers)
+    took: dict[tuple[str, str], list[float]] = {}
+    with CodeJudge(1) as judge, tempfile.TemporaryDirectory() as folder:
+        print(judge.description)
+        binary = Path(folder) / "bare"
+        (Path(folder) / "bare.cpp").write_text(TRIVIAL_CPP)
+        subprocess.run(["g++", "-O2", "-std=gnu++20", "-o", binary, binary.with_suffix(".cpp")], check=True)
+        for round_number in range(rounds + 1):
+            for kind, lang, code in (
+                ("trivial", CodeLang.PYTHON, TRIVIAL),
+                ("typical", CodeLang.PYTHON, TYPICAL),
+                ("cpp", CodeLang.CPP, TRIVIAL_CPP),
+            ):
+                tests = _tests(kind)
+                problem, submission = CodeProblem(kind, tests), Submission(lang, code)
+                script = Path(folder) / f"{kind}.py"
+                script.write_text(code)
+                argv = [str(binary)] if lang is CodeLang.CPP else [sys.executable, str(script)]
+                ways: dict[str, Callable[[], object]] = {
+                    "bare subprocess.run": lambda argv=argv, tests=tests: _bare(argv, tests),
+                    "this judge": lambda p=problem, s=submission: _accepted(judge, p, s),
+                }
+                if lang is CodeLang.PYTHON:
+                    ways |= {name: lambda run=run, c=code, t=tests: run(c, t) for name, run in found.items()}
+                for way, act in ways.items():
+                    start = time.perf_counter()
+                    act()
+                    if round_number:  # the first warms
+                        took.setdefault((kind, way), []).append(time.perf_counter() - start)
+    for (kind, way), seconds in took.items():
+        print(f"{kind:10} {way:22} {20 / statistics.median(seconds):8.0f} tests/s")
+
+
+def _accepted(judge: CodeJudge, problem: CodeProblem, submission: Submission) -> None:
+    (result,) = judge.run([(problem, submission)])
+    assert result.verdict is CodeVerdict.AC, result
+
+
+def accuracy(
+    folder: Path, minutes: float, workers: int, out: Path | None, only: str, most: tuple[float, float]
+) -> None:
+    """Every judged submission of every package against the verdict it is filed under."""
+    counts: Counter[str] = Counter()
+    until = time.monotonic() + 60 * minutes
+    with CodeJudge(workers) as judge:
+        print(judge.description)
+        for path in find_packages(folder):
+            if only not in str(path):
+                continue
+            if time.monotonic() > until:
+                counts["packages not reached"] += 1
+                continue
+            try:
+                package = read_package(path)
+            except GoldilocksError as error:
+                print(f"unreadable: {error}")
+                continue
+            if package.problem.refused is not None or not package.problem.tests:
+                counts["packages refused"] += 1
+                continue
+            if sum(len(test.input) for test in package.problem.tests) > most[0] * 1e6:
+                counts["packages too big for this run"] += 1
+                continue
+            kind = "checker" if package.problem.checker is not None else "default"
+            counts["packages judged"] += 1
+            counts["inputs without answer"] += len(package.untested)
+            for line in _judged(judge, package, most[1]):
+                counts[f"{kind} {line['expected']} {'agree' if line['agree'] else 'DISAGREE'}"] += 1
+                if not line["agree"]:
+                    print(json.dumps({"package": f"{path.parent.name}/{path.name}", **line}), flush=True)
+                if out is not None:
+                    with out.open("a") as file:
+                        file.write(json.dumps({"package": str(path.relative_to(folder)), "kind": kind, **line}) + "\n")
+    for name, count in sorted(counts.items()):
+        print(f"{name:40} {count}")
+
+
+def _judged(judge: CodeJudge, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
+    problem = package.problem if package.time_given else with_time_limit(package, generous_s)
+    right = [one for one in package.submissions if one.lang is not None and one.accepted]
+    wrong = [one for one in package.submissions if one.lang is not None and one.rejected]
+    results = list(judge.run((problem, _program(one)) for one in right))
+    if not package.time_given:  # what was accepted under a generous limit is so under the one derived from it
+        times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
+        problem = with_time_limit(package, derived_limit(max(times, default=0.4), package.multiplier))
+    results += judge.run((problem, _program(one)) for one in wrong)
+    for one, result in zip((*right, *wrong), results, strict=True):
+        accepted = result.verdict is CodeVerdict.AC
+        agree = accepted == one.accepted and result.verdict is not CodeVerdict.BROKEN
+        yield {
+            "name": one.name,
+            "expected": "accepted" if one.accepted else "rejected",
+            "agree": agree,
+            "verdict": result.verdict.value,
+            "test": _name(problem, result),
+            "how": result.how[:200],
+            "limit_s": problem.cpu_s,
+            "slowest_s": round(max((run.cpu_s for run in result.tests), default=0.0), 2),
+        }
+
+
+def _program(one: PackagedSubmission) -> Submission:
+    assert one.lang is not None
+    return Submission(one.lang, one.code)
+
+
+def _name(problem: CodeProblem, result: ProgramResult) -> str | None:
+    return None if result.first_failed is None else problem.tests[result.first_failed].name
+
+
+def functions(folder: Path, workers: int, only: str) -> None:
+    """The share of canonical solutions accepted, and those that are not."""
+    with CodeJudge(workers) as judge:
+        for path in sorted(folder.glob("*.jsonl")):
+            if only not in path.name:
+                continue
+            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            jobs = [mbpp(row) if "test_list" in row else human_eval(row) for row in rows]
+            start, accepted = time.monotonic(), 0
+            for (problem, submission), result in zip(jobs, judge.run(jobs), strict=True):
+                accepted += result.verdict is CodeVerdict.AC
+                if result.verdict is not CodeVerdict.AC:
+                    print(problem.id, submission.lang.value, result.verdict.value, result.how[:300], flush=True)
+            print(f"{path.name}: {accepted} of {len(jobs)} accepted, {time.monotonic() - start:.0f} s", flush=True)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ways = parser.add_subparsers(dest="way", required=True)
+    fast = ways.add_parser("speed")
+    fast.add_argument("--rounds", type=int, default=5)
+    fast.add_argument("--peers", type=Path)
+    right = ways.add_parser("accuracy")
+    right.add_argument("folder", type=Path)
+    right.add_argument("--minutes", type=float, default=20.0)
+    right.add_argument("--workers", type=int, default=2)
+    right.add_argument("--out", type=Path)
+    right.add_argument("--only", default="", help="packages whose path contains this")
+    right.add_argument("--most-mb", type=float, default=1e6, help="packages with more input are left out")
+    right.add_argument("--generous-s", type=float, default=GENEROUS_S, help="limit for measuring the accepted ones")
+    whole = ways.add_parser("functions")
+    whole.add_argument("folder", type=Path)
+    whole.add_argument("--workers", type=int, default=2)
+    whole.add_argument("--only", default="")
+    args = parser.parse_args()
+    if args.way == "functions":
+        functions(args.folder, args.workers, args.only)
+    elif args.way == "speed":
+        speed(args.rounds, args.peers)
+    else:
+        accuracy(args.folder, args.minutes, args.workers, args.out, args.only, (args.most_mb, args.generous_s))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Attacks on files and secrets: nothing of the host is read, nothing is written, nothing stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+
+Runner = Callable[..., Ran]
+
+TRY = """
+import os, sys
+def attempt(act):
+    try:
+        return "DONE " + repr(act())[:200]
+    except (OSError, ImportError, ValueError) as error:
+        return "refused " + type(error).__name__
+"""
+
+
+def refused(ran: Ran) -> None:
+    assert ran.ending is Ending.EXITED, ran
+    lines = ran.stdout.decode().splitlines()
+    assert lines
+    assert all(line.startswith("refused") for line in lines), ran
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/1/environ", "/proc/1/mem"])
+def test_host_files_cannot_be_read(python: Runner, path: str) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: open({path!r}, 'rb').read(100)))"))
+
+
+def test_keys_in_a_home_cannot_be_read(python: Runner, tmp_path: Path) -> None:
+    (tmp_path / "id_rsa").write_text("secret")
+    refused(python(f"{TRY}\nprint(attempt(lambda: open({str(tmp_path / 'id_rsa')!r}).read()))"))
+
+
+def test_the_judges_sources_cannot_be_read(python: Runner) -> None:
+    import curation.verify.sandbox.box as judge
+
+    refused(python(f"{TRY}\nprint(attempt(lambda: open({judge.__file__!r}).read(10)))"))
+
+
+def test_the_home_cannot_be_listed(python: Runner) -> None:
+    ran = python(f"{TRY}\nprint(attempt(lambda: os.listdir({str(Path.cwd())!r})))")
+    assert b"curation" not in ran.stdout, ran
+
+
+@pytest.mark.parametrize("folder", ["/usr", "/usr/lib", "/etc", "/", "/dev", "/lib", os.path.dirname(os.__file__)])
+def test_nothing_can_be_written_outside(python: Runner, folder: str) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: open({folder + '/goldilocks-attack'!r}, 'w')))"))
+    assert not Path(folder, "goldilocks-attack").exists()
+
+
+def test_a_host_file_of_the_same_user_stays_as_it_is(python: Runner, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("kept")
+    before = own.stat()
+    acts = ["os.chmod(p, 0o777)", "os.utime(p, (1, 1))", "os.setxattr(p, 'user.x', b'1')", "os.truncate(p, 0)"]
+    acts += ["os.unlink(p)", "os.rename(p, p + '2')", "open(p, 'a').write('x')", "os.chown(p, 1, 1)", "os.link(p, 'l')"]
+    lines = "\n".join(f"print(attempt(lambda: {act}))" for act in acts)
+    refused(python(f"{TRY}\np = {str(own)!r}\n{lines}"))
+    after = own.stat()
+    assert own.read_text() == "kept"
+    assert (before.st_mode, before.st_mtime, before.st_ctime) == (after.st_mode, after.st_mtime, after.st_ctime)
+
+
+def test_a_symlink_leads_nowhere(python: Runner) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: (os.symlink('/etc/passwd', 'l'), open('l').read(9))[1]))"))
+
+
+def test_dots_do_not_leave_the_box(python: Runner) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: open('../../../../../../etc/passwd').read(9)))"))
+
+
+def test_the_next_test_finds_nothing_of_the_last(box: Sandbox) -> None:
+    leave = """
+import os, sys, builtins
+print(sorted(os.listdir(".")), hasattr(builtins, "mark"), "evil" in sys.modules)
+builtins.mark = 1; sys.modules["evil"] = sys
+try:
+    open("left", "w").write("x"); os.mkdir("d"); open("d/e", "w"); os.mkdir("d/f", 0)
+except OSError: pass
+"""
+    runs = list(box.run_python(leave, [b"", b"", b""], Limits(cpu_s=1)))
+    assert [ran.stdout for ran in runs] == [b"[] False False\n"] * 3
+
+
+def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOLDILOCKS_SECRET", "hunter2")
+    ran = python(f"{TRY}\nprint(dict(os.environ))\nprint(attempt(lambda: open('/proc/self/environ').read()))")
+    assert b"hunter2" not in ran.stdout
+    assert b"API" not in ran.stdout
+
+
+def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
+    with open(tmp_path / "held", "w") as held:
+        os.set_inheritable(held.fileno(), True)
+        source = "import os\nfor fd in range(3, 4096):\n    try: os.fstat(fd); print(fd)\n    except OSError: pass"
+        assert python(source).stdout == b""
+
+
+def test_standard_input_cannot_be_changed(python: Runner) -> None:
+    refused(
+        python(f"{TRY}\nprint(attempt(lambda: os.write(0, b'x')))\nprint(attempt(lambda: os.ftruncate(0, 0)))", b"1")
+    )
+
+
+def test_no_other_input_is_in_memory(box: Sandbox) -> None:
+    source = """
+import gc, sys
+seen = [o for o in gc.get_objects() if isinstance(o, (list, dict, tuple))]
+found, frame = [], sys._getframe()
+while frame: found.append(str(frame.f_locals)); frame = frame.f_back
+word = "".join(reversed("OWT-FO-TERCES"))
+print(any(word in text for text in found), any(word in str(x)[:2000] for x in seen if x is not found))
+"""
+    first, _ = box.run_python(source, [b"one", b"SECRET-OF-TWO"], Limits(cpu_s=5))
+    assert first.stdout == b"False False\n", first
+
+
+def test_extra_files_are_seen_and_gone_afterwards(box: Sandbox) -> None:
+    source = "import os; print(open('answer').read(), sorted(os.listdir('.')))"
+    runs = list(box.run_python(source, [b"", b""], Limits(), files=[{"answer": b"1"}, {"answer": b"2", "b": b""}]))
+    assert [ran.stdout for ran in runs] == [b"1 ['answer']\n", b"2 ['answer', 'b']\n"]
+
+
+@pytest.mark.parametrize("device", ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"])
+def test_no_device_can_be_opened(python: Runner, device: str) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: open({device!r}, 'rb')))"))

@@ -1,0 +1,194 @@
+"""Attacks by system calls: network, processes, signals and the kernel's other doors."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+
+import pytest
+
+from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox.inside.filter import build
+
+Runner = Callable[..., Ran]
+
+TRY = """
+import os, sys, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(act):
+    try:
+        return "DONE " + repr(act())[:200]
+    except (OSError, ImportError, ValueError, RuntimeError) as error:
+        return "refused " + type(error).__name__
+def call(*words):
+    result = libc.syscall(*words)
+    return "refused" if result < 0 else "DONE %d" % result
+"""
+
+
+def refused(ran: Ran) -> None:
+    assert ran.ending is Ending.EXITED, ran
+    lines = ran.stdout.decode().splitlines()
+    assert lines
+    assert all(line.startswith("refused") for line in lines), ran
+
+
+SOCKETS = {
+    "tcp": "socket.create_connection(('127.0.0.1', 9), 1)",
+    "udp": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
+    "dns": "socket.getaddrinfo('example.org', 80)",
+    "unix": "socket.socket(socket.AF_UNIX)",
+    "abstract": "socket.socket(socket.AF_UNIX).connect('\\0dbus')",
+    "pair": "socket.socketpair()",
+    "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+    "ipv6": "socket.socket(socket.AF_INET6)",
+    "listen": "socket.create_server(('127.0.0.1', 0))",
+}
+
+
+@pytest.mark.parametrize("way", SOCKETS)
+def test_no_network(python: Runner, way: str) -> None:
+    refused(python(f"{TRY}\nimport socket\nprint(attempt(lambda: {SOCKETS[way]}))"))
+
+
+STARTS = {
+    "fork": "os.fork()",
+    "forkpty": "os.forkpty()",
+    "spawn": "os.posix_spawn('/bin/ls', ['ls'], {})",
+    "exec": "os.execv('/proc/self/exe', ['x'])",
+    "system": "(lambda code: 1/0 if code == 0 else (_ for _ in ()).throw(OSError()))(os.system('true'))",
+    "subprocess": "__import__('subprocess').run(['/bin/true'])",
+    "multiprocessing": "__import__('multiprocessing').Process(target=print).start()",
+}
+
+
+@pytest.mark.parametrize("way", STARTS)
+def test_no_other_process_can_be_started(python: Runner, way: str) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: {STARTS[way]}))"))
+
+
+def test_a_fork_bomb_does_not_start(python: Runner) -> None:
+    ran = python("import os\nwhile True:\n    os.fork()")
+    assert (ran.ending, ran.exit_code) == (Ending.EXITED, 1)
+    assert b"PermissionError" in ran.stderr
+
+
+def test_a_thread_bomb_stays_small(python: Runner) -> None:
+    source = "import threading, time\nn = 0\nwhile n < 5000:\n    n += 1\n"
+    source += "    threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"
+    ran = python(source, limits=Limits(cpu_s=2, wall_s=4, processes=16))
+    assert ran.exit_code != 0
+
+
+def test_a_daemon_cannot_be_left_behind(python: Runner) -> None:
+    source = f"{TRY}\nprint(attempt(os.setsid))\nprint(attempt(lambda: os.fork() and os._exit(0)))"
+    refused(python(source))
+
+
+@pytest.mark.parametrize("target", ["-1", "1", "os.getppid()", str(os.getpid())])
+def test_no_signal_reaches_another_process(python: Runner, target: str) -> None:
+    refused(python(f"{TRY}\nprint(attempt(lambda: os.kill({target}, 9)))"))
+
+
+def test_no_signal_by_way_of_a_files_owner(python: Runner) -> None:
+    source = (
+        f"{TRY}\nimport fcntl\nr, w = os.pipe()\nprint(attempt(lambda: fcntl.fcntl(r, fcntl.F_SETOWN, os.getppid())))"
+    )
+    refused(python(source))
+
+
+def test_ignored_signals_do_not_save_a_loop(python: Runner) -> None:
+    source = "import signal\nfor s in range(1, 65):\n    try: signal.signal(s, signal.SIG_IGN)\n"
+    source += "    except (OSError, ValueError): pass"
+    assert python(source + "\nwhile True: pass").ending is Ending.CPU_LIMIT
+
+
+def test_a_sleeper_is_ended_by_the_wall(python: Runner) -> None:
+    assert python("import time; time.sleep(60)", limits=Limits(cpu_s=1, wall_s=0.5)).ending is Ending.WALL_LIMIT
+
+
+def test_limits_cannot_be_raised(python: Runner) -> None:
+    source = f"{TRY}\nimport resource as r\nprint(attempt(lambda: r.setrlimit(r.RLIMIT_CPU, (99, 99))))"
+    source += "\nprint(attempt(lambda: r.prlimit(os.getppid(), r.RLIMIT_CPU, (1, 1))))"
+    refused(python(source))
+
+
+DOORS = {
+    "ptrace": (101, 16, 1),
+    "process_vm_readv": (310, 1, 0, 0, 0, 0, 0),
+    "pidfd_open": (434, 1, 0),
+    "pidfd_getfd": (438, 3, 0, 0),
+    "unshare": (272, 0x10000000),
+    "setns": (308, 0, 0),
+    "mount": (165, 0, 0, 0, 0, 0),
+    "io_uring_setup": (425, 8, 0),
+    "bpf": (321, 0, 0, 0),
+    "keyctl": (250, 0, 0),
+    "add_key": (248, 0, 0, 0, 0, 0),
+    "userfaultfd": (323, 0),
+    "perf_event_open": (298, 0, 0, -1, -1, 0),
+    "memfd_create": (319, b"x", 0),
+    "shmget": (29, 0, 4096, 0o1600),
+    "mq_open": (240, b"q", 0o102, 0o600, 0),
+    "clone with a new namespace": (56, 0x10000000 | 17, 0, 0, 0, 0),
+    "clone3": (435, 0, 0),
+    "vfork": (58,),
+    "chroot": (161, b"/"),
+    "seccomp": (317, 1, 0, 0),
+    "personality": (135, 0x0400000),
+    "open_by_handle_at": (304, -100, 0, 0),
+    "quotactl": (179, 0, 0, 0, 0),
+    "init_module": (175, 0, 0, b""),
+    "reboot": (169, 0, 0, 0, 0),
+    "settimeofday": (164, 0, 0),
+    "x32 getpid": (0x40000000 + 39,),
+    "unknown": (900, 0),
+}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="call numbers of x86_64")
+@pytest.mark.parametrize("door", DOORS)
+def test_the_kernels_other_doors_are_shut(python: Runner, door: str) -> None:
+    refused(python(f"{TRY}\nprint(call(*{DOORS[door]!r}))"))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
+def test_a_system_call_of_another_abi_kills(cpp: Callable[..., Ran]) -> None:
+    ran = cpp('int main(){ long r; asm volatile("int $0x80" : "=a"(r) : "a"(20) : "memory"); return 0; }')
+    assert ran.ending is Ending.SIGNALED
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
+def test_inline_assembly_forks_no_better(cpp: Callable[..., Ran]) -> None:
+    source = 'int main(){ long r; asm volatile("syscall" : "=a"(r) : "a"(57) : "rcx","r11","memory"); '
+    source += "return r == -1 ? 7 : 0; }"
+    assert cpp(source).exit_code == 7
+
+
+def test_a_binary_cannot_execute_another(cpp: Callable[..., Ran]) -> None:
+    source = '#include <unistd.h>\nint main(){ execl("/bin/ls", "ls", (char*)0); '
+    source += 'execl("/proc/self/exe", "x", (char*)0); return 7; }'
+    assert cpp(source).exit_code == 7
+
+
+def test_constructors_before_main_are_in_the_box(cpp: Callable[..., Ran]) -> None:
+    source = "#include <unistd.h>\nint p; struct A { A() { p = fork(); } } a; int main(){ return p == -1 ? 7 : 0; }"
+    assert cpp(source).exit_code == 7
+
+
+def test_no_capabilities_and_no_new_privileges(python: Runner, box: Sandbox) -> None:
+    status = "dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)"
+    if box.rung != "landlock":
+        ran = python(f"s = {status}\nprint(int(s['CapEff'], 16), int(s['CapPrm'], 16), s['NoNewPrivs'].strip())")
+        assert ran.stdout == b"0 0 1\n"
+    ran = python(f"{TRY}\nprint(attempt(lambda: os.setuid(0) or os.getuid()), attempt(lambda: os.chroot('/')))")
+    assert b"DONE" not in ran.stdout
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("kind", ["python", "binary", "compiler"])
+def test_the_filter_is_built_for_each_machine(machine: str, kind: str) -> None:
+    code = build(kind, 1, machine)
+    assert len(code) < 4096
+    assert code[-1][0] == 0x06, "every way through the filter ends in a verdict"

@@ -1,0 +1,188 @@
+"""Attacks on memory, output and time; and what must pass although a careless limit would kill it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+
+Runner = Callable[..., Ran]
+MEMORY = Limits(cpu_s=8.0, wall_s=20.0, memory_mb=300)
+
+TOO_MUCH = {
+    "350 MB": "b = bytearray(350 << 20)\nfor i in range(0, len(b), 4096): b[i] = 1",
+    "1 GB at once": "b = b'x' * (1 << 30)",
+    "for ever": "b = []\nwhile True: b.append(bytearray(1 << 20))",
+    "shared": "import mmap\nm = mmap.mmap(-1, 400 << 20)\nfor i in range(0, len(m), 4096): m[i] = 1",
+    "and given back": "b = b'x' * (400 << 20)\ndel b",
+}
+
+
+@pytest.mark.parametrize("way", TOO_MUCH)
+def test_a_memory_bomb_is_told_as_such(python: Runner, way: str) -> None:
+    assert python(TOO_MUCH[way], limits=MEMORY).ending is Ending.MEMORY_LIMIT
+
+
+def test_memory_in_files_of_the_box_is_limited(python: Runner) -> None:
+    source = "n = 0\nwhile True:\n    open('f%d' % n, 'wb').write(b'x' * (8 << 20)); n += 1"
+    ran = python(source, limits=Limits(cpu_s=4, memory_mb=300, file_mb=32))
+    assert ran.ending is Ending.OUTPUT_LIMIT or b"PermissionError" in ran.stderr
+
+
+def test_memory_in_pipes_is_limited(python: Runner) -> None:
+    source = "import os, fcntl\nk = []\nwhile True:\n    r, w = os.pipe(); fcntl.fcntl(w, 1031, 1 << 20); k += [r, w]"
+    assert python(source).ending is Ending.EXITED
+
+
+def test_dev_shm_is_not_there(python: Runner) -> None:
+    assert b"Error" in python("open('/dev/shm/x', 'wb').write(b'x')").stderr
+
+
+def test_250_mb_pass(python: Runner) -> None:
+    ran = python("b = b'x' * (250 << 20); print(len(b))", limits=MEMORY)
+    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"262144000\n")
+    assert 250 <= ran.memory_mb <= 300
+
+
+def test_a_huge_thread_stack_passes(python: Runner) -> None:
+    source = "import sys, threading\nsys.setrecursionlimit(10**6); threading.stack_size(512 << 20)\n"
+    source += "def f(n): return 0 if n == 0 else 1 + f(n - 1)\n"
+    source += "t = threading.Thread(target=lambda: print(f(50000))); t.start(); t.join()"
+    assert python(source, limits=MEMORY).stdout == b"50000\n"
+
+
+def test_deep_recursion_passes(python: Runner) -> None:
+    source = (
+        "import sys\nsys.setrecursionlimit(10**6)\ndef f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(100000))"
+    )
+    assert python(source, limits=MEMORY).stdout == b"100000\n"
+
+
+def test_endless_recursion_is_the_programs_error(python: Runner) -> None:
+    ran = python("def f(): return f()\nf()")
+    assert (ran.ending, ran.exit_code) == (Ending.EXITED, 1)
+    assert b"RecursionError" in ran.stderr
+
+
+def test_numpy_passes(box: Sandbox) -> None:
+    pytest.importorskip("numpy")
+    source = "import numpy as np; print(int(np.ones((2000, 2000)).sum()), int(np.linalg.det(np.eye(3))))"
+    (ran,) = box.run_python(source, [b""], MEMORY, numpy=True)
+    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"4000000 1\n"), ran
+
+
+def test_four_threads_pass(cpp: Runner) -> None:
+    source = """#include <thread>
+#include <vector>
+#include <atomic>
+#include <cstdio>
+int main(){ std::atomic<int> n{0}; std::vector<std::thread> t; for(int i=0;i<4;i++) t.emplace_back([&]{ n++; });
+for(auto& x: t) x.join(); std::printf("%d\\n", n.load()); }"""
+    assert cpp(source, limits=MEMORY).stdout == b"4\n"
+
+
+def test_untouched_arrays_pass(cpp: Runner) -> None:
+    source = '#include <cstdio>\nstatic char big[400 << 20];\nint main(){ big[5] = 1; std::puts("ok"); return 0; }'
+    ran = cpp(source, limits=MEMORY)
+    assert (ran.stdout, ran.ending) == (b"ok\n", Ending.EXITED)
+
+
+def test_170_mb_of_recursion_pass(cpp: Runner) -> None:
+    source = """#include <cstdio>
+#include <cstring>
+__attribute__((noinline)) int f(int n){ volatile char b[1024]; b[0] = (char)n; b[1023] = 1;
+return n == 0 ? 0 : b[1023] + f(n - 1) + (b[0] & 0); }
+int main(){ std::printf("%d\\n", f(160000)); }"""
+    assert cpp(source, limits=MEMORY).stdout == b"160000\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "while True: print('x' * 1000)",
+        "import sys\nwhile True: sys.stderr.write('x' * 1000)",
+        "import os\nwhile True: os.write(1, bytes(65536))",
+    ],
+)
+def test_endless_output_ends(python: Runner, source: str) -> None:
+    limits = Limits(cpu_s=8, output_bytes=8 << 20, file_mb=8)
+    ran = python(source, limits=limits)
+    assert ran.ending is Ending.OUTPUT_LIMIT
+    assert len(ran.stdout) <= limits.output_bytes
+    assert len(ran.stderr) <= 65536
+
+
+def test_a_binary_that_writes_too_much(cpp: Runner) -> None:
+    source = '#include <cstdio>\nint main(){ for(;;) std::puts("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"); }'
+    assert cpp(source, limits=Limits(cpu_s=8, output_bytes=4 << 20, file_mb=4)).ending is Ending.OUTPUT_LIMIT
+
+
+def test_standard_output_cannot_be_stretched(python: Runner) -> None:
+    ran = python("import os\nos.ftruncate(1, 1 << 30)")
+    assert (ran.exit_code, ran.stdout) == (1, b"")
+
+
+def test_a_sparse_file_is_limited(python: Runner) -> None:
+    assert b"Error" in python("f = open('f', 'wb'); f.truncate(1 << 40)").stderr
+
+
+def test_many_files_are_limited_and_removed(python: Runner) -> None:
+    ran = python("n = 0\nwhile True:\n    open('f%d' % n, 'w').close(); n += 1", limits=Limits(cpu_s=8))
+    assert (ran.ending, ran.exit_code) == (Ending.EXITED, 1)
+
+
+@pytest.mark.parametrize("data", [b"\0\xff\xfe\n", "ü\u2028😀".encode(), b"\xed\xa0\x80", b"no newline"])
+def test_any_bytes_come_out_as_they_are(python: Runner, data: bytes) -> None:
+    assert python(f"import sys; sys.stdout.buffer.write({data!r})").stdout == data
+
+
+def test_closed_stdout_is_an_empty_output(python: Runner) -> None:
+    ran = python("import os; os.close(1)")
+    assert (ran.ending, ran.exit_code, ran.stdout) == (Ending.EXITED, 0, b"")
+
+
+def test_input_that_is_never_read(python: Runner) -> None:
+    assert python("print(1)", b"x" * (10 << 20)).stdout == b"1\n"
+
+
+def test_ten_megabytes_in_and_out(python: Runner) -> None:
+    data = b"0123456789\n" * 1_000_000
+    ran = python("import sys; sys.stdout.write(sys.stdin.read())", data, Limits(cpu_s=8))
+    assert ran.stdout == data
+
+
+ENDINGS = {
+    "import os; os._exit(0)": (Ending.EXITED, 0, None),
+    "import sys; sys.exit()": (Ending.EXITED, 0, None),
+    "import sys; sys.exit(3)": (Ending.EXITED, 3, None),
+    "import sys; sys.exit('no')": (Ending.EXITED, 1, None),
+    "exit(2)": (Ending.EXITED, 2, None),
+    "raise SystemExit": (Ending.EXITED, 0, None),
+    "print(1); 1/0": (Ending.EXITED, 1, None),
+    "import os; os.abort()": (Ending.SIGNALED, None, signal.SIGABRT),
+    "import ctypes; ctypes.string_at(0)": (Ending.SIGNALED, None, signal.SIGSEGV),
+    "import os; os.kill(os.getpid(), 15)": (Ending.SIGNALED, None, signal.SIGTERM),
+    "this is no python": (Ending.EXITED, 1, None),
+    "\0": (Ending.EXITED, 1, None),
+}
+
+
+@pytest.mark.parametrize("source", ENDINGS)
+def test_an_end_is_told_as_it_was(python: Runner, source: str) -> None:
+    ran = python(source)
+    assert (ran.ending, ran.exit_code, ran.signal) == ENDINGS[source], ran
+
+
+BOMBS = ["(" * 100_000, "-" * 3_000_000 + "1", "a=1\n" * 100_000]
+
+
+@pytest.mark.parametrize("source", BOMBS)
+def test_a_parser_bomb_harms_only_itself(python: Runner, source: str) -> None:
+    assert python(source, limits=Limits(cpu_s=2)).ending is not Ending.BROKEN
+
+
+def test_a_constant_that_never_ends_to_be_computed(python: Runner) -> None:
+    assert python("x = 9 ** 9 ** 9").ending is Ending.CPU_LIMIT
