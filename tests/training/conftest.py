@@ -1,0 +1,31 @@
+"""Tiny random models with the embedded model's kind of tokenizer, made once for all tests of generation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training.embedded.make import make_tokenizer, new_model
+from training.model import save_model
+
+
+@pytest.fixture(scope="session")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a model with random weights, scaled up so that its distributions are not flat."""
+    return _random_model(tmp_path_factory.mktemp("models") / "random", seed=1)
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same architecture with other weights."""
+    return _random_model(tmp_path_factory.mktemp("models") / "other", seed=2)
+
+
+def _random_model(folder: Path, seed: int) -> Path:
+    tokenizer = make_tokenizer(seed=5, texts=300)
+    model = new_model(tokenizer, seed)
+    for parameter in model.parameters():
+        parameter.data *= 4 if parameter.ndim == 2 else 1
+    save_model(model.eval(), tokenizer, folder)
+    return folder

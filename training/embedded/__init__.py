@@ -1,0 +1,15 @@
+"""The embedded model: a tiny Llama that does short sums, for demos, tests and machines without a GPU.
+
+`problems` is its endless supply of problems, `solutions` are the ways of working it is shown, `tokens` its tokenizer,
+`make` trains it from nothing (``python -m training.embedded.make``), `measure` says how often it is right. Its weights
+lie in ``weights/``, beside this file.
+
+Nothing heavy is imported here: `problems` needs no torch.
+"""
+
+from pathlib import Path
+
+WEIGHTS = Path(__file__).parent / "weights"
+"""The folder of the shipped model, in Hugging Face format."""
+
+__all__ = ["WEIGHTS"]

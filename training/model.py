@@ -1,0 +1,150 @@
+"""The policy under training as a Hugging Face causal language model: loaded, and published in a folder.
+
+A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, and a
+mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written aside, flushed and renamed, so a
+folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
+
+Not here: sharding over GPUs and checkpoints of a training run, which also hold the optimizer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from curation.policies.checkpoints import folder_revision
+from curation.records import PolicyError, StoreError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
+
+MARK = "DONE.json"
+
+
+def load_model(
+    folder: Path,
+    *,
+    dtype: Dtype = "float32",
+    device: str = "cpu",
+    attention: Attention = "sdpa",
+    training: bool = False,
+) -> PreTrainedModel:
+    """The causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
+
+    Weights stored in another ``dtype`` are converted while loading.
+
+    Raises:
+        PolicyError: the folder holds no model that transformers can load.
+    """
+    from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    require_model(folder)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=getattr(torch, dtype), attn_implementation=attention, local_files_only=True
+        )
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
+    moved: PreTrainedModel = model.to(device)
+    return moved.train(training)
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer of a local model folder.
+
+    Raises:
+        PolicyError: the folder holds no tokenizer, or one without a chat template.
+    """
+    from transformers import AutoTokenizer
+
+    require_model(folder)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, ImportError) as error:
+        raise PolicyError(f"{folder}: transformers cannot load this tokenizer: {error}") from error
+    if tokenizer.chat_template is None:
+        raise PolicyError(
+            f"{folder}: the tokenizer has no chat template; take an instruction-tuned model's, or add one"
+        )
+    return tokenizer
+
+
+def require_model(folder: Path) -> None:
+    """Raise PolicyError unless the folder looks like a Hugging Face model."""
+    if not (folder / "config.json").is_file():
+        raise PolicyError(f"{folder}: no model here (config.json is missing); give the folder of a downloaded model")
+
+
+def save_model(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    *,
+    texts: Mapping[str, str] | None = None,
+    state: Mapping[str, torch.Tensor] | None = None,
+) -> str:
+    """Publish the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
+
+    ``texts`` are further files, name to content. ``state`` is written in place of the model's own weights, where those
+    are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a step
+    publishes under a new name each time.
+    """
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    model.save_pretrained(aside, state_dict=None if state is None else dict(state))
+    tokenizer.save_pretrained(aside)
+    for name, text in (texts or {}).items():
+        (aside / name).write_text(text, encoding="utf-8")
+    digest = folder_revision(aside)
+    (aside / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
+    for path in [*aside.iterdir(), aside]:
+        _flush(path)
+    _swap_in(aside, folder)
+    return digest
+
+
+def published(folder: Path) -> str:
+    """The revision that the folder's mark holds.
+
+    Raises:
+        StoreError: there is no mark, or none that can be read: the folder is not whole.
+    """
+    try:
+        return str(json.loads((folder / MARK).read_text(encoding="utf-8"))["revision"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{folder}: no readable {MARK}, so the model in it may not be whole; publish it again"
+        ) from error
+
+
+def _swap_in(aside: Path, folder: Path) -> None:
+    old = folder.parent / f".old-{folder.name}-{os.getpid()}"
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    aside.rename(folder)
+    _flush(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
