@@ -18,7 +18,7 @@ from curation.config import DifficultyStage
 from curation.policies import open_policy
 from curation.records import ATTEMPT, VERDICT, AttemptKey, StoreError
 from curation.store import Shard, Stage, read_shard, write_aside
-from curation.verify.judge import JudgeTask, MathJudge, Response
+from curation.verify.judge import Judge, JudgeTask, Response
 from flows.run_folder import Done, Run, difficulty_stage, inputs
 from flows.sampling_session import SamplingSession, option_letter
 from flows.stages import open_judge, shard_by_shard, split_rows
@@ -34,8 +34,20 @@ JUDGED_BY = "judged_by.json"
 
 
 def stopping_rule(settings: DifficultyStage) -> curtailment.Rule:
-    """When sampling stops at a problem of this stage, and which attempts count."""
-    return curtailment.Rule(settings.band, curtail=settings.sampling.curtail, error_rate=settings.sampling.error_rate)
+    """When sampling stops at a problem of this stage, and which attempts count.
+
+    Recorded attempts cost nothing: all of them count.
+    """
+    curtail = settings.sampling.curtail and settings.policy.kind != "recorded"
+    return curtailment.Rule(settings.band, curtail=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0)
+
+
+def stops(settings: DifficultyStage) -> str:
+    """All that `stopping_rule` depends on, as text: with curtailment the whole band, without it the number alone."""
+    rule = stopping_rule(settings)
+    if not rule.curtail:
+        return f"all {settings.band.attempts}"
+    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}"
 
 
 def make_attempts(run: Run, part: str, problems: Done) -> Done:
@@ -50,22 +62,22 @@ def make_attempts(run: Run, part: str, problems: Done) -> Done:
         key, judged_by = asdict(policy.key), _judged_by(run, part, judge.version)
         name = f"{part}.attempts"
         version = f"attempts@2 {sampling.VERSION} {curtailment.VERSION}"
-        settings_text = json.dumps([key, judged_by, settings.sampling.ahead], sort_keys=True)
+        settings_text = json.dumps([key, judged_by], sort_keys=True)
         stage = Stage(run.where(name), name, version, settings_text, inputs(problems))
         if store.height < stage.noted("attempts"):  # parts of the store were removed: what is missing is made again
             stage.discard()
         with SamplingSession(run, part, problems, stage, policy, store, judge, stopping_rule(settings)) as session:
             done = shard_by_shard(stage, problems, session.shard)
-    write_aside(done.folder / KEY, json.dumps(key) + "\n")
-    write_aside(done.folder / JUDGED_BY, json.dumps(judged_by) + "\n")
+    if not (done.reused and (done.folder / JUDGED_BY).exists()):
+        write_aside(done.folder / KEY, json.dumps(key) + "\n")
+        write_aside(done.folder / JUDGED_BY, json.dumps(judged_by) + "\n")
     return done
 
 
 def _judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """What the verdicts that are made while sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
-    stops = f"{settings.sampling.curtail} {settings.sampling.error_rate}"
-    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "band": settings.band.digest(), "stops": stops}
+    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stops(settings)}
 
 
 def made_attempts(run: Run, made: Done) -> attempts.AttemptStore:
@@ -139,13 +151,13 @@ def decide(run: Run, part: str, problems: Done, verdicts: Done) -> Done:
 
     name = f"{part}.decisions"
     folder = run.where(name, verdicts.folder.name)
-    settings_text = f"{settings.band.digest()} {settings.sampling.curtail} {settings.sampling.error_rate}"
+    settings_text = f"{settings.band.digest()} {stops(settings)}"
     version = f"{difficulty.VERSION} {curtailment.VERSION}"
     stage = Stage(folder, name, version, settings_text, inputs(problems, verdicts))
     return shard_by_shard(stage, problems, work)
 
 
-def _judge(judge: MathJudge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Verdicts in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
     groups = held.group_by("problem", maintain_order=True).agg("text", "answer")

@@ -13,7 +13,7 @@ class SamplingSettings(Settings):
     curtail: bool = Field(
         True,
         description="Make no further attempt at a problem once none could change its decision. The decisions are "
-        "the same as without. Not in the paper.",
+        "the same as without. Recorded attempts cost nothing and all count. Not in the paper.",
     )
     error_rate: float = Field(
         0.0,
