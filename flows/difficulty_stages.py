@@ -15,10 +15,10 @@ import polars as pl
 
 from curation import attempts, curtailment, difficulty, sampling
 from curation.config import DifficultyStage
-from curation.policies import open_policy
 from curation.records import ATTEMPT, VERDICT, AttemptKey, StoreError
 from curation.store import Shard, Stage, read_shard, write_aside
 from curation.verify.judge import Judge, JudgeTask, Response
+from flows.policies import open_policy
 from flows.run_folder import Done, Run, difficulty_stage, inputs
 from flows.sampling_session import SamplingSession, option_letter
 from flows.stages import open_judge, shard_by_shard, split_rows

@@ -17,12 +17,12 @@ import polars as pl
 
 from curation.attempts import AttemptStore
 from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
-from curation.policies import open_policy
 from curation.records import ConfigError, Policy
 from curation.sampling import Sampled, Sampler
 from curation.store import locked, read_manifest, read_table, write_aside
 from flows import filter_stages
 from flows.difficulty_stages import stopping_rule
+from flows.policies import open_policy
 from flows.run_folder import Done, Run, difficulty_stage, new_run
 from flows.sampling_session import asked_of
 from flows.stages import open_judge
@@ -130,7 +130,7 @@ async def _pilot(
     with open_judge(run) as judge:
         async with policy:
             sampler = Sampler(policy, store, judge, rule, total=chosen.height)
-            sampled = [one async for one in sampler.run(asked_of(chosen, store, settings.band.attempts))]
+            sampled = [one async for one in sampler.run(asked_of(chosen, store, settings.band.attempts, judge))]
     return sampled, sampler.progress.tokens_per_s or None
 
 

@@ -16,31 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from pydantic import Field
 
-from curation.config.policies import LivePolicy
+from curation.config.policies import TorchPolicySettings
 from curation.policies.checkpoints import folder_revision
 from curation.policies.drawing import about_of, key_of, seed_of
-from curation.prompts import SOLVING
+from curation.prompts import SOLVING, Prompt
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
-from training.model import Dtype, load_model, load_tokenizer, require_model
+from training.model import load_model, load_tokenizer, require_model
 from training.slots import Engine, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-
-class TorchPolicySettings(LivePolicy):
-    """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
-
-    kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
-    in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")
-    dtype: Dtype = Field("float32", description="Type of weights and activations.")
-    device: str = Field("cpu", min_length=1, description="A torch device, as in `cpu` or `cuda:0`.")
-    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +62,11 @@ class TorchPolicy:
         PolicyError: the folder holds no model, or one that cannot be sampled here.
     """
 
-    def __init__(self, settings: TorchPolicySettings, folder: Path) -> None:
+    def __init__(self, settings: TorchPolicySettings, folder: Path, prompt: Prompt | None = None) -> None:
         self._settings = settings
         self._folder = folder / Path(settings.model).expanduser()
         require_model(self._folder)
-        self._prompt = SOLVING[settings.prompt]
+        self._prompt = prompt or SOLVING[settings.prompt]
         self.in_flight = settings.in_flight
         self._name = self._folder.resolve().name
         self._revision = folder_revision(self._folder)
@@ -93,7 +82,7 @@ class TorchPolicy:
     @property
     def about(self) -> Mapping[str, Any]:
         """What stands in the store beside the key."""
-        return about_of(self._settings)
+        return about_of(self._settings, self._prompt)
 
     @property
     def version(self) -> int:
@@ -189,7 +178,7 @@ class TorchPolicy:
 
     def _key(self) -> AttemptKey:
         name = f"{self._name}@{self._revision}"
-        return key_of(self._settings, name, engine="torch", dtype=self._settings.dtype)
+        return key_of(self._settings, name, self._prompt, engine="torch", dtype=self._settings.dtype)
 
     def _load(self) -> tuple[PreTrainedTokenizerBase, Engine]:
         settings = self._settings

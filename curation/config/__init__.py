@@ -24,10 +24,13 @@ from curation.config.policies import (
     LivePolicy,
     PolicySettings,
     RecordedPolicy,
+    TorchPolicySettings,
     VllmPolicy,
 )
 from curation.config.recipe import ExportSettings, Recipe
+from curation.config.refreshing import RefreshSettings
 from curation.config.sampling import SamplingSettings
+from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -49,12 +52,16 @@ __all__ = [
     "ProblemColumns",
     "Recipe",
     "RecordedPolicy",
+    "RefreshSettings",
     "SamplingSettings",
+    "ScheduleSettings",
     "SecondBand",
     "SecondStage",
     "Settings",
     "Source",
+    "StatedCosts",
     "StatementSettings",
+    "TorchPolicySettings",
     "TranslationSettings",
     "VerifySettings",
     "VllmPolicy",

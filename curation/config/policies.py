@@ -13,6 +13,7 @@ class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
     problem: str = Field("problem", description="Dotted path of the problem's text; its id is computed from it.")
+    domain: Literal["math", "code"] = Field("math", description="Kind of the problems, of which their ids depend.")
     choices: str | None = Field(None, description="Path of the list of options, where the source has them apart too.")
     attempts: str | None = Field(
         None, description="Dotted path of the list of attempts; absent where each row is one attempt."
@@ -182,5 +183,22 @@ class EndpointPolicy(LivePolicy):
         return self
 
 
-PolicySettings = Annotated[RecordedPolicy | VllmPolicy | EndpointPolicy, Field(discriminator="kind")]
+class TorchPolicySettings(LivePolicy):
+    """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
+
+    kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
+    in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
+    device: str = Field("cpu", min_length=1, description="A torch device, as in `cpu` or `cuda:0`.")
+    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
+
+    @property
+    def name(self) -> str:
+        """How people read who answers; the attempt key's name comes from the policy, with the weights' hash."""
+        return f"{self.model}@folder"
+
+
+PolicySettings = Annotated[
+    RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
+]
 """Whoever may answer; `kind` says who."""

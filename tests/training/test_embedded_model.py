@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from curation.config import Decoding, VllmPolicy
+from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.prompts import SOLVE
 from curation.records import Answered, Domain, Policy, Prompted
 from training.embedded import WEIGHTS, tokens
 from training.embedded.make import Making, train
 from training.embedded.measure import measure
 from training.embedded.problems import Split, supply
-from training.generate import TorchPolicy, TorchPolicySettings
+from training.generate import TorchPolicy
 from training.model import load_model, load_tokenizer, published
 
 ASKED = [

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from curation.config import Decoding
+from curation.config import Decoding, TorchPolicySettings
 from curation.records import Domain, PolicyError, Prompted
-from training.generate import Sampled, TorchPolicy, TorchPolicySettings
+from training.generate import Sampled, TorchPolicy
 from training.model import load_model
 from training.slots import distribution
 

@@ -1,0 +1,34 @@
+"""From the settings of a recipe to whoever answers: the policies of curation, and the trainer's own generator.
+
+`curation` knows no torch, so the small generator that runs without vLLM is opened here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation import policies
+from curation.config import TorchPolicySettings
+from curation.prompts import Prompt
+from curation.records import Policy
+
+if TYPE_CHECKING:
+    from curation.config.policies import PolicySettings
+
+
+def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
+    """The policy that a recipe names. Nothing is started yet: that happens on entering it.
+
+    Args:
+        recipe_folder: what paths in the settings are relative to.
+        prompt: what is asked, where it is not the prompt that the settings name.
+
+    Raises:
+        SourceError, PolicyError: what the settings name is not there.
+    """
+    if isinstance(settings, TorchPolicySettings):
+        from training.generate import TorchPolicy
+
+        return TorchPolicy(settings, recipe_folder, prompt)
+    return policies.open_policy(settings, recipe_folder, prompt)
