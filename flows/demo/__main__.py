@@ -1,15 +1,22 @@
-"""`make demo`: the math line on the project's own sample data, and what it caught of what was planted there."""
+"""`make demo`: the lines on the project's own sample data, and what they caught of what was planted there.
+
+First the math line on recorded attempts, with a report of every planted defect; then the whole recipe at toy size:
+the embedded model answers, a grader is trained on what it can learn from, and re-grades the entire set.
+``python -m flows.demo math`` or ``loop`` runs one part alone.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 from rich.console import Console
 
-from curation.records import GoldilocksError
+from curation.records import ConfigError, GoldilocksError
 from flows.commands import run_recipe
+from flows.demo.live import report as live
 from flows.demo.report import show
 
 HERE = Path(__file__).parent
@@ -33,18 +40,41 @@ def fates(curated: Path) -> pl.DataFrame:
     )
 
 
-def main(out: Path) -> None:
-    """Run the demo recipe into ``out`` and print the report."""
+def math(out: Path, console: Console) -> None:
+    """The math line on recorded attempts, and its report."""
     curated = run_recipe(RECIPE, [], out)
     assert curated is not None
-    console = Console()
     console.print()
     show(HERE / "planted.jsonl", fates(curated), console)
     console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
 
 
+def loop(out: Path, console: Console) -> None:
+    """Two stages with a grader trained in between, all of it live."""
+    name, overrides = live.engine()
+    curated = run_recipe(live.RECIPE, overrides, out)
+    assert curated is not None
+    console.print()
+    live.show(out, name, console)
+    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
+
+
+PARTS = {"math": math, "loop": loop}
+
+
+def main(names: Sequence[str]) -> None:
+    """Run the parts named, all of them where none is."""
+    console = Console()
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise ConfigError(f"the demo has no part `{unknown[0]}`; it has: {', '.join(PARTS)}.")
+    for name in names or PARTS:
+        console.rule(f"demo-{name}")
+        PARTS[name](Path("runs") / f"demo-{name}", console)
+
+
 if __name__ == "__main__":
     try:
-        main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs/demo-math"))
+        main(sys.argv[1:])
     except GoldilocksError as error:
         sys.exit(f"goldilocks: {error}")

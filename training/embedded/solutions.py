@@ -16,7 +16,7 @@ from random import Random
 from training.embedded.problems import Exercise
 from training.embedded.wordings import ANSWERS, GUESSES
 
-WORKED_BY_LEVEL: Mapping[int, float] = {1: 0.72, 2: 0.52, 3: 0.36, 4: 0.26, 5: 0.0}
+WORKED_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
 """Share of worked solutions among those shown, by the problem's level. Nobody shows how to work out level 5."""
 
 GUESSED_RIGHT = 0.12

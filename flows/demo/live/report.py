@@ -1,9 +1,10 @@
-"""What the live demo shows: who answered, what stopping early saved, how hard the problems are, which labels are wrong."""
+"""What the live demo shows: who answered, what stopping early saved, how hard the problems are, wrong labels found."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,8 @@ from rich.console import Console
 from curation.records import DropReason
 
 HERE = Path(__file__).parent
-RECIPE = HERE.parent.parent / "recipes" / "demo_live.toml"
+RECIPE = HERE.parent.parent / "recipes" / "demo_loop.toml"
+
 WITH_VLLM = (
     "stage1.policy.kind=vllm",
     "stage1.policy.dtype=float32",
@@ -31,15 +33,23 @@ def engine() -> tuple[str, list[str]]:
 
 
 def show(run: Path, engine_name: str, console: Console) -> None:
-    """Print the report of a finished run."""
-    decided = pl.read_parquet(run / "decisions" / "stage1" / "*" / "decisions" / "*.parquet")
-    counted, wanted = decided["attempts"].sum(), 16 * decided.height
-    console.print(f"Sampled live with the embedded model, by {engine_name}.", highlight=False, soft_wrap=True)
-    saved = 100 * (1 - counted / wanted)
-    console.print(f"  {counted:,} attempts decided {decided.height} problems; all 16 each would be {wanted:,}", end="")
-    console.print(f" ({saved:.0f} % saved, no decision changed)", highlight=False, soft_wrap=True)
-    console.print("  pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()), highlight=False)
-    console.print("  " + _labels(run, decided), highlight=False, soft_wrap=True)
+    """Print the report of a finished run of two stages."""
+    first, second = (_decisions(run, part) for part in ("stage1", "stage2"))
+    say = partial(console.print, highlight=False, soft_wrap=True)
+    say(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
+    for name, decided in (("stage 1", first), ("stage 2", second)):
+        made, wanted = decided["attempts"].sum(), 16 * decided.height
+        say(f"  {name}: {made:,} of {wanted:,} attempts settled {decided.height} problems")
+        say("    pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()))
+        say("    " + _labels(run, decided))
+    both = first.join(second, on="problem", suffix="_second")
+    hard = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
+    kept = hard["keep_second"].sum()
+    say(f"  stage 1 never solved {hard.height} problems; stage 2 keeps {kept} of them, which one stage would lose")
+
+
+def _decisions(run: Path, part: str) -> pl.DataFrame:
+    return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
 def _histogram(rates: list[float]) -> str:
@@ -55,7 +65,8 @@ def _labels(run: Path, decided: pl.DataFrame) -> str:
     lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
     planted = {json.loads(line)["problem"] for line in lines}
     ids = decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"]
-    dropped = pl.read_parquet(run / "curated" / "dropped" / "*.parquet")
-    suspected = set(dropped.filter(pl.col("id").is_in(ids.implode()))["statement"])
+    published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]
+    statements = pl.concat([frame.select("id", "statement") for frame in published])
+    suspected = set(statements.filter(pl.col("id").is_in(ids.implode()))["statement"])
     right = len(suspected & planted)
-    return f"wrong references planted: {len(planted)}; suspected: {len(suspected)}, of which planted: {right}"
+    return f"{len(planted)} wrong references planted: {right} found, {len(suspected) - right} sound ones suspected"
