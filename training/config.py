@@ -124,6 +124,21 @@ class OptimSettings(Settings):
         return self.learning_rate * (step + 1) / self.warmup_steps
 
 
+class ComputeSettings(Settings):
+    """Where the trainer computes, and in which precision. Weights and optimiser state are always fp32."""
+
+    device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process of torchrun.")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="Type of activations and of the weights that compute; gradients are reduced in fp32. Not in the "
+        "paper.",
+    )
+    activation_checkpointing: bool = Field(
+        False, description="Keep each layer's input only and compute the rest again in the backward pass."
+    )
+    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
+
+
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 

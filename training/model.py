@@ -57,7 +57,18 @@ def load_model(
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     moved: PreTrainedModel = model.to(device)
+    _own_memory(moved)
     return moved.train(training)
+
+
+def _own_memory(model: PreTrainedModel) -> None:
+    """Take the weights out of the file that they were mapped from.
+
+    Where nothing had to be converted, parameters are pages of the file: whoever overwrites it in place (``cp``) changes
+    the weights of a running process, even those that were trained meanwhile. Tied weights stay tied.
+    """
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,16 @@ def test_a_tokenizer_without_a_chat_template_is_refused(random_model: Path, tmp_
     save_model(load_model(random_model), tokenizer, tmp_path / "model")
     with pytest.raises(PolicyError, match="no chat template"):
         load_tokenizer(tmp_path / "model")
+
+
+def test_whoever_overwrites_the_file_does_not_change_a_loaded_model(random_model: Path, tmp_path: Path) -> None:
+    """As ``cp`` does it: in place. Parameters mapped from the file take the new bytes, trained or not."""
+    file = shutil.copytree(random_model, tmp_path / "model") / "model.safetensors"
+    model = load_model(file.parent)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    before = [parameter.clone() for parameter in model.parameters()]
+    file.write_bytes(file.read_bytes())
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight

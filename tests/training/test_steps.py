@@ -1,0 +1,122 @@
+"""Optimiser steps: learning, micro-batches, checkpointed activations, bf16, and gradients that are no number."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from training.config import ComputeSettings, ObjectiveSettings
+from training.embedded import WEIGHTS
+from training.packing import PackingError, Sample
+from training.ranks import Ranks
+from training.recipe import TrainRecipe
+from training.steps import Trainer, TrainingError
+
+
+def recipe(**changes: Any) -> TrainRecipe:
+    table: dict[str, Any] = {
+        "name": "test",
+        "steps": 3,
+        "model": "embedded",
+        "prompt": "plain",
+        "data": {"kind": "embedded", "problems": 200, "seed": 5},
+        "collector": {"group": 4, "n_async": 16, "n_batch": 16, "staleness": 1},
+        "rewards": {"max_length": 100, "language": 0.0},
+        "packing": {"tokens": 512},
+        "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
+    }
+    for key, value in changes.items():
+        table[key] = {**table.get(key, {}), **value} if isinstance(value, dict) else value
+    return TrainRecipe.model_validate(table)
+
+
+def solo(**changes: Any) -> Trainer:
+    made = recipe(**changes)
+    return Trainer(WEIGHTS, made, Ranks(made.compute))
+
+
+def samples(count: int = 8, seed: int = 1) -> list[Sample]:
+    chance = random.Random(seed)
+    return [
+        Sample(
+            prompt=[1, *(chance.randrange(3, 600) for _ in range(5))],
+            response=(words := [chance.randrange(3, 600) for _ in range(chance.randrange(3, 20))]),
+            behaviour=[-6.0] * len(words),
+            advantage=1.0 if index % 2 else -1.0,
+            weight=1 / 100,
+        )
+        for index in range(count)
+    ]
+
+
+def gradient(trainer: Trainer) -> torch.Tensor:
+    found = [value.grad for value in trainer.policy.parameters()]
+    parts = [part.full_tensor() if hasattr(part, "full_tensor") else part for part in found if part is not None]
+    return torch.cat([part.flatten() for part in parts])
+
+
+def test_a_step_makes_good_tokens_likelier() -> None:
+    trainer = solo(optim={"warmup_steps": 0})
+    made = samples()
+    losses = [trainer.step(made, ObjectiveSettings(eps_high=100.0)).loss for _ in range(5)]
+    assert losses[-1] < losses[0]
+    assert trainer.taken == 5
+
+
+def test_figures_are_those_of_the_minibatch() -> None:
+    trainer = solo()
+    made = samples()
+    figures = trainer.step(made, ObjectiveSettings())
+    assert figures.tokens == sum(sample.length for sample in made)
+    assert figures.stats["tokens"] == sum(len(sample.response) for sample in made)
+    assert figures.rate == pytest.approx(5e-4)  # the first of two steps of warm-up
+    assert figures.gradient_norm > 0
+    assert 0 <= figures.padding < 1
+    assert figures.stats["entropy"] > 0
+
+
+def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
+    plain, cut, saved = solo(), solo(packing={"tokens": 40}), solo(compute={"activation_checkpointing": True})
+    figures = [trainer.step(samples(), ObjectiveSettings()) for trainer in (plain, cut, saved)]
+    assert figures[1].micro_batches > figures[0].micro_batches
+    for trainer, one in zip((cut, saved), figures[1:], strict=True):
+        assert one.loss == pytest.approx(figures[0].loss, abs=1e-6)
+        assert torch.allclose(gradient(trainer), gradient(plain), atol=1e-6)
+
+
+def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
+    made = recipe(compute={"dtype": "bfloat16"}, optim={"warmup_steps": 0})
+    ranks = Ranks(made.compute)
+    try:
+        trainer = Trainer(WEIGHTS, made, ranks)
+        figures = trainer.step(samples(), ObjectiveSettings())
+        plain = solo(optim={"warmup_steps": 0})
+        exact = plain.step(samples(), ObjectiveSettings())
+        assert figures.loss == pytest.approx(exact.loss, rel=0.05, abs=1e-3)
+        assert all(value.dtype == torch.float32 for value in trainer.policy.parameters())
+        assert all(value.dtype == torch.bfloat16 for value in trainer.weights().values())
+        assert trainer.weights().keys() == plain.weights().keys()
+    finally:
+        ranks.close()
+
+
+def test_a_gradient_that_is_no_number_ends_the_run() -> None:
+    broken = samples()
+    broken[0] = Sample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
+    with pytest.raises(TrainingError, match="learning_rate"):
+        solo().step(broken, ObjectiveSettings())
+
+
+def test_a_sample_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(PackingError, match="room"):
+        solo(packing={"tokens": 8}).step(samples(), ObjectiveSettings())
+
+
+def test_a_process_alone_needs_no_group() -> None:
+    ranks = Ranks(ComputeSettings())
+    assert (ranks.size, ranks.rank, ranks.leads, ranks.sharded) == (1, 0, True, False)
+    assert ranks.lead("double", {"double": lambda share, value: share + value}, [1], 2) == 3
+    ranks.close()

@@ -1,0 +1,95 @@
+"""One real vLLM engine for all tests of training with it, in an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from training.embedded.make import make_tokenizer, new_model
+from training.model import load_model, save_model
+from training.vllm_generators import VllmGenerator
+from training.vllm_settings import VllmGenerator as VllmSettings
+
+T = TypeVar("T")
+
+
+class Running:
+    """The engine and its loop."""
+
+    def __init__(self, generator: VllmGenerator, loop: asyncio.AbstractEventLoop) -> None:
+        self.generator, self.run = generator, loop.run_until_complete
+
+    @property
+    def vllm(self) -> Any:
+        """vLLM itself."""
+        return self.generator.engine._engine
+
+    def made(self) -> dict[str, int]:
+        """Tokens made so far by each request under way, as vLLM counts them."""
+        states = self.vllm.output_processor.request_states
+        return {name: state.detokenizer.num_output_tokens() for name, state in states.items()}
+
+    async def until(self, requests: int, tokens: int) -> None:
+        """Wait until so many requests are under way and have so many tokens each."""
+        while len(made := self.made()) < requests or min(made.values()) < tokens:
+            await asyncio.sleep(0.001)
+
+    def put_back(self, folder: Path) -> None:
+        """The weights that the engine started with, as version 0."""
+        self.run(self.generator.update(folder, 0))
+
+
+@contextmanager
+def running(folder: Path, **settings: Any) -> Iterator[Running]:
+    """An engine over a model of the embedded kind, in fp32."""
+    loop = asyncio.new_event_loop()
+    values = {"dtype": "float32", "kv_cache_mb": 64, "capacity": 32, **settings}
+    generator = VllmGenerator(folder, VllmSettings(kind="vllm", **values))
+    try:
+        loop.run_until_complete(generator.__aenter__())
+        try:
+            yield Running(generator, loop)
+        finally:
+            loop.run_until_complete(generator.__aexit__(None, None, None))
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def says_only(token: int, folder: Path) -> Path:
+    """A model that says one token for ever: its logit is 29 above all others."""
+    model = new_model(make_tokenizer(seed=5, texts=300), seed=1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith(("o_proj.weight", "down_proj.weight", "embed_tokens.weight")):
+                parameter.zero_()
+        embedding = model.get_input_embeddings().weight
+        embedding[:, 0] = 1.0
+        embedding[token, 0] = 4.0
+    save_model(model.eval(), make_tokenizer(seed=5, texts=300), folder)
+    return folder
+
+
+@torch.no_grad()
+def logprobs_by_version(prompt: list[int], tokens: list[int], versions: list[int], folders: list[Path]) -> list[float]:
+    """What transformers says of each token if its version's weights continue on the cache that older versions left."""
+    models = {version: load_model(folder) for version, folder in enumerate(folders)}
+    cache: Any = None
+    said: list[float] = []
+    fed = prompt  # not yet in the cache
+    for version, span in groupby(zip(versions, tokens, strict=True), key=itemgetter(0)):
+        made = [token for _, token in span]
+        out = models[version](input_ids=torch.tensor([fed + made[:-1]]), past_key_values=cache, use_cache=True)
+        cache = out.past_key_values
+        logprobs = out.logits[0, -len(made) :].log_softmax(-1)
+        said += logprobs.gather(-1, torch.tensor(made)[:, None])[:, 0].tolist()
+        fed = made[-1:]
+    return said

@@ -1,0 +1,91 @@
+"""From groups of judged attempts to the trainer's samples, and what a batch looks like in numbers.
+
+Invariant: advantages and weights are made once for the whole minibatch, over all ranks' samples.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import torch
+
+from training.config import ObjectiveSettings
+from training.objectives import advantages, token_weights
+from training.packing import Sample
+from training.rollouts import Rollout
+from training.schedule import Group
+from training.steps import Figures
+
+
+def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) -> list[Sample]:
+    """A minibatch's attempts with their advantages and weights, in their order."""
+    made = [(group.number, rollout) for group in groups for _, rollout in group.attempts]
+    numbers = torch.tensor([number for number, _ in made])
+    totals = torch.tensor([rollout.reward.total for _, rollout in made], dtype=torch.float64)
+    gains = advantages(totals, numbers, normalise=settings.normalise, std_floor=settings.std_floor)
+    lengths = torch.tensor([rollout.tokens for _, rollout in made])
+    weights = token_weights(lengths, numbers, settings.scale)
+    return [
+        Sample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
+        for (_, one), gain, weight in zip(made, gains.tolist(), weights.tolist(), strict=True)
+    ]
+
+
+def batch_numbers(groups: Sequence[Group[Rollout]], version: int) -> dict[str, float]:
+    """What a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
+
+    ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
+    """
+    rollouts = [rollout for group in groups for _, rollout in group.attempts]
+    lengths = [rollout.tokens for rollout in rollouts]
+    ages = [version - made for rollout in rollouts for made in rollout.generated.versions]
+    centred = []
+    for group in groups:
+        totals = [rollout.reward.total for _, rollout in group.attempts]
+        mean = statistics.fmean(totals)
+        centred += [total - mean for total in totals]
+    names = ("format", "correctness", "length", "language", "total")
+    rewards = {
+        f"reward/{name}": statistics.fmean(rollout.reward.components()[name] for rollout in rollouts) for name in names
+    }
+    several = sum(len(set(rollout.generated.versions)) > 1 for rollout in rollouts)
+    return {
+        **rewards,
+        "batch/attempts": float(len(rollouts)),
+        "batch/pass_rate": statistics.fmean(rollout.reward.correct for rollout in rollouts),
+        "batch/advantage_std": statistics.pstdev(centred),
+        "length/trained_mean": statistics.fmean(lengths),
+        "length/trained_max": float(max(lengths)),
+        "age/token_mean": statistics.fmean(ages),
+        "age/token_max": float(max(ages)),
+        "age/several_versions_share": several / len(rollouts),
+    }
+
+
+def policy_numbers(figures: Sequence[Figures]) -> dict[str, float]:
+    """The optimiser steps of a batch: means weighted by their tokens, maxima, the sum of losses and the last rate."""
+    tokens = sum(one.stats["tokens"] for one in figures)
+    means = ("clip_low", "clip_high", "ratio_mean", "kl_generator", "entropy")
+    return {
+        "policy/loss": sum(one.loss for one in figures),
+        "policy/gradient_norm": max(one.gradient_norm for one in figures),
+        "policy/learning_rate": figures[-1].rate,
+        **{
+            f"policy/{name}": sum(one.stats[name] * one.stats["tokens"] for one in figures) / max(tokens, 1.0)
+            for name in means
+        },
+        **{f"policy/{name}": max(one.stats[name] for one in figures) for name in ("ratio_max", "mismatch_max")},
+    }
+
+
+def shown(groups: Sequence[Group[Rollout]], count: int) -> list[str]:
+    """A few attempts as Markdown text: the first of as many groups."""
+    texts = []
+    for group in groups[:count]:
+        ticket, one = group.attempts[0]
+        made, components = one.generated, one.reward.components()
+        earned = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
+        head = f"problem {one.problem}, attempt {ticket.index}, versions {made.versions[0]} to {made.versions[-1]}"
+        texts.append(f"**{head}**\n\n{earned}; {one.how}\n\n```text\n{made.text}\n```")
+    return texts

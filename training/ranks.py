@@ -1,0 +1,103 @@
+"""The trainer's processes: one alone, or those that torchrun started, in which rank 0 leads and the others follow.
+
+Rank 0 runs the loop, the generators and the verifiers; whatever needs all processes it announces with `Ranks.lead`,
+and the others, in `Ranks.follow`, do the same at the same time. Objects travel over gloo, gradients over NCCL on GPUs.
+
+Invariant: a process alone runs the same code without any communication; bf16 uses `fully_shard` there too, over a
+group of one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from training.config import ComputeSettings
+
+Work = Callable[[Any, Any], Any]
+"""What all processes do at once: takes this rank's share, and the value that all get."""
+
+_STOP = "stop"
+
+PATIENCE = timedelta(days=7)
+"""How long the others wait for rank 0, which may have to wait for a slow batch."""
+
+
+class Ranks:
+    """This process among the trainer's.
+
+    Args:
+        compute: the device; with several GPUs each process takes that of its local rank.
+    """
+
+    def __init__(self, compute: ComputeSettings) -> None:
+        self.size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = int(os.environ.get("RANK", "0"))
+        cuda = compute.device.startswith("cuda")
+        local = int(os.environ.get("LOCAL_RANK", "0"))
+        self.device = torch.device(f"cuda:{local}" if cuda and self.size > 1 else compute.device)
+        if cuda:
+            torch.cuda.set_device(self.device)
+        else:
+            torch.set_num_threads(compute.threads)
+        self.sharded = self.size > 1 or compute.dtype != "float32"
+        self._owner = self.sharded and not dist.is_initialized()
+        if self._owner:
+            backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
+            if self.size > 1:
+                dist.init_process_group(backend, timeout=PATIENCE)
+            else:
+                dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is rank 0."""
+        return self.rank == 0
+
+    def lead(self, name: str, work: Mapping[str, Work], shares: Sequence[Any] | None, value: Any) -> Any:
+        """Rank 0: have all processes do ``work[name]``, each with its share of ``shares``; returns rank 0's result."""
+        if self.size == 1:
+            return work[name](shares[0] if shares is not None else None, value)
+        dist.broadcast_object_list([(name, shares is not None, value)], src=0)
+        mine: list[Any] = [None]
+        if shares is not None:
+            dist.scatter_object_list(mine, list(shares), src=0)
+        return work[name](mine[0], value)
+
+    def follow(self, work: Mapping[str, Work]) -> None:
+        """Other ranks: do what rank 0 announces until it is done."""
+        while True:
+            told: list[Any] = [None]
+            dist.broadcast_object_list(told, src=0)
+            name, scattered, value = told[0]
+            if name == _STOP:
+                return
+            mine: list[Any] = [None]
+            if scattered:
+                dist.scatter_object_list(mine, None, src=0)
+            work[name](mine[0], value)
+
+    def close(self) -> None:
+        """Rank 0 lets the others go; all leave the group."""
+        if self.size > 1 and self.leads:
+            dist.broadcast_object_list([(_STOP, False, None)], src=0)
+        if self._owner:
+            dist.destroy_process_group()
+            self._owner = False
+
+    def total(self, values: Tensor, *, largest: bool = False) -> Tensor:
+        """The values added up over all ranks, or the largest of each."""
+        if self.size > 1:
+            dist.all_reduce(values, dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM)
+        return values
+
+    def barrier(self) -> None:
+        """Wait for all."""
+        if self.size > 1:
+            dist.barrier()

@@ -1,0 +1,130 @@
+"""The recipe of a training run: what is trained, on which problems, how, and how it is watched.
+
+One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`. Reading TOML
+is the flows' work.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from curation.config.base import Settings
+from training.config import (
+    CollectorSettings,
+    ComputeSettings,
+    ObjectiveSettings,
+    OptimSettings,
+    PackingSettings,
+    RewardSettings,
+)
+from training.curriculum.settings import CurriculumSettings
+from training.vllm_settings import VllmGenerator
+
+EMBEDDED = "embedded"
+"""The name of the shipped model, in place of a folder."""
+
+
+class EmbeddedData(Settings):
+    """Problems of the embedded family (`training.embedded.problems`)."""
+
+    kind: Literal["embedded"] = Field(description="`embedded`: short sums, drawn by a seed.")
+    problems: int = Field(2000, ge=1, description="How many. Not in the paper.")
+    seed: int = Field(1, ge=0, description="Which ones.")
+    kinds: tuple[str, ...] = Field((), description="Only exercises of these kinds; all where empty.")
+
+
+class CuratedData(Settings):
+    """Curated sets made by `goldilocks run`."""
+
+    kind: Literal["curated"] = Field(description="`curated`: published sets.")
+    folders: tuple[str, ...] = Field(
+        min_length=1, description="Folders of curated sets (RUN/curated), relative to the recipe's."
+    )
+
+
+Data = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
+
+
+class TorchGenerator(Settings):
+    """Generation with torch alone, in the trainer's process; for small models."""
+
+    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM.")
+    engines: int = Field(1, ge=1, description="How many engines share the work.")
+    capacity: int | None = Field(
+        None, ge=1, description="Requests an engine decodes together; its share of `n_async` where absent."
+    )
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
+    device: str = Field("cpu", min_length=1, description="A torch device.")
+
+
+Generation = Annotated[TorchGenerator | VllmGenerator, Field(discriminator="kind")]
+
+
+class Evaluation(Settings):
+    """Pass@1 on problems that are not trained on."""
+
+    data: Data | None = Field(
+        None, description="The held-out problems; of the embedded family the held-out split. None: no evaluation."
+    )
+    every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
+    attempts: int = Field(4, ge=1, description="Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
+    problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
+
+
+class Checkpoints(Settings):
+    """What is kept on disk to go on from, and for others to load."""
+
+    every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one. Not in the paper.")
+    keep: int = Field(2, ge=1, description="The last so many are kept. Not in the paper.")
+    export: bool = Field(True, description="Each checkpoint also holds the model in Hugging Face format.")
+    publish: int | None = Field(
+        None,
+        ge=1,
+        description="Updates between two versions that are published in RUN/published, for engines on other machines; "
+        "none where absent.",
+    )
+
+
+class TrainRecipe(Settings):
+    """A training run."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name.")
+    description: str = Field("", description="What it is for.")
+    seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
+    steps: int = Field(ge=1, description="Updates of the generators, one batch each. Not in the paper.")
+    model: str = Field(description="Folder of a Hugging Face model, relative to the recipe's; `embedded`: the shipped.")
+    prompt: Literal["solve", "plain"] = Field(
+        "solve", description="`solve`: the recipe's system prompt; `plain`: the statement alone."
+    )
+    temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
+    max_tokens: int | None = Field(
+        None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
+    )
+    data: Data = Field(description="The problems to train on.")
+    generator: Generation = Field(default_factory=TorchGenerator, description="What generates the attempts.")
+    collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
+    rewards: RewardSettings = Field(default_factory=RewardSettings, description="What an attempt is worth.")
+    objective: ObjectiveSettings = Field(default_factory=ObjectiveSettings, description="The loss.")
+    packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
+    optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
+    compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
+    curriculum: CurriculumSettings | None = Field(
+        None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
+    )
+    evaluation: Evaluation = Field(default_factory=Evaluation, description="Held-out problems.")
+    checkpoints: Checkpoints = Field(default_factory=Checkpoints, description="What is kept on disk.")
+    judges: int = Field(1, ge=1, description="Processes that judge answers.")
+    samples: int = Field(4, ge=0, description="Attempts shown as text at each step.")
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the generators wait for each step: nothing is ever stale, and a run can be repeated bit by bit."""
+        return self.collector.staleness == 0
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.objective.kl:
+            raise ValueError("objective.kl needs a reference model, which the loop does not keep; leave it at 0")
+        return self
