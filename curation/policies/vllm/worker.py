@@ -1,0 +1,92 @@
+"""What the trainer's engine gains in vLLM's worker processes: weights received as a folder of safetensors.
+
+The trainer's state dict lies in a file system in memory (or the published folder on a disk that both see), and the
+worker reads it through vLLM's public weight-update API, layer by layer, as it would read NCCL's broadcasts. Works
+wherever the folder can be seen, on CPUs as on GPUs.
+
+Importing this module registers the transfer under `FOLDER`: vLLM imports it in each worker process for the sake of
+`TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, in functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.policies.vllm.tied import Worker, pack_tied
+
+FOLDER = "goldilocks_folder"
+"""vLLM's name for this way of transfer."""
+
+
+class TrainedWorker(Worker):
+    """Mixed into the worker; the methods are the base's."""
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    from safetensors import safe_open
+
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+                yield name, tensors.get_tensor(name)
+
+
+def _transfer() -> type[Any]:
+    """vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in use."""
+    from vllm.distributed.weight_transfer.base import (
+        WeightTransferEngine,
+        WeightTransferInitInfo,
+        WeightTransferUpdateInfo,
+    )
+    from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
+
+    @dataclass
+    class Nothing(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+        """There is nothing to agree on beforehand."""
+
+    @dataclass
+    class Where(WeightTransferUpdateInfo):  # type: ignore[misc]
+        """The folder with the new weights, whole."""
+
+        folder: str
+
+    class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
+        init_info_cls = Nothing
+        update_info_cls = Where
+        supports_draft_weight_update = False
+
+        def init_transfer_engine(self, init_info: Nothing) -> None:
+            pass
+
+        def start_weight_update(self) -> None:
+            initialize_layerwise_reload(self.model)
+
+        def receive_weights(self, update_info: Where) -> None:
+            self.model.load_weights(_tensors(Path(update_info.folder)))
+
+        def finish_weight_update(self) -> None:
+            finalize_layerwise_reload(self.model, self.model_config)
+            pack_tied(self.model)
+
+        def update_weights(self, update_info: dict[str, Any]) -> None:
+            if self.device.type == "cpu":
+                self.receive_weights(self.parse_update_info(update_info))  # there is no device to wait for
+            else:
+                super().update_weights(update_info)
+
+        def shutdown(self) -> None:
+            pass
+
+    return FolderTransfer
+
+
+def _register() -> None:
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
+
+    WeightTransferEngineFactory.register_engine(FOLDER, _transfer())
+
+
+_register()

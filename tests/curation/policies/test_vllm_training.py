@@ -1,0 +1,48 @@
+"""Weights that are tied, exchanged in the policy's engine: what `curation.policies.vllm.tied` mends.
+
+The engine for training is tested where models of the embedded kind are made: tests/training/test_vllm_generators.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from curation.config import Decoding
+from curation.policies.vllm import Vllm
+from tests.curation.policies.conftest import Running, asked, tiny_settings
+from tests.curation.policies.test_vllm import expected_logprobs
+from tests.curation.policies.tiny_llama import make_tiny_llama
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+
+def tied(folder: Path, seed: int) -> Path:
+    """The tiny Llama, its output layer tied to its embedding."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(make_tiny_llama(folder, seed))
+    model.config.tie_word_embeddings = True
+    model.lm_head.weight = model.model.embed_tokens.weight
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_a_tied_output_layer_changes_with_the_weights(run: Running, tmp_path: Path) -> None:
+    pytest.importorskip("vllm")
+    tied(tmp_path / "first", 1)
+    tied(tmp_path / "second", 2)
+
+    async def before_and_after() -> None:
+        decoding = Decoding(temperature=1.0, top_p=1.0, max_tokens=32, seed=5)
+        async with Vllm(tiny_settings("first", decoding=decoding), tmp_path) as policy:
+            for name in ("first", "second"):
+                if name == "second":
+                    await policy.load_weights(tmp_path / name)
+                made = await policy.answer(asked(), 0)
+                assert made is not None
+                expected = expected_logprobs(tmp_path / name, policy._tokens(asked()), made, decoding)
+                assert made.logprobs == pytest.approx(expected, abs=1e-3)
+
+    run(before_and_after())
