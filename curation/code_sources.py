@@ -9,6 +9,8 @@ Invariants:
   - a value that is not packed as the recipe says is one `SourceError` naming the row, the path and the value;
   - programs in languages that are not run are left out and counted, nothing else is.
 
+Problem packages of the Kattis format (`curation.kattis`) become the same tables, a package a row.
+
 Nothing is run and nothing is judged here.
 """
 
@@ -17,17 +19,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from curation.config.code import CodeColumns, SolutionColumns, TestColumns
+from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
+from curation.kattis import Package, find_packages, read_package
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.rows import Row, lookup
+from curation.verify.code_judging import checker_text, comparison_text
 
-VERSION = "code_sources@1"
+VERSION = "code_sources@2"
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
@@ -44,6 +49,115 @@ class CodeTables:
     solutions: pl.DataFrame
     judging: pl.DataFrame
     other_languages: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0  # tests that are not UTF-8, which tables of text cannot hold
+
+
+PACKAGE_BYTES = 64 << 20
+"""Packages are handed on together until their tests hold so many bytes."""
+
+
+def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
+    """The packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
+
+    Raises:
+        SourceError: there is no such folder, or no package in it.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"{place}: there is no folder {folder}.")
+    batch: list[Package] = []
+    held = count = 0
+    for path in find_packages(folder):
+        if limit is not None and count >= limit:
+            break
+        count += 1
+        package = read_package(path)
+        batch.append(package)
+        held += sum(len(test.input) + len(test.output) for test in package.problem.tests)
+        if len(batch) >= rows or held >= PACKAGE_BYTES:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+    if not count:
+        raise SourceError(f"{place}: {folder} holds no problem package (a folder with problem.yaml and data/).")
+
+
+def package_row(package: Package) -> Row:
+    """A package as a row with the columns statement, name, title, license, source and not_usable (words, or null)."""
+    return {
+        "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
+        "name": package.name,
+        "title": package.title,
+        "license": package.license,
+        "source": package.source,
+        "not_usable": dict(package.reasons) or None,
+    }
+
+
+def samples_of(package: Package) -> str:
+    """The package's sample tests, as its statement does not hold them, under Markdown headings."""
+    blocks = []
+    for number, test in enumerate(package.problem.tests[: package.samples], start=1):
+        given, wanted = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
+        blocks.append(f"## Example {number}\n\nInput:\n```\n{given}\n```\nOutput:\n```\n{wanted}\n```")
+    return "\n\n".join(blocks)
+
+
+def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
+    """Tests, solutions and limits of some packages; a statement that stands twice counts once.
+
+    ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
+    """
+    tests: list[tuple[Any, ...]] = []
+    solutions: list[tuple[Any, ...]] = []
+    judging: list[tuple[Any, ...]] = []
+    others: Counter[str] = Counter()
+    unreadable = 0
+    seen: set[str] = set()
+    for name, package in zip(ids, packages, strict=True):
+        if name in seen:
+            continue
+        seen.add(name)
+        for index, test in enumerate(package.problem.tests):
+            try:
+                pair = test.input.decode(), test.output.decode()
+            except UnicodeDecodeError:
+                unreadable += 1
+                continue
+            tests.append((name, index, *pair, "sample" if index < package.samples else "secret"))
+        for index, one in enumerate(package.submissions):
+            if one.lang is None:
+                others[one.skipped or "unknown"] += 1
+            else:
+                right = True if one.accepted else False if one.rejected else None
+                code = one.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                solutions.append((name, index, one.lang.value, code, right, one.name.partition("/")[0]))
+        words = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
+        judging.append((name, *_judging_of_package(package), "; ".join(words) or None))
+    return CodeTables(
+        pl.DataFrame(tests, schema=TEST, orient="row"),
+        pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
+        pl.DataFrame(judging, schema={**JUDGING, "not_usable": pl.String}, orient="row"),
+        others,
+        unreadable,
+    )
+
+
+def _judging_of_package(package: Package) -> tuple[Any, ...]:
+    problem, checker = package.problem, package.problem.checker
+    return (
+        problem.cpu_s if package.time_given else None,
+        problem.memory_mb,
+        comparison_text(problem.comparison),
+        checker_text(checker) if checker is not None else None,
+        checker.lang.value if checker is not None else None,
+        checker.kind.value if checker is not None else None,
+        None,
+        None,
+        "interactive" in package.reasons or "multi_pass" in package.reasons,
+        False,
+        "image" in package.reasons,
+    )
 
 
 def code_tables(

@@ -32,7 +32,7 @@ from curation.attempts import AttemptStore
 from curation.curtailment import Rule, Tally
 from curation.progress import Progress
 from curation.records import VERDICT, Answered, AttemptKey, Policy, Prompted
-from curation.verify.judge import Judged, JudgeTask, MathJudge, Response, final_answer
+from curation.verify.judge import Judge, Judged, JudgeTask, Response, final_answer
 
 VERSION = "sampling@1"
 
@@ -106,7 +106,7 @@ class Sampler:
         self,
         policy: Policy,
         store: AttemptStore,
-        judge: MathJudge,
+        judge: Judge,
         rule: Rule,
         *,
         ahead: bool = False,
@@ -258,7 +258,7 @@ class Sampler:
         self.progress.attempts += 1
         self.progress.tokens += answered.tokens or 0
         if not one.stopped:
-            one.answers[index] = final_answer(Response(answered.text, answered.answer))
+            one.answers[index] = self._judge.final_answer(Response(answered.text, answered.answer))
 
     def _keep(self) -> None:
         if self._made:
@@ -360,10 +360,13 @@ def verdict_frame(sampled: Iterable[Sampled], key: AttemptKey, verifier: str) ->
     return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
 
 
-def held_answers(store: AttemptStore, problems: Sequence[str], attempts: int) -> dict[str, dict[int, str | None]]:
+def held_answers(
+    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge | None = None
+) -> dict[str, dict[int, str | None]]:
     """Per problem, the final answers of its stored attempts below ``attempts``, as `Asked.held` takes them."""
+    read = final_answer if judge is None else judge.final_answer
     held: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer in rows.iter_rows():
-        held.setdefault(problem, {})[index] = final_answer(Response(text, answer))
+        held.setdefault(problem, {})[index] = read(Response(text, answer))
     return held

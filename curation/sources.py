@@ -48,6 +48,15 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
     Args:
         folder: what relative paths are relative to.
     """
+    for start, batch in read_batches(source, folder, batch_rows):
+        yield problems_of(source, batch, start)
+
+
+def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, list[Row]]]:
+    """The source's rows as they are, ``batch_rows`` at a time, each batch with the position of its first row.
+
+    The first rows are checked for the columns of the map before any is handed out.
+    """
     rows = itertools.islice(_rows(source, folder, batch_rows), source.limit)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
@@ -55,7 +64,7 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
     _check_columns(source, first)
     start = 0
     for batch in _batches(itertools.chain(first, rows), batch_rows):
-        yield _problems(source, batch, start)
+        yield start, batch
         start += len(batch)
 
 
@@ -80,10 +89,19 @@ def _check_columns(source: Source, rows: Sequence[Row]) -> None:
         require_path(rows, path, where)
 
 
-def _problems(source: Source, rows: Sequence[Row], start: int) -> pl.DataFrame:
+def problems_of(
+    source: Source, rows: Sequence[Row], start: int, statements: Sequence[str | None] | None = None
+) -> pl.DataFrame:
+    """Rows of a source in the `PROBLEM` schema.
+
+    Args:
+        start: position of the first row in the source.
+        statements: the statements where they are not simply what the column map names.
+    """
     columns = source.columns
     place = f"source {source.name} ({source.path})"
-    statements = texts_of(columns.statement, rows, place, start)
+    if statements is None:
+        statements = texts_of(columns.statement, rows, place, start)
     choices = choices_of(columns.choices, rows, place, start)
     ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
     height = len(rows)

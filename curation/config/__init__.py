@@ -17,6 +17,7 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
+from curation.config.models import PremisesSettings, RewritingSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -49,10 +50,12 @@ __all__ = [
     "NearDuplicateSettings",
     "Pick",
     "PolicySettings",
+    "PremisesSettings",
     "ProblemColumns",
     "Recipe",
     "RecordedPolicy",
     "RefreshSettings",
+    "RewritingSettings",
     "SamplingSettings",
     "ScheduleSettings",
     "SecondBand",

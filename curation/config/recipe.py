@@ -7,9 +7,13 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.code import CodeSettings
+from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, SecondStage
 from curation.config.filters import ContaminationSettings, NearDuplicateSettings, StatementSettings, VerifySettings
+from curation.config.grading import GraderSettings
+from curation.config.models import PremisesSettings, RewritingSettings
+from curation.config.refreshing import RefreshSettings
+from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Source
 
 
@@ -27,14 +31,15 @@ class Recipe(Settings):
     """A whole run."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
-    flow: Literal["curate-math", "curate-code"] = Field(
-        "curate-math", description="Which line the recipe goes down."
-    )
+    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which line the recipe goes down.")
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
     workers: int | None = Field(None, ge=1, description="Verifier processes; one a core where absent.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
+    rewriting: RewritingSettings = Field(
+        default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
+    )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
     near_duplicates: NearDuplicateSettings = Field(
         default_factory=NearDuplicateSettings, description="The same problem in slightly other words."
@@ -42,11 +47,33 @@ class Recipe(Settings):
     contamination: ContaminationSettings = Field(
         default_factory=ContaminationSettings, description="Overlap with benchmarks."
     )
+    premises: PremisesSettings = Field(
+        default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
+    )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code line: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
-    stage2: SecondStage | None = Field(None, description="Difficulty, trained grader, on the entire original set.")
+    grader: GraderSettings | None = Field(
+        None, description="A grader trained on the survivors of stage 1, which then is the policy of stage 2."
+    )
+    stage2: SecondStage | None = Field(
+        None, description="Difficulty, a grader trained elsewhere, on the entire original set."
+    )
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
+    runner: Literal["local", "ray"] = Field(
+        "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
+    )
+    refresh: RefreshSettings = Field(default_factory=RefreshSettings, description="What a new checkpoint judges again.")
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
+    costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
+
+    @model_validator(mode="after")
+    def _one_grader(self) -> Self:
+        if self.grader is not None and self.stage2 is not None:
+            raise ValueError("`grader` trains the policy of stage 2; give either `grader` or `stage2`")
+        if self.grader is not None and self.stage1.policy.kind == "recorded":
+            raise ValueError("`grader` needs a policy that can load its weights in stage 1, not a recorded one")
+        return self
 
     @model_validator(mode="after")
     def _distinct_sources(self) -> Self:
@@ -61,5 +88,12 @@ class Recipe(Settings):
         domain = self.flow.removeprefix("curate-")
         other = next((source.name for source in self.sources if source.domain != domain), None)
         if other is not None:
-            raise ValueError(f"source {other} is not of domain `{domain}`, which `flow = \"{self.flow}\"` goes with")
+            raise ValueError(f'source {other} is not of domain `{domain}`, which `flow = "{self.flow}"` goes with')
+        return self
+
+    @model_validator(mode="after")
+    def _of_the_math_line(self) -> Self:
+        for name, policy in (("rewriting", self.rewriting.policy), ("premises", self.premises.policy)):
+            if policy is not None and self.flow != "curate-math":
+                raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")
         return self

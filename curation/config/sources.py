@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.code import CodeColumns
+from curation.config.coding import CodeColumns
 
 
 class Pick(Settings):
@@ -66,7 +66,7 @@ class Source(Settings):
     @model_validator(mode="after")
     def _code_is_whole(self) -> Self:
         if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
-            raise ValueError("a source of kind `kattis` needs `domain = \"code\"` and no `code` table")
+            raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
-            raise ValueError("`domain = \"code\"` and a `code` table belong together: give both or neither")
+            raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
         return self

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, Self
 
 from curation.records import Outcome
 from curation.verify import answers, peer
@@ -92,6 +92,38 @@ class ReferenceCheck:
     why: str
 
 
+class Judge(Protocol):
+    """What sampling and the difficulty stages ask of a verifier, of answers or of programs. A context manager."""
+
+    version: str
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def final_answer(self, response: Response) -> str | None:
+        """What is judged of a response, as text; None where its form holds no answer."""
+        ...
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """The verdicts on each task's responses, in order."""
+        ...
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """The verdicts on one task's responses, or on these final answers, as a future."""
+        ...
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Whether each (reference, language) can be verified against."""
+        ...
+
+    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """The outcome of comparing each (reference, answer)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Verdict:
     outcome: Outcome
@@ -113,8 +145,12 @@ class MathJudge:
         self._job = {"engine": engine}
         self._open = False
 
-    def __enter__(self) -> MathJudge:
+    def __enter__(self) -> Self:
         return self
+
+    def final_answer(self, response: Response) -> str | None:
+        """The final answer of a response."""
+        return final_answer(response)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

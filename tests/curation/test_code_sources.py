@@ -6,7 +6,7 @@ import pytest
 
 from curation.code_sources import code_tables, whole_statement
 from curation.config import plain
-from curation.config.code import CodeColumns
+from curation.config.coding import CodeColumns
 from curation.records import SourceError
 
 LANGUAGES = {"2": "cpp", "3": "python"}

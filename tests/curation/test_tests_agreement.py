@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config.code import AgreementSettings
+from curation.config.coding import AgreementSettings
 from curation.tests_agreement import RUN, decide_problems, decide_tests, modal_outputs, set_aside
 
 SETTINGS = AgreementSettings(min_tests=1)

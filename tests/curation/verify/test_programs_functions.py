@@ -15,7 +15,7 @@ from curation.verify.code_extraction import CodeLang
 from curation.verify.programs import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.programs_judge import CodeJudge
 from curation.verify.programs_linked import prototype
-from curation.verify.programs_values import NotData, decode, encode
+from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "code"
 ANSWER = 7_391_846_205

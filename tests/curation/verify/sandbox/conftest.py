@@ -1,4 +1,7 @@
-"""A sandbox on each rung of the ladder that works here, started once; attacks run on all of them."""
+"""A sandbox on each rung of the ladder that works here, started once; attacks run on all of them.
+
+What takes seconds and rests on the limits alone, which are the same on every rung, runs on the strongest only.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,36 @@ from curation.verify.sandbox import Limits, Ran, Sandbox
 ISOLATING = ("namespaces", "user-namespace", "landlock")
 QUICK = Limits(cpu_s=1.0, wall_s=3.0)
 
+ONCE = {
+    "test_a_constant_expression_that_loops_ends",
+    "test_a_constant_that_never_ends_to_be_computed",
+    "test_a_huge_thread_stack_passes",
+    "test_a_long_source_compiles",
+    "test_a_parser_bomb_harms_only_itself",
+    "test_a_template_bomb_ends",
+    "test_250_mb_pass",
+    "test_any_bytes_come_out_as_they_are",
+    "test_an_include_of_itself_ends",
+    "test_four_threads_pass",
+    "test_huge_diagnostics_are_cut",
+    "test_ten_megabytes_in_and_out",
+    "test_170_mb_of_recursion_pass",
+    "test_untouched_arrays_pass",
+}
+
 Runner = Callable[..., Ran]
 
 
-@pytest.fixture(scope="session", params=ISOLATING)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every rung in turn for what uses the box, or the strongest that works here (None)."""
+    if "box" in metafunc.fixturenames:
+        rungs = [None] if metafunc.function.__name__ in ONCE else list(ISOLATING)
+        metafunc.parametrize("box", rungs, indirect=True, scope="session", ids=lambda rung: rung or "strongest")
+
+
+@pytest.fixture(scope="session")
 def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """One slot per kind, on one rung; every rung in turn."""
+    """One slot per kind, on one rung."""
     try:
         sandbox = Sandbox(workers=1, rung=request.param)
     except VerifierError as error:

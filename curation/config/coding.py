@@ -22,7 +22,7 @@ class TestColumns(Settings):
     )
     inputs: str = Field("input", description="Name of the input in each object, or of the list of inputs.")
     outputs: str = Field("output", description="Name of the expected output, or of the list of expected outputs.")
-    origin: str = Field("given", description="What this part is called: public, private, generated, official …")
+    origin: str = Field("given", description="What this part is called: public, private or official.")
 
 
 class SolutionColumns(Settings):
@@ -137,12 +137,14 @@ class MatrixSettings(Settings):
         description="CPU seconds of one test where neither the source names a limit nor a right solution shows one. "
         "4 in the paper.",
     )
-    memory_mb: int = Field(300, ge=16, description="Memory of one test, MiB, where the source names none. 300 in paper.")
+    memory_mb: int = Field(
+        300, ge=16, description="Memory of one test, MiB, where the source names none. 300 in paper."
+    )
     multiplier: float = Field(
         5.0,
         ge=1,
-        description="Where the source names no time limit: the slowest right solution's worst test times this, in whole "
-        "seconds, as the Kattis format has it. Not in the paper.",
+        description="Where the source names no time limit: the slowest right solution's worst test times this, in "
+        "whole seconds, as the Kattis format has it. Not in the paper.",
     )
     measure_s: float = Field(
         10.0, gt=0, description="Most CPU seconds of one test while a limit is measured. Not in the paper."
@@ -165,9 +167,7 @@ class MatrixSettings(Settings):
     wrong_solutions: int = Field(
         8, ge=0, description="At most so many solutions of each language that are known to be wrong. Not in the paper."
     )
-    tests: int = Field(
-        200, ge=1, description="At most so many tests of a problem, from the front. Not in the paper."
-    )
+    tests: int = Field(200, ge=1, description="At most so many tests of a problem, from the front. Not in the paper.")
 
 
 class GenerationSettings(Settings):
@@ -227,8 +227,12 @@ class CodeSettings(Settings):
 
     matrix: MatrixSettings = Field(default_factory=MatrixSettings, description="Solutions run on tests.")
     agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
-    generation: GenerationSettings = Field(default_factory=GenerationSettings, description="Tests made where they lack.")
+    generation: GenerationSettings = Field(
+        default_factory=GenerationSettings, description="Tests made where they lack."
+    )
     twins: TwinSettings = Field(default_factory=TwinSettings, description="Languages asked for.")
     group_tests: int = Field(
-        20, ge=1, description="Tests, drawn by the recipe's seed, that attempts at a problem are judged by. 20 in paper."
+        20,
+        ge=1,
+        description="Tests, drawn by the recipe's seed, that attempts at a problem are judged by. 20 in paper.",
     )

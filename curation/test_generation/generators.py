@@ -1,0 +1,33 @@
+"""Programs that a model wrote to make inputs: found in its response, one that generates and perhaps one that checks.
+
+The contract is that of the prompt (`curation.prompts.testing`): the first Python block is the generator, which reads
+one whole number from standard input and prints the input of that number; a second one is the validator, which reads an
+input and exits with 0 where it is allowed. Whoever calls runs them in the sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BLOCK = re.compile(r"^ {0,3}(`{3,})[ \t]*(\w*)[^\n`]*\n(.*?)^ {0,3}\1`*[ \t]*$", re.DOTALL | re.MULTILINE)
+_PYTHON = ("python", "py", "python3")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What a response holds. ``validator`` is None where it wrote none.
+
+    Example: ``Programs("n = int(input())\\nprint(n)\\n", None)``
+    """
+
+    generator: str
+    validator: str | None
+
+
+def programs_in(response: str) -> Programs | None:
+    """The programs of a response, after its thoughts; None where it holds no Python block."""
+    _, thought, after = response.partition("</think>")
+    text = (after if thought else response).replace("\r\n", "\n")
+    blocks = [code for _, name, code in _BLOCK.findall(text) if name.lower() in _PYTHON and code.strip()]
+    return Programs(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None

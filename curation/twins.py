@@ -1,0 +1,99 @@
+"""Each problem asked for in several languages: rows that differ in one line of the statement and share their group.
+
+A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
+problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
+that the limit allows it: C++ is taken to be no slower than Python, Python to be slower than C++ by `TwinSettings`'
+``slowdown``. Where there are solutions in a language and none of them passes, it is not asked for.
+
+Invariants: twins have ids of their own and the group of their original; the language stands in ``meta`` under
+`LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from curation.config.coding import TwinSettings
+from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
+
+VERSION = "twins@1"
+
+STAGE = "twins"
+
+LANGUAGE = "language"
+"""Key of ``meta``; `curation.prompts.solving.FENCE` is the same word."""
+
+LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program in C++20."}
+"""The line that names the language."""
+
+
+def factor_of(language: str, settings: TwinSettings) -> float:
+    """What multiplies the problem's time limit for programs in a language."""
+    return settings.python_factor if language == "python" else settings.cpp_factor
+
+
+def asked_for(runs: pl.DataFrame, wanted: pl.DataFrame, limits: pl.DataFrame, settings: TwinSettings) -> pl.DataFrame:
+    """(problem, language, passed, how) for each language that a problem is asked for in.
+
+    Args:
+        runs: `code_matrix.MEASURED` rows of the solutions that vote.
+        wanted: (problem, test, output): the class that is right on each test that stays.
+        limits: (problem, time_limit_s).
+    """
+    judged = runs.join(wanted.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
+    right = pl.col("valid") & (pl.col("output") == pl.col("wanted"))
+    solutions = (
+        judged.group_by("problem", "solution", "lang")
+        .agg(right.fill_null(False).all().alias("right"), pl.col("cpu_s").max().alias("slowest"))
+        .join(limits.select("problem", "time_limit_s"), on="problem")
+    )
+    slower = {"python": settings.slowdown, "cpp": 1.0}
+    rows = []
+    for key, group in solutions.sort("problem", "lang", "solution").group_by("problem", maintain_order=True):
+        name = str(key[0])
+        limit = float(group["time_limit_s"][0])
+        best: dict[str, float] = {}
+        for lang, taken in group.filter("right").select("lang", "slowest").iter_rows():
+            best[lang] = min(float(taken), best.get(lang, float(taken)))
+        tried = set(group["lang"])
+        for language in settings.languages:
+            allowed = limit * factor_of(language, settings)
+            other = "cpp" if language == "python" else "python"
+            if language in tried:
+                if language in best and best[language] <= allowed:
+                    rows.append((name, language, True, f"a solution takes {best[language]:.2f} of {allowed:g} s"))
+            elif other in best and best[other] * slower[language] <= allowed:
+                rows.append((name, language, False, f"{other} takes {best[other]:.2f} s, {allowed:g} s allowed"))
+    schema = {"problem": pl.String, "language": pl.String, "passed": pl.Boolean, "how": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def make_twins(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
+
+    Args:
+        asked: what `asked_for` returned.
+    """
+    languages: dict[str, list[tuple[str, bool]]] = {}
+    for name, language, passed in asked.select("problem", "language", "passed").iter_rows():
+        languages.setdefault(name, []).append((language, passed))
+    rows = []
+    for row in problems.iter_rows(named=True):
+        for language, passed in languages.get(row["id"], ()):
+            statement = f"{row['statement'].rstrip()}\n\n{LINES[language]}"
+            meta = {**json.loads(row["meta"] or "{}"), LANGUAGE: language, "solved_in_it": passed}
+            twin = {
+                "id": problem_id(statement, None, Domain.CODE),
+                "statement": statement,
+                "raw_statement": row["raw_statement"] or row["statement"],
+                "meta": json.dumps(meta, ensure_ascii=False),
+            }
+            rows.append({**row, **twin})
+    none = problems.filter(~pl.col("id").is_in(list(languages))).with_columns(
+        pl.lit(STAGE).alias("stage"),
+        pl.lit(DropReason.NO_SOLUTION.value).alias("reason"),
+        pl.lit("no solution passes every test within the limit of a language asked for").alias("evidence"),
+    )
+    return pl.DataFrame(rows, schema=PROBLEM), none.select(DROPPED.names())
