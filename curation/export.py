@@ -14,7 +14,7 @@ import polars as pl
 
 from curation.records import PROBLEM
 
-VERSION = "export@1"
+VERSION = "export@2"
 
 STAGE = "export"
 
@@ -28,6 +28,7 @@ CURATED = pl.Schema(
         "pass_rate": pl.Float64(),
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
+        "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # stage 1 where there are two stages, else null
         "first_pass_rate": pl.Float64(),
     }
@@ -39,13 +40,14 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
     Args:
         problems: kept rows in the `PROBLEM` schema.
-        last: `DECISION` rows of the stage that decided.
+        last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
         first: `DECISION` rows of the stage before it, if there was one.
     """
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
-    measured = last.select("problem", "policy", "attempts", "judged", "correct", "pass_rate", "low", "high").rename(
-        renamed
-    )
+    if "measured_on" not in last.columns:
+        last = last.with_columns(measured_on=pl.lit(None, pl.String))
+    numbers = ("policy", "attempts", "judged", "correct", "pass_rate", "low", "high", "measured_on")
+    measured = last.select("problem", *numbers).rename(renamed)
     frame = problems.join(measured, left_on="id", right_on="problem", how="left", maintain_order="left")
     if first is None:
         earlier = [pl.lit(None, pl.String).alias("first_policy"), pl.lit(None, pl.Float64).alias("first_pass_rate")]

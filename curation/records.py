@@ -114,6 +114,8 @@ class DropReason(StrEnum):
     NEAR_DUPLICATE = "near_duplicate"
     # contamination
     CONTAMINATED = "contaminated"
+    # premises
+    FAULTY_PREMISES = "faulty_premises"  # votes of a model: something is missing, contradictory or open
     # review
     REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
     # difficulty
@@ -123,6 +125,7 @@ class DropReason(StrEnum):
     TOO_EASY = "too_easy"
     # code: solutions and tests
     INTERACTIVE = "interactive"  # the program talks with a judge while it runs
+    ASKS_FUNCTION = "asks_function"  # a function is asked for, not a program that reads and prints
     NEEDS_FILES = "needs_files"  # reads or writes files, or several source files are asked for
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.config.code import AgreementSettings
+from curation.config.coding import AgreementSettings
 from curation.records import DropReason
 
 VERSION = "tests_agreement@1"

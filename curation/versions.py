@@ -31,6 +31,15 @@ class Change(StrEnum):
 
 CHANGED = tuple(change for change in Change if change not in (Change.KEPT, Change.LEFT_OUT))
 
+KEPT = pl.Schema(
+    {
+        **DECISION,
+        "measured_on": pl.String(),  # the day on which the attempts of this pass rate were begun, YYYY-MM-DD in UTC
+        "published": pl.Boolean(),  # kept, and not over the set's size
+    }
+)
+"""What is kept of a version: one row a problem."""
+
 CHANGES = pl.Schema(
     {
         "problem": pl.String(),

@@ -53,11 +53,13 @@ def plan(
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     pilot: Annotated[int, typer.Option(min=1, help="Problems of the pilot.")] = 64,
+    stated: Annotated[bool, typer.Option("--stated", help="Run nothing: by the costs that the recipe states.")] = False,
 ) -> None:
     """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
     from flows.plan import plan_recipe, print_plan
+    from flows.plan_stated import stated_plan
 
-    print_plan(plan_recipe(recipe, out, overrides or [], pilot))
+    print_plan(stated_plan(recipe, overrides or []) if stated else plan_recipe(recipe, out, overrides or [], pilot))
 
 
 @app.command()
@@ -100,6 +102,45 @@ def review(
     from flows.disputes import review_run
 
     review_run(folder, accept, reject, answer)
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on from its checkpoint.")] = None,
+) -> None:
+    """Train a model on curated sets by reinforcement, or go on training one."""
+    from flows.train import train as train_by
+
+    typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
+
+
+@app.command()
+def refresh(
+    folder: RunFolder,
+    policy: Annotated[Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or a .toml table.")],
+    attempts: Annotated[
+        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts that training made since.")
+    ] = None,
+) -> None:
+    """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
+    from flows.refresh import refresh_run
+
+    refresh_run(folder, policy, attempts)
+
+
+@app.command()
+def serve(
+    recipes: Annotated[list[Path], typer.Argument(metavar="RECIPE.toml…", help="Recipes with a schedule.")],
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder, for one recipe.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the Prefect page.")] = None,
+) -> None:
+    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints, until interrupted."""
+    from flows.serving import serve_recipes
+
+    serve_recipes(recipes, out, port)
 
 
 @app.command()

@@ -14,12 +14,16 @@ from curation.config import RecordedPolicy
 from curation.embeddings import require_embeddings
 from curation.policies.recorded import Recorded
 from curation.store import locked
+from flows.code_stages import check_source
 from flows.disputes import published_counts
 from flows.filter_stages import as_source
-from flows.funnel import StageStatus, status
+from flows.funnel import MEASURING, StageStatus, status
+from flows.plan import against_plan
 from flows.publish import published_verifier
-from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, open_run, policy_name
+from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, policy_name
+from flows.runner import spreading
 from flows.stages import verifier_version
+from flows.versions import latest, newest_run, summary
 
 
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
@@ -29,11 +33,11 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
     if dry:
         _print_plan(run)
         return None
-    _check_inputs(run)
+    check_inputs(run)
     with locked(run.folder):
         run.save()
         curated = _run_flow(run, path, overrides)
-    print_funnel(run)
+    print_funnel(newest_run(run.folder))
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
@@ -44,15 +48,18 @@ def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
     from flows.server import prefect_api
 
     with prefect_api():
+        from flows.curate_code import curate_code
         from flows.curate_math import curate_math
 
-        flow = curate_math.with_options(flow_run_name=run.recipe.name)
-        return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
+        line = curate_code if run.recipe.flow == "curate-code" else curate_math
+        flow = line.with_options(flow_run_name=run.recipe.name)
+        with spreading(run.recipe):
+            return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
 
 
 def show_status(folder: Path) -> None:
     """Print the funnel of a run folder, finished or not."""
-    print_funnel(open_run(folder.absolute()))
+    print_funnel(newest_run(folder.absolute()))
 
 
 def print_funnel(run: Run) -> None:
@@ -64,15 +71,19 @@ def print_funnel(run: Run) -> None:
         table.add_column(name, justify="left" if name == "stage" else "right")
     table.add_column("why dropped", overflow="fold")
     for seen in rows:
-        if not seen.row.stage.endswith((".attempts", ".verdicts")) or not seen.finished:
+        if not seen.row.stage.endswith(MEASURING) or not seen.finished:
             _add_stage(table, seen)
     console = Console(highlight=False, markup=False)
     Console(highlight=False).print(table)
     if rows[-1].finished and not rows[-1].row.kept:
         console.print("Nothing is left for the curated set; the table says where the rows went.")
+    if (version := latest(run.folder)) is not None:
+        console.print(summary(version), soft_wrap=True)
     if disputed := published_counts(run):
         waits = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
+    for line in against_plan(run):
+        console.print(line, soft_wrap=True)
     for part in run.stages:
         judged = found(run, f"{part}.verdicts", verifier)
         labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
@@ -97,16 +108,17 @@ def _add_stage(table: Table, seen: StageStatus) -> None:
     table.add_row(row.title, f"{row.rows_in:,}", f"{row.kept:,}", dropped, share, reasons.replace("[", "\\["))
 
 
-def _check_inputs(run: Run) -> None:
+def check_inputs(run: Run) -> None:
     """Whatever can be seen to be wrong with the inputs is said before anything runs."""
     for source in run.recipe.sources:
-        sources.check_source(source, run.recipe_folder)
+        check = check_source if source.domain == "code" else sources.check_source
+        check(source, run.recipe_folder)
     for benchmark in run.recipe.contamination.against:
         sources.check_source(as_source(benchmark), run.recipe_folder)
     if "embedding" in run.recipe.contamination.methods:
         require_embeddings()
-    for part in run.stages:
-        policy = difficulty_stage(run.recipe, part).policy
+    asked = [difficulty_stage(run.recipe, part).policy for part in run.stages]
+    for policy in (*asked, run.recipe.rewriting.policy, run.recipe.premises.policy):
         if isinstance(policy, RecordedPolicy):
             Recorded(policy, run.recipe_folder).check()
 
@@ -116,12 +128,15 @@ def _print_plan(run: Run) -> None:
     recipe = run.recipe
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
-    _check_inputs(run)
+    check_inputs(run)
     for source in recipe.sources:
         limit = f", at most {source.limit:,} rows" if source.limit else ""
         console.print(f"  source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}")
     for benchmark in recipe.contamination.against:
         console.print(f"  benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}")
+    for name, policy in (("rewriting", recipe.rewriting.policy), ("premises", recipe.premises.policy)):
+        if policy is not None:
+            console.print(f"  {name}: {policy.name if isinstance(policy, RecordedPolicy) else policy.model}")
     for part in run.stages:
         table = difficulty_stage(recipe, part)
         band = table.band

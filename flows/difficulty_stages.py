@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import attempts, curtailment, difficulty, sampling
+from curation import attempts, curtailment, difficulty, review, sampling
 from curation.config import DifficultyStage
 from curation.records import ATTEMPT, VERDICT, AttemptKey, StoreError
 from curation.store import Shard, Stage, read_shard, write_aside
@@ -24,6 +24,9 @@ from flows.sampling_session import SamplingSession, option_letter
 from flows.stages import open_judge, shard_by_shard, split_rows
 
 _LABELS = ("problem", "index", "label")
+
+_LEAST_DOUBT = 1e-9
+"""Any error rate above 0 has decisions foreseen."""
 
 KEY = "key.json"
 """Beside the manifest of an attempts stage: what its attempts are filed under."""
@@ -139,22 +142,39 @@ def decide(run: Run, part: str, problems: Done, verdicts: Done) -> Done:
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
     policy = _made_key(run.where(f"{part}.attempts")).policy
+    said = review.read_verdicts(run.folder)
+    trusted = sorted(name for name, verdict in said.items() if verdict.answer is not None)
 
     def work(index: int) -> Shard:
         frame = read_shard(problems.folder, "kept", index)
         judged = read_shard(verdicts.folder, "verdicts", index)
         stopped = read_shard(verdicts.folder, "stopped", index)["problem"]
         rates = difficulty.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = difficulty.decide(rates, settings.band, part, rule)
+        decisions = trusting_people(rates, settings, part, said)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
     name = f"{part}.decisions"
     folder = run.where(name, verdicts.folder.name)
-    settings_text = f"{settings.band.digest()} {stops(settings)}"
+    settings_text = f"{settings.band.digest()} {stops(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
     version = f"{difficulty.VERSION} {curtailment.VERSION}"
     stage = Stage(folder, name, version, settings_text, inputs(problems, verdicts))
     return shard_by_shard(stage, problems, work)
+
+
+def trusting_people(rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.Verdicts) -> pl.DataFrame:
+    """`DECISION` rows, in which no label is suspected that a person accepted.
+
+    Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
+    """
+    rule = stopping_rule(settings)
+    decisions = difficulty.decide(rates, settings.band, part, rule)
+    if all(verdict.answer is None for verdict in said.values()):
+        return decisions
+    band = settings.band.model_copy(update={"wrong_label_share": 1.0})
+    error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.curtail else 0.0
+    foreseeing = curtailment.Rule(band, curtail=rule.curtail, error_rate=error_rate)
+    return review.trusting(decisions, difficulty.decide(rates, band, part, foreseeing), said)
 
 
 def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:

@@ -10,15 +10,19 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
+from curation import premises
 from curation.records import ATTEMPT, StoreError
+from flows import explain_code
 from flows.difficulty_stages import made_attempts
-from flows.publish import published_verifier
-from flows.run_folder import TITLES, Run, found, open_run
+from flows.funnel import MEASURING
+from flows.run_folder import ALL_TITLES, Run, found, open_run
 from flows.stages import verifier_version
 
 
 def explain_problem(folder: Path, problem: str) -> None:
     """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
+    from flows.publish import published_verifier  # which looks problems up by this module's `find_id`
+
     run = open_run(folder.absolute())
     console = Console(highlight=False)
     name = find_id(run, problem)
@@ -30,16 +34,23 @@ def explain_problem(folder: Path, problem: str) -> None:
             _print_field(console, "option", option)
         _print_field(console, "reference", row["answer"])
     for stage in run.filters[1:]:
-        _print_filter(console, run, stage, name, read)
+        if stage not in (*MEASURING, "twins"):
+            _print_filter(console, run, stage, name, read)
+        if stage == "tests":
+            explain_code.print_matrix(console, run, name)
     verifier = published_verifier(run) or verifier_version(run)
+    asked = list(explain_code.twins_of(run, name)) or [name]
     for part in run.stages:
-        _print_difficulty(console, run, part, verifier, name)
-    curated = _rows(run, "export", "kept", name)
-    over = _rows(run, "export", "dropped", name)
+        for one in asked:
+            if one != name:
+                console.print(f"  asked as {one}")
+            _print_difficulty(console, run, part, verifier, one)
+    curated = pl.concat([_rows(run, "export", "kept", one) for one in asked])
+    over = pl.concat([_rows(run, "export", "dropped", one) for one in asked])
     for row in over.iter_rows(named=True):
-        console.print(f"[bold]{TITLES['export']}[/bold]: dropped, {row['reason']}: {escape(row['evidence'])}")
+        console.print(f"[bold]{ALL_TITLES['export']}[/bold]: dropped, {row['reason']}: {escape(row['evidence'])}")
     if not curated.is_empty():
-        console.print(f"[bold]{TITLES['export']}[/bold]: in the curated set")
+        console.print(f"[bold]{ALL_TITLES['export']}[/bold]: in the curated set")
 
 
 def find_id(run: Run, beginning: str) -> str:
@@ -53,6 +64,8 @@ def find_id(run: Run, beginning: str) -> str:
     for file in files:
         ids = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select("id").collect()
         matching.update(ids["id"])
+    if not matching and (original := explain_code.original_of(run, beginning)) is not None:
+        return original
     if not matching:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
     if len(matching) > 1:
@@ -74,19 +87,27 @@ def _print_field(console: Console, label: str, text: Any) -> None:
 
 
 def _print_filter(console: Console, run: Run, stage: str, name: str, read: pl.DataFrame) -> None:
-    title = f"[bold]{TITLES[stage]}[/bold]"
+    title = f"[bold]{ALL_TITLES[stage]}[/bold]"
     kept, dropped = _rows(run, stage, "kept", name), _rows(run, stage, "dropped", name)
     for row in dropped.iter_rows(named=True):
         where = f"row {row['row']} of {escape(row['source'])}"
         console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
     for row in kept.iter_rows(named=True):
-        rewritten = stage == "statements" and (row["raw_statement"] is not None or row["raw_answer"] is not None)
+        changed = row["raw_statement"] is not None or row["raw_answer"] is not None
+        rewritten = changed and stage in ("rewriting", "statements")
         console.print(f"{title}: kept row {row['row']} of {escape(row['source'])}{', rewritten' if rewritten else ''}")
         if stage == "review":
             _print_field(console, "reference", row["answer"])
         if rewritten:
             _print_field(console, "statement", row["statement"])
             _print_field(console, "reference", row["answer"])
+    if stage == "premises":
+        for row in _rows(run, stage, "votes", name, column="problem").iter_rows(named=True):
+            votes = (f"{count} {vote.value}" for vote in premises.Vote if (count := row[vote.value]))
+            _print_field(console, "votes", ", ".join(votes) or None)
+    if stage == "rewriting":
+        for row in _rows(run, stage, "rewritings", name).filter(~pl.col("accepted")).iter_rows(named=True):
+            _print_field(console, "refused", row["why"])
     if kept.is_empty() and dropped.is_empty() and not read.is_empty():
         console.print(f"{title}: [dim]not reached[/dim]")
 
@@ -113,11 +134,19 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         group = verdict["answer_class"]
         votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
         console.print(
-            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {verdict['answer']!s:<20} "
+            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
             f"{votes}; {verdict['how']}; … {ends.get(verdict['index'], '')}",
             soft_wrap=True,
             markup=False,
         )
+
+
+def _brief(answer: str | None) -> str:
+    """An answer on one line; of a program, its language and its size."""
+    if answer is None or not answer.startswith("```"):
+        return str(answer)
+    lines = answer.split("\n")
+    return f"{lines[0].strip('`')}, {len(lines) - 2} lines"
 
 
 def _end(attempt: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from curation.cards import FunnelRow
 from curation.store import Manifest, add_counts, finished_shards, read_manifest, stage_inputs
-from flows.run_folder import TITLES, Done, Run
+from flows.run_folder import ALL_TITLES, Done, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class StageStatus:
     total: int | None
 
 
-STAGES = frozenset(TITLES) - {"sources"}
+STAGES = frozenset(ALL_TITLES) - {"sources"}
 """Names of stages that other stages are made from, as they stand in a stage's inputs."""
 
-MEASURING = ("attempts", "verdicts")
+MEASURING = ("attempts", "verdicts", "matrix", "generators")
 """Stages that measure and drop nothing; the funnel leaves them out, the status shows them while they run."""
 
 
@@ -37,14 +37,14 @@ def funnel_rows(stages: Iterable[Done], titles: Mapping[str, str]) -> Iterator[F
 def status(run: Run, verifier: str) -> list[StageStatus]:
     """Every stage of the run in order, as it lies on disk."""
     names = list(run.filters)
-    names += [f"{part}.{kind}" for part in run.stages for kind in (*MEASURING, "decisions")]
+    names += [f"{part}.{kind}" for part in run.stages for kind in ("attempts", "verdicts", "decisions")]
     seen: list[StageStatus] = []
     digests: dict[str, str] = {}
     total: int | None = None
     for name in (*names, "export"):
         folder = run.where(name, verifier)
         if not _is_current(folder, digests):
-            seen.append(StageStatus(FunnelRow(name, TITLES[name], 0, 0, {}), False, 0, total))
+            seen.append(StageStatus(FunnelRow(name, ALL_TITLES[name], 0, 0, {}), False, 0, total))
             continue
         manifest = read_manifest(folder)
         seen.append(_status(name, folder, manifest, total))
@@ -62,12 +62,12 @@ def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
 
 def _status(name: str, folder: Path, manifest: Manifest | None, total: int | None) -> StageStatus:
     if manifest is not None:
-        return StageStatus(_row(name, TITLES[name], manifest), True, manifest.shards, manifest.shards)
+        return StageStatus(_row(name, ALL_TITLES[name], manifest), True, manifest.shards, manifest.shards)
     marks = list(finished_shards(folder))
     reasons = add_counts(mark["reasons"] for mark in marks)
     rows_in = sum(mark["in"] for mark in marks)
     kept = sum(mark["kept"] for mark in marks)
-    return StageStatus(FunnelRow(name, TITLES[name], rows_in, kept, reasons), False, len(marks), total)
+    return StageStatus(FunnelRow(name, ALL_TITLES[name], rows_in, kept, reasons), False, len(marks), total)
 
 
 def _row(name: str, title: str, manifest: Manifest) -> FunnelRow:

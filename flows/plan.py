@@ -20,7 +20,7 @@ from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, r
 from curation.records import ConfigError, Policy
 from curation.sampling import Sampled, Sampler
 from curation.store import locked, read_manifest, read_table, write_aside
-from flows import filter_stages
+from flows import filter_stages, model_stages
 from flows.difficulty_stages import stopping_rule
 from flows.policies import open_policy
 from flows.run_folder import Done, Run, difficulty_stage, new_run
@@ -88,8 +88,9 @@ def actual(run: Run, part: str) -> Actual | None:
 
 
 def _filtered(run: Run) -> Done:
-    """The stages before any attempt, as the flow runs them."""
+    """The stages before any attempt, as the flow runs them, but for the votes on premises, which are not cheap."""
     work = {
+        "rewriting": model_stages.rewrite_choices,
         "statements": filter_stages.filter_statements,
         "review": filter_stages.apply_reviews,
         "references": filter_stages.check_references,
@@ -99,7 +100,7 @@ def _filtered(run: Run) -> Done:
     }
     done = filter_stages.read_sources(run)
     for name in run.filters[1:]:
-        done = work[name](run, done)
+        done = work[name](run, done) if name in work else done
     return done
 
 
@@ -152,17 +153,38 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for title in ("stage", "policy", "problems", "", "attempts", "tokens", "hours", "price"):
-        table.add_column(title, justify="left" if title in ("stage", "policy", "") else "right")
+    for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
+        table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
     for plan in plans:
         for said, cost in (("as set", plan.expected), ("all attempts", plan.uncurtailed)):
-            spent = [_spoken(one, digits) for one, digits in ((cost.attempts, 0), (cost.tokens, 0))]
-            spent += [_spoken(one, 2) for one in (cost.hours, cost.price)]
+            spent = [_spoken(one) for one in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", said, *spent)
     Console(soft_wrap=True).print(table)
 
 
-def _spoken(estimate: Estimate | None, digits: int) -> str:
+def _spoken(estimate: Estimate | None) -> str:
     if estimate is None:
         return "unknown"
-    return f"{estimate.mean:,.{digits}f} ({estimate.low:,.{digits}f} to {estimate.high:,.{digits}f})"
+    if estimate.low == estimate.high:
+        return _short(estimate.mean)
+    return f"{_short(estimate.mean)} ({_short(estimate.low)} to {_short(estimate.high)})"
+
+
+def _short(value: float) -> str:
+    """A number in three or four digits: 4.21 G, 233 k, 64."""
+    for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def against_plan(run: Run) -> list[str]:
+    """One line per planned stage that has run: what was planned, and what it took."""
+    lines = []
+    for part, plan in held_plan(run).items():
+        took = actual(run, part)
+        if took is not None:
+            planned = f"{_spoken(plan.expected.attempts)} attempts and {_spoken(plan.expected.tokens)} tokens"
+            spent = f"{_short(took.attempts)} attempts and {_short(took.tokens)} tokens in {took.seconds:,.0f} s"
+            lines.append(f"{part}: planned {planned}; took {spent}")
+    return lines

@@ -9,7 +9,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from curation import cards, export, review
 from curation.config import Recipe
 from curation.records import DROPPED, PASS_RATE, DropReason
 from curation.store import Shard, Stage, read_shard, read_table, write_aside, write_parquet
-from flows import disputes
+from curation.versions import CHANGED
+from flows import code_publish, disputes, versions
 from flows.funnel import funnel_rows
 from flows.recipe import as_toml
-from flows.run_folder import TITLES, Done, Run, drive, inputs, shard_counts
+from flows.run_folder import ALL_TITLES, Done, Run, drive, inputs, shard_counts
 
 MARK = ".published.json"
 
@@ -34,13 +35,16 @@ def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
     last, first = decided[-1], decided[0] if len(decided) > 1 else None
     index = read_table(last.folder, "kept", ["id", "group", "source", "weight"])
     leaving = export.over_quota(index, run.recipe.export.size, run.recipe.seed) if index.height else {}
+    measured = versions.measured_on(run, run.stages[-1])
 
     def work(shard: int) -> Shard:
-        kept = read_shard(last.folder, "kept", shard)
+        kept, decisions = read_shard(last.folder, "kept", shard), read_shard(last.folder, "decisions", shard)
+        if "measured_on" not in decisions.columns:
+            decisions = decisions.with_columns(measured_on=pl.lit(measured))
         evidence = pl.Series("evidence", [leaving.get(name) for name in kept["id"]], pl.String)
         curated = export.curate(
             kept.filter(evidence.is_null()),
-            read_shard(last.folder, "decisions", shard),
+            decisions,
             read_shard(first.folder, "decisions", shard) if first is not None else None,
         )
         reason = DropReason.OVER_QUOTA.value
@@ -48,7 +52,7 @@ def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
         return Shard(kept.height, {"kept": curated, "dropped": over})
 
-    settings = f"{run.recipe.export.size} {run.recipe.seed}"
+    settings = f"{run.recipe.export.size} {run.recipe.seed} {measured}"
     stage = Stage(run.where("export"), "export", export.VERSION, settings, inputs(problems, *decided))
     counts = shard_counts(last.folder)
     shards = ((rows, lambda shard=number: work(shard)) for number, rows in enumerate(counts))
@@ -56,7 +60,28 @@ def export_problems(run: Run, problems: Done, decided: Sequence[Done]) -> Done:
 
 
 def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/ and README.md. An unchanged set is left as it is."""
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md and CHANGELOG.md. An unchanged set is left as it is.
+
+    Where the line decides what it did before its set was refreshed, the refreshed version is published.
+    """
+    table = versions.gather(decided[-1], exported, versions.measured_on(run, run.stages[-1]))
+    if (newer := versions.standing(run, table)) is not None:
+        return republish(run, newer, filters, decided)
+    version = versions.settle(run, table, decided[-1].folder.name)
+    return _publish(run, version, filters, decided, exported)
+
+
+def republish(run: Run, version: versions.Version, filters: Sequence[Done], decided: Sequence[Done]) -> Path:
+    """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
+    later = versions.refreshed(run, version)
+    table = versions.decisions_of(run.folder, version.number)
+    applied = [*decided[:-1], versions.apply(later, filters[-1], table, version.verifier)]
+    return _publish(later, version, filters, applied, export_problems(later, filters[-1], applied))
+
+
+def _publish(
+    run: Run, version: versions.Version, filters: Sequence[Done], decided: Sequence[Done], exported: Done
+) -> Path:
     target = run.folder / "curated"
     made_from = {
         "export": exported.manifest.digest,
@@ -66,7 +91,9 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
         "settled": settled(run.recipe),
         "verifier": decided[-1].folder.name,
         "disputed": dict(disputes.made_from(run, decided)),
-        "goldilocks": version("goldilocks-rl"),
+        "goldilocks": package_version("goldilocks-rl"),
+        "version": version.number,
+        "decisions": version.digest,
     }
     if _published(target) == {**made_from, "files": _sizes(target)}:
         return target
@@ -74,9 +101,12 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
     shutil.rmtree(aside, ignore_errors=True)
     _write_tables(aside / "data", "train", [exported], "kept")
     _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    if run.recipe.flow == "curate-code":
+        code_publish.write_beside(run, exported, aside)
     queue = disputes.disputes(run, filters, decided)
     disputes.write_disputes(queue, aside / "disputed")
-    cards.write_card(card_facts(run, filters, decided, exported, review.counts(queue)), aside)
+    cards.write_card(card_facts(run, version, filters, decided, exported, review.counts(queue)), aside)
+    write_aside(aside / versions.CHANGELOG, versions.changelog(run.folder))
     write_aside(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
     shutil.rmtree(target, ignore_errors=True)
     aside.rename(target)
@@ -85,7 +115,7 @@ def publish(run: Run, filters: Sequence[Done], decided: Sequence[Done], exported
 
 def settled(recipe: Recipe) -> str:
     """Hash of what a recipe settles before anything is judged: all but the verifier and the bands' thresholds."""
-    table = recipe.model_dump(mode="json", exclude={"verify", "workers"})
+    table = recipe.model_dump(mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"})
     for part in ("stage1", "stage2"):
         if table[part] is not None:
             table[part]["band"] = table[part]["band"]["attempts"]
@@ -121,7 +151,12 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def card_facts(
-    run: Run, filters: Sequence[Done], decided: Sequence[Done], exported: Done, disputed: Mapping[str, int]
+    run: Run,
+    version: versions.Version,
+    filters: Sequence[Done],
+    decided: Sequence[Done],
+    exported: Done,
+    disputed: Mapping[str, int],
 ) -> cards.CardFacts:
     """What the card says, gathered from the finished stages."""
     recipe = run.recipe
@@ -138,9 +173,9 @@ def card_facts(
         pretty_name=recipe.export.pretty_name or recipe.name,
         description=recipe.description,
         license=recipe.export.license,
-        version=version("goldilocks-rl"),
+        version=package_version("goldilocks-rl"),
         created=None,
-        funnel=tuple(funnel_rows([*filters, *decided, exported], TITLES)),
+        funnel=tuple(funnel_rows([*filters, *decided, exported], ALL_TITLES)),
         sources=tuple(
             cards.SourceFacts(
                 source.name, source.url, source.license, read.get(source.name, 0), per_source.get(source.name, 0)
@@ -153,12 +188,15 @@ def card_facts(
             part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
             for part, table in settings.items()
         },
-        policies={part: _policy(run, part) for part in settings},
+        policies={part: version.policy if part == run.stages[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=as_toml(recipe),
-        notes=_limits(recipe),
+        notes=(*_limits(recipe), *_mixed(curated, version)),
         benchmarks=_benchmarks(recipe, filters),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
+        code=code_publish.facts(run) if recipe.flow == "curate-code" else None,
+        set_version=version.number,
+        changed={name.replace("_", " "): version.counts[name] for name in CHANGED if version.counts[name]},
     )
 
 
@@ -179,7 +217,27 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         if recipe.contamination.against
         else "Overlap with benchmarks was not looked for."
     )
-    return near, overlap
+    asked = []
+    if recipe.rewriting.policy is not None:
+        asked.append("Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*.")
+    if recipe.premises.policy is not None:
+        votes = recipe.premises
+        asked.append(
+            f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
+            "on, a problem was dropped."
+        )
+    return near, overlap, *asked
+
+
+def _mixed(curated: pl.DataFrame, version: versions.Version) -> tuple[str, ...]:
+    """Where a refresh left pass rates of earlier policies as they were, a sentence that says so."""
+    older = curated.filter(pl.col("policy") != version.policy).height if curated.height else 0
+    if not older:
+        return ()
+    return (
+        f"{older:,} of the problems keep the pass rate of an earlier policy, which nothing spoke against when the set "
+        "was refreshed; the columns policy and measured_on say whose and when.",
+    )
 
 
 def _benchmarks(recipe: Recipe, filters: Sequence[Done]) -> tuple[cards.BenchmarkFacts, ...]:

@@ -164,12 +164,17 @@ def _keys(location: Sequence[int | str]) -> tuple[list[str], type[BaseModel] | N
 
 def variants(field: FieldInfo) -> dict[str, type[BaseModel]]:
     """The tables that a field may be, by the value of their `kind`; empty where there is no such choice."""
-    if not isinstance(field.discriminator, str):
+    told, annotation = field.discriminator, field.annotation
+    for argument in typing.get_args(annotation) if told is None else ():  # PolicySettings | None
+        if typing.get_origin(argument) is typing.Annotated:
+            annotation, *rest = typing.get_args(argument)
+            told = next((one.discriminator for one in rest if isinstance(one, FieldInfo)), None)
+    if not isinstance(told, str):
         return {}
     return {
         tag: model
-        for model in typing.get_args(field.annotation)
-        for tag in typing.get_args(model.model_fields[field.discriminator].annotation)
+        for model in typing.get_args(annotation)
+        for tag in typing.get_args(model.model_fields[told].annotation)
     }
 
 

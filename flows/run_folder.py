@@ -12,25 +12,28 @@ DIR/review.jsonl                    what people said of disputed labels; only ev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from curation import review
-from curation.config import DifficultyStage, Recipe, RecordedPolicy
+from curation.config import DifficultyStage, Recipe, RecordedPolicy, SecondStage
 from curation.records import StoreError
 from curation.store import Manifest, Shard, Stage, finished_shards, read_manifest, write_aside
 from flows.progress import bar
 from flows.recipe import load_recipe, parse_recipe
+from flows.runner import runner_of
 
 FOLDERS = {
     "sources": "stages/01-sources",
+    "rewriting": "stages/02-rewriting",
     "statements": "stages/02-statements",
     "review": "stages/03-review",
     "references": "stages/04-references",
     "duplicates": "stages/05-duplicates",
     "near_duplicates": "stages/06-near-duplicates",
     "contamination": "stages/07-contamination",
+    "premises": "stages/07-premises",
     "stage1.attempts": "stages/08-stage1-attempts",
     "stage2.attempts": "stages/09-stage2-attempts",
     "export": "stages/10-export",
@@ -38,12 +41,14 @@ FOLDERS = {
 
 TITLES = {
     "sources": "Sources",
+    "rewriting": "Rewriting by a model",
     "statements": "Format filter",
     "review": "Review by people",
     "references": "Reference check",
     "duplicates": "Exact duplicates",
     "near_duplicates": "Near duplicates",
     "contamination": "Overlap with benchmarks",
+    "premises": "Premises by votes",
     "stage1.attempts": "Stage 1: attempts",
     "stage1.verdicts": "Stage 1: verdicts",
     "stage1.decisions": "Stage 1: difficulty",
@@ -53,7 +58,49 @@ TITLES = {
     "export": "Curated set",
 }
 
-FILTERS = ("sources", "statements", "review", "references", "duplicates", "near_duplicates", "contamination")
+CODE_FOLDERS = {
+    "programs": "stages/02-programs",
+    "matrix": "stages/08-matrix",
+    "generators": "stages/09-generators",
+    "tests": "stages/10-tests",
+    "twins": "stages/11-twins",
+}
+"""The code line's own stages, beside those that it shares with the math line."""
+
+CODE_TITLES = {
+    "programs": "Format filter",
+    "matrix": "Solutions on tests",
+    "generators": "Generators asked for",
+    "tests": "Tests by agreement",
+    "twins": "Languages asked for",
+}
+
+ALL_TITLES = {**TITLES, **CODE_TITLES}
+
+CODE_FILTERS = (
+    "sources",
+    "programs",
+    "duplicates",
+    "near_duplicates",
+    "contamination",
+    "matrix",
+    "generators",
+    "tests",
+    "twins",
+)
+"""The code line's stages before any attempt, in order."""
+
+FILTERS = (
+    "sources",
+    "rewriting",
+    "statements",
+    "review",
+    "references",
+    "duplicates",
+    "near_duplicates",
+    "contamination",
+    "premises",
+)
 """The stages before any attempt, in order; a run may leave out some (`Run.filters`)."""
 
 
@@ -82,7 +129,12 @@ class Run:
             "review": bool(review.read_verdicts(self.folder)),
             "near_duplicates": self.recipe.near_duplicates.enabled,
             "contamination": bool(self.recipe.contamination.against),
+            "rewriting": self.recipe.rewriting.policy is not None,
+            "premises": self.recipe.premises.policy is not None,
         }
+        if self.recipe.flow == "curate-code":
+            asked["generators"] = self.recipe.code.generation.policy is not None
+            return tuple(name for name in CODE_FILTERS if asked.get(name, True))
         return tuple(name for name in FILTERS if asked.get(name, True))
 
     @property
@@ -92,8 +144,9 @@ class Run:
 
     def where(self, stage: str, verifier: str = "") -> Path:
         """The folder of a stage; verdicts and decisions have one per verifier."""
-        if stage in FOLDERS:
-            return self.folder / FOLDERS[stage]
+        fixed = FOLDERS.get(stage) or CODE_FOLDERS.get(stage)
+        if fixed is not None:
+            return self.folder / fixed
         part, kind = stage.split(".")
         return self.folder / kind / part / verifier
 
@@ -108,7 +161,8 @@ class Run:
 
     def save(self) -> None:
         """Write run.json."""
-        table = {"recipe_folder": str(self.recipe_folder), "recipe": self.recipe.model_dump(mode="json")}
+        recipe = self.recipe if self.recipe.grader is None else self.recipe.model_copy(update={"stage2": None})
+        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe.model_dump(mode="json")}
         write_aside(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -125,10 +179,28 @@ def policy_name(settings: DifficultyStage) -> str:
     return policy.name if isinstance(policy, RecordedPolicy) else policy.model
 
 
+def grader_folder(folder: Path) -> Path:
+    """Where a run's grader is trained and published."""
+    return folder / "grader"
+
+
+def with_grader(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with stage 2 as its grader makes it: stage 1's policy with the trained model in its place."""
+    if recipe.grader is None:
+        return recipe
+    first = recipe.stage1
+    trained = {"model": str(grader_folder(folder) / "training" / "model"), "revision": None}
+    changed = {key: value for key, value in trained.items() if key in type(first.policy).model_fields}
+    policy = first.policy.model_copy(update=changed)
+    second = SecondStage(policy=policy, band=recipe.grader.band, sampling=first.sampling)
+    return recipe.model_copy(update={"stage2": second})
+
+
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
     """The run of a recipe file; ``runs/NAME`` where no folder is given."""
     recipe = load_recipe(path, overrides)
-    return Run((out or Path("runs") / recipe.name).absolute(), recipe, path.parent.absolute())
+    folder = (out or Path("runs") / recipe.name).absolute()
+    return Run(folder, with_grader(recipe, folder), path.parent.absolute())
 
 
 def open_run(folder: Path) -> Run:
@@ -143,7 +215,7 @@ def open_run(folder: Path) -> Run:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
-    return Run(folder, parse_recipe(recipe, str(path)), recipe_folder)
+    return Run(folder, with_grader(parse_recipe(recipe, str(path)), folder), recipe_folder)
 
 
 def found(run: Run, stage: str, verifier: str = "") -> Done | None:
@@ -172,12 +244,22 @@ def drive(
         return Done(stage.name, stage.folder, manifest, reused=True)
     stage.prepare()
     count = 0
-    with bar(TITLES.get(stage.name, stage.name), total) as advance:
-        for index, (rows, work) in enumerate(shards):
-            if not stage.finished(index):
-                stage.write(index, work())
-            advance(rows)
-            count = index + 1
+    rows_of: dict[int, int] = {}
+    with bar(ALL_TITLES.get(stage.name, stage.name), total) as advance:
+
+        def lacking() -> Iterator[tuple[int, Callable[[], Shard]]]:
+            nonlocal count
+            for index, (rows, work) in enumerate(shards):
+                count = index + 1
+                if stage.finished(index):
+                    advance(rows)
+                else:
+                    rows_of[index] = rows
+                    yield index, work
+
+        for index, shard in runner_of(stage.name).map(lacking()):
+            stage.write(index, shard)
+            advance(rows_of.pop(index))
     return Done(stage.name, stage.folder, stage.close(count, rows_in))
 
 

@@ -19,10 +19,11 @@ from curation.attempts import AttemptStore
 from curation.choices.resolving import named_letter
 from curation.curtailment import Rule
 from curation.progress import Progress
+from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, Prompted
 from curation.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
 from curation.store import Shard, Stage, read_shard
-from curation.verify.judge import MathJudge
+from curation.verify.judge import Judge
 from flows.progress import note
 from flows.run_folder import Done, Run, difficulty_stage, shard_counts
 
@@ -41,7 +42,7 @@ class SamplingSession:
         stage: Stage,
         policy: Policy,
         store: AttemptStore,
-        judge: MathJudge,
+        judge: Judge,
         rule: Rule,
     ) -> None:
         self._run, self._part, self._problems, self._stage = run, part, problems, stage
@@ -132,7 +133,7 @@ class SamplingSession:
         """The problems of these shards, read as they are wanted."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
-            for asked in asked_of(frame, self._store, self._rule.band.attempts):
+            for asked in asked_of(frame, self._store, self._rule.band.attempts, self._judge):
                 self._held[asked.prompted.id] = len(asked.held)
                 yield asked
 
@@ -143,13 +144,18 @@ class SamplingSession:
         note(spoken(progress))
 
 
-def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int) -> Iterator[Asked]:
+def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[Asked]:
     """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
-    held = held_answers(store, frame["id"].to_list(), attempts)
-    columns = ("id", "statement", "domain", "lang", "answer", "raw_answer")
-    for name, statement, domain, lang, answer, raw in frame.select(columns).iter_rows():
-        prompted = Prompted(name, statement, Domain(domain), lang)
-        yield Asked(prompted, answer, option_letter(raw, answer), held.get(name, {}))
+    held = held_answers(store, frame["id"].to_list(), attempts, judge)
+    columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
+    for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
+        prompted = Prompted(name, statement, Domain(domain), lang, program_asked(domain, meta))
+        yield Asked(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
+
+
+def program_asked(domain: str, meta: str | None) -> dict[str, str]:
+    """The details of a prompt: for code, the language that the problem is asked for in."""
+    return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:

@@ -9,18 +9,26 @@ import polars as pl
 
 from curation.records import DROPPED
 from curation.store import Shard, Stage
-from curation.verify.judge import MathJudge
+from curation.verify.code_judging import VERSION as PROGRAMS
+from curation.verify.code_judging import ProgramJudge
+from curation.verify.judge import Judge, MathJudge
 from flows.run_folder import Done, Run, drive, shard_counts
 
 
-def open_judge(run: Run) -> MathJudge:
-    """The math verifier as the recipe wants it; use it as a context manager."""
+def open_judge(run: Run) -> Judge:
+    """The verifier as the recipe wants it, of answers or of programs; use it as a context manager."""
+    if run.recipe.flow == "curate-code":
+        from flows.code_stages import Programs
+
+        return ProgramJudge(Programs(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
     settings = run.recipe.verify
     return MathJudge(run.recipe.workers, settings.limit_s, settings.memory_mb, settings.engine)
 
 
 def verifier_version(run: Run) -> str:
     """Name and version of the verifier that the recipe asks for."""
+    if run.recipe.flow == "curate-code":
+        return PROGRAMS
     with open_judge(run) as judge:
         return judge.version
 

@@ -5,6 +5,6 @@ templates/ holds the text.
 """
 
 from curation.cards.card import VERSION, write_card
-from curation.cards.facts import BenchmarkFacts, CardFacts, FunnelRow, SourceFacts
+from curation.cards.facts import BenchmarkFacts, CardFacts, CodeFacts, FunnelRow, SourceFacts
 
-__all__ = ["VERSION", "BenchmarkFacts", "CardFacts", "FunnelRow", "SourceFacts", "write_card"]
+__all__ = ["VERSION", "BenchmarkFacts", "CardFacts", "CodeFacts", "FunnelRow", "SourceFacts", "write_card"]

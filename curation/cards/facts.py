@@ -51,6 +51,27 @@ class BenchmarkFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeFacts:
+    """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
+
+    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs.
+    """
+
+    tests_read: int
+    tests: int
+    corrected: int
+    discarded: int
+    made: int
+    tried: int
+    runs: int
+    weakly_tested: int
+    wrong: int
+    caught_given: int
+    caught: int
+    languages: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything a card says.
 
@@ -58,7 +79,8 @@ class CardFacts:
     attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
-    counts the disputed labels by what is disputed, in words.
+    counts the disputed labels by what is disputed, in words. ``set_version`` is the set's own version, and ``changed``
+    counts the problems that changed against the one before, in words.
     """
 
     name: str
@@ -78,6 +100,9 @@ class CardFacts:
     notes: tuple[str, ...] = ()
     benchmarks: tuple[BenchmarkFacts, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
+    code: CodeFacts | None = None
+    set_version: int | None = None
+    changed: Mapping[str, int] = field(default_factory=dict)
 
 
 def most_correct(band: tuple[int, float, int]) -> int:

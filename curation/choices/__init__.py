@@ -15,7 +15,8 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -24,7 +25,7 @@ from curation.choices.options import Split, split, tidy_option, unlabelled
 from curation.choices.resolving import is_only_letter, named_letter, names_several, resolve
 from curation.records import DropReason
 
-__all__ = ["Opened", "Refused", "candidates", "consider", "open_questions"]
+__all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "taken_apart"]
 
 # Literals of which an inline multiple choice holds one: the second label.
 _SECOND = [
@@ -48,6 +49,8 @@ _SECOND = [
     "2）",
     "2．",
     "2、",
+    "\n2.",
+    "\n2 .",
 ]
 # The first and the second label in one style and in order (Rust syntax).
 _INLINE = (
@@ -55,6 +58,7 @@ _INLINE = (
     r"|\p{Han}[AＡ][.．、)][\s\S]*[BＢ][.．、)]"
     r"|(?:^|[\s.?:;&])\(?\s*a\s*[)）.][\s\S]*b\s*[)）.]|①[\s\S]*②[\s\S]*③"
     r"|[\s(（?:]1\s*[)）．、][\s\S]*2\s*[)）．、][\s\S]*3\s*[)）．、]"
+    r"|\n\s*1\s*\.\s[\s\S]*\n\s*2\s*\.\s[\s\S]*\n\s*3\s*\.\s"
 )
 # Questions that send the reader to options.
 _SENDS = re.compile(
@@ -74,6 +78,18 @@ _OUTCOME = pl.Schema(
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """A multiple choice taken apart: the question without its options, their texts, the index of the right one.
+
+    Example: ``Parted("Which is even?", ("3", "4"), 1)``
+    """
+
+    question: str
+    options: tuple[str, ...]
+    index: int
+
+
 def candidates() -> pl.Expr:
     """Rows that may be multiple choice, by literals only: options as a field, or a second label in the statement."""
     inline = pl.col("statement").str.contains_any(_SECOND)
@@ -87,9 +103,7 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
     ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
     be multiple choice are not in the result.
     """
-    listed = pl.col("choices").list.len().fill_null(0) > 0
-    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
-    rows = rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
+    rows = _usable(rows)
     first = _counting_from(rows)
     outcomes: list[tuple[int, bool, str | None, str | None, str | None, str | None]] = []
     for at, statement, answer, choices, lang, source in rows.select(
@@ -114,21 +128,48 @@ def consider(
 
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
+    parted = _parted(statement, answer, choices, first)
+    return open_question(parted.question, parted.options, parted.index, lang) if isinstance(parted, Parted) else parted
+
+
+def taken_apart(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
+    """``_at`` and parts of every multiple choice whose right option is known, for whoever opens it by other means.
+
+    ``rows`` holds what `open_questions` takes, and all the rows that are handed to that together.
+    """
+    rows = _usable(rows)
+    first = _counting_from(rows)
+    columns = ("_at", "statement", "answer", "choices", "source")
+    for at, statement, answer, choices, source in rows.select(columns).iter_rows():
+        parted = _parted(statement, answer, choices, first.get(source))
+        if isinstance(parted, Parted):
+            yield at, parted
+
+
+def _usable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with a text, an answer, and options as a field or something like them inside the statement."""
+    listed = pl.col("choices").list.len().fill_null(0) > 0
+    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
+    return rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
+
+
+def _parted(
+    statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
+) -> Parted | Refused | None:
+    """The multiple choice taken apart; null where it is none."""
     if choices:
         options = [unlabelled((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split(statement) if _LABELLED.search(statement) else None
         question = inline.question if inline and _same(inline.options, options) else statement
-        return _settled(question, answer, options, "upper", lang, first)
+        return _settled(question, answer, options, "upper", first)
     found = split(statement)
     if found is None or not _meant(found, answer):
         return None
-    return _settled(found.question, answer, found.options, found.kind, lang, None)
+    return _settled(found.question, answer, found.options, found.kind, None)
 
 
-def _settled(
-    question: str, answer: str, options: Sequence[str], kind: str, lang: str | None, first: int | None
-) -> Opened | Refused:
-    """The question opened with the option that the answer names."""
+def _settled(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> Parted | Refused:
+    """The question with the option that the answer names."""
     if names_several(answer, len(options)) and resolve(answer, options, "text") is None:
         return Refused(DropReason.CHOICES_NEEDED, answer)
     if not is_only_letter(answer):
@@ -139,7 +180,7 @@ def _settled(
         return Refused(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
     if not question.strip():
         return Refused(DropReason.CHOICES_NEEDED, "no question before the options")
-    return open_question(question, options, index, lang)
+    return Parted(question, tuple(options), index)
 
 
 def _meant(found: Split, answer: str) -> bool:

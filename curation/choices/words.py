@@ -62,7 +62,7 @@ POINTS_EN = re.compile(
 POINTS_EN_HARMLESS = re.compile(
     r"(?i)\bhow\s+many\s+of\s+the\s+following\b|\bmakes?\s+the\s+(?:\w+\s+)?(?:equation|inequality"
     r"|statement)\s+true\b|\b(?:in)?correct\s+(?:answers?|results?|instructions|problems|questions|digits?"
-    r"|order\s+of)\b|\bof\s+the\s+following\s+(?:arithmetic|geometric|infinite|finite|sequence|series|equation"
+    r"|order\s+of)\b|(?<!\bwhich\s)(?<!\bone\s)(?<!\bwhat\s)\bof\s+the\s+following\s+(?:arithmetic|geometric|infinite|finite|sequence|series|equation"
     r"|function|expression|numbers?|fractions?|data|integral|set)\b(?=[^?]*[$\d])|\bwhich\s+(?:digit|number|term"
     r"|integer)\s+(?:is\s+in|in)\s+the\b|\bwhat\s+(?:number|fraction|digit|value|decimal)\b"
     r"|\bthe\s+number\s+of\s+(?:possible|different)\b|\bhow\s+many\s+(?:different\s+|distinct\s+)?possible\b"

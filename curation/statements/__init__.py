@@ -5,16 +5,27 @@
 
 Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs), outside.py (what
 a statement points at), asking.py (questions and answers) and wholeness.py (cut off, debris, no problem). Debris is
-removed in cleaning.py, labels and points in clutter.py; multiple choice is opened by `curation.choices`.
+removed in cleaning.py, labels and points in clutter.py; tags.py compares text and language tag; multiple choice is
+opened by `curation.choices`.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """
 
 from curation.config import StatementSettings
-from curation.statements.filtering import Filtered, classify, filter_statements, judge
+from curation.statements.filtering import Filtered, classify, cleaned, filter_statements, judge
 from curation.statements.rules import RULES, Rule
 
-VERSION = "statements@3"
+VERSION = "statements@4"
 """Changed whenever a decision could change."""
 
-__all__ = ["RULES", "VERSION", "Filtered", "Rule", "StatementSettings", "classify", "filter_statements", "judge"]
+__all__ = [
+    "RULES",
+    "VERSION",
+    "Filtered",
+    "Rule",
+    "StatementSettings",
+    "classify",
+    "cleaned",
+    "filter_statements",
+    "judge",
+]

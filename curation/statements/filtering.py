@@ -97,9 +97,7 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
 def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
     """Per row, in order: statement, answer and choices after rewriting; rule, reason, evidence, null where kept."""
     settings = settings or StatementSettings()
-    work = problems.select(_WORKED_ON).with_row_index("_at")
-    if settings.clean:
-        work = _cleaned(work)
+    work = cleaned(problems, settings)
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
         judged = _judged(work, settings)
     else:
@@ -108,6 +106,12 @@ def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> 
             others = beside.submit(_judged, work.filter(~asked), settings)
             judged = pl.concat([_judged(work.filter(asked), settings), others.result()]).sort("_at")
     return judged.drop("_at")
+
+
+def cleaned(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """The rows as the rules see them: what the filter reads of them, without debris, and their place as ``_at``."""
+    work = problems.select(_WORKED_ON).with_row_index("_at")
+    return _cleaned(work) if settings.clean else work
 
 
 def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:

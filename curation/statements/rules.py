@@ -21,7 +21,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.records import DropReason
-from curation.statements import asking, outside, wholeness, words
+from curation.statements import asking, outside, tags, wholeness, words
 from curation.statements.expressions import either_text, found, has, tail, tokens
 
 STATEMENT = pl.col("statement")
@@ -273,6 +273,7 @@ _FIXED: tuple[Rule, ...] = (
             either_text(pl.col("lang") != "ru", found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}")),
         ),
     ),
+    Rule("another_language", DropReason.WRONG_LANGUAGE, pl.col("lang").is_in(tags.TAGS), tags.another_language()),
 )  # fmt: skip
 
 

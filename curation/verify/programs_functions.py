@@ -3,11 +3,11 @@
 The submission runs in one box and is asked for the results of calls; whoever judges them sits elsewhere, so nothing
 the submission does in its process (ending it early, printing PASS, replacing ``==`` or the built-in functions, looking
 through frames for what is expected) can reach the judgement. Results travel as plain data
-(`curation.verify.programs_values`): a cunning object arrives as the data of its base type.
+(`…sandbox.inside.functions.values`): a cunning object arrives as the data of its base type.
 
 Calls with expected values as data are compared here, as trees of plain JSON: nothing is hashed and no method of a
 value is called. One call is one test, with a process and limits of its own. A test program (HumanEval, MBPP) runs in
-a second box (`curation.verify.programs_caller`) that answers its calls from what the submission returned, in rounds;
+a second box (`caller` beside it) that answers its calls from what the submission returned, in rounds;
 the first round only gathers calls and is the same for all submissions.
 
 C++ test programs: `curation.verify.programs_linked`.
@@ -37,8 +37,9 @@ from curation.verify.programs import (
 from curation.verify.programs_linked import run_linked
 from curation.verify.programs_running import failure_of
 from curation.verify.programs_tools import Program, Toolbox, Unready, wants_numpy
-from curation.verify.programs_values import encode
 from curation.verify.sandbox import Limits, Ran
+from curation.verify.sandbox.inside import functions
+from curation.verify.sandbox.inside.functions.values import encode
 
 _ROUNDS = 40
 _CALLS = 20_000
@@ -82,8 +83,8 @@ def _boxed(room: str) -> str:
     """The program that goes into a box: the room's text behind that of the values, with a call of its main function."""
     parts = []
     for name in ("values", room):
-        text = Path(__file__).with_name(f"programs_{name}.py").read_text("utf-8")
-        parts += [line for line in text.splitlines() if not line.startswith(("from __future__", "from curation"))]
+        text = Path(functions.__file__).with_name(f"{name}.py").read_text("utf-8")
+        parts += [line for line in text.splitlines() if not line.startswith(("from __future__", "from .values"))]
     return "\n".join(("from __future__ import annotations", *parts, f"main_{room}()", ""))
 
 

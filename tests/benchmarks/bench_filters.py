@@ -87,8 +87,34 @@ def quality(problems: pl.DataFrame) -> None:
             f"{kind:>13}: precision {right / max(1, lines.filter(guess).height):.4f}"
             f"  recall {right / max(1, lines.filter(pl.col('kind') == kind).height):.4f}"
         )
-    by_rule = lines.filter(~kept).group_by("rule", "reason", "kind").len().pivot(on="kind", values="len")
-    print(by_rule.sort("rule").fill_null(0))
+    print(per_rule(lines))
+
+
+WANTED = {DropReason.PROOF: ("proof",), DropReason.MISSING_ANSWER: ("unanswerable",)} | dict.fromkeys(
+    (DropReason.CHOICES_NEEDED, DropReason.CHOICES_UNRESOLVED), ("mcq",)
+)
+"""Which kinds a reason is right for; the sets have no label for what the other reasons name."""
+
+
+def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
+    """Rows that each rule dropped, by labelled kind; the share that its reason is right for, and of these kinds found.
+
+    The sets label kinds, not rules: where a reason has no kind of its own there is neither precision nor recall, and
+    the rows under ``open`` are those that it dropped against their label.
+    """
+    dropped = lines.filter(pl.col("reason").is_not_null())
+    counted = dropped.group_by("rule", "reason", "kind").len().pivot(on="kind", values="len").fill_null(0)
+    kinds = sorted(set(lines["kind"]))
+    held = dict(lines.group_by("kind").len().iter_rows())
+    rows = []
+    for row in counted.sort("rule", "reason").iter_rows(named=True):
+        wanted = WANTED.get(row["reason"])
+        right = sum(row.get(kind, 0) for kind in wanted or ())
+        fired = sum(row.get(kind, 0) for kind in kinds)
+        recall = right / sum(held.get(kind, 0) for kind in wanted) if wanted else None
+        told = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
+        rows.append({**told, "fired": fired, "precision": right / fired if wanted else None, "recall": recall})
+    return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
 def debris() -> pl.Expr:

@@ -8,6 +8,7 @@ import pytest
 from curation.choices import Opened, Refused, consider, open_questions
 from curation.choices.opening import mathematical
 from curation.records import DropReason
+from curation.statements import classify
 
 NUMBERS = ["A. 3", "B. 4", "C. 5", "D. 6"]
 
@@ -45,6 +46,7 @@ def test_complete_questions_are_opened(lang: str, question: str, opened: str) ->
 
 NEEDS_OPTIONS = [
     ("en", "Which of the following is a composite number?"),
+    ("en", "Which of the following numbers is divisible by 7?"),
     ("en", "Which number is even?"),
     ("en", "What could be the number of sides of the figure?"),
     ("en", "Which of these is closest to $\\sqrt{17}$?"),
@@ -155,3 +157,13 @@ def test_what_is_the_multiple_needs_its_options() -> None:
     found = consider("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
     assert isinstance(found, Refused)
     assert isinstance(consider("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), Opened)
+
+
+def test_options_numbered_line_by_line() -> None:
+    rows = pl.DataFrame(
+        {
+            "statement": ["What is 3 times 2?\n1. 6\n2. 7\n3. 8", "Do this.\n1. Add 3.\n2. Halve.\nWhat is left of 5?"],
+            "answer": ["1", "4"],
+        }
+    )
+    assert classify(rows).select("keep", "answer").rows() == [(True, "6"), (True, "4")]

@@ -79,8 +79,8 @@ def refusal(*arguments: str | Path) -> str:
     return said.err
 
 
-OPTIONAL = ("review", "contamination")
-"""Stages that only a run with verdicts of people, or with benchmarks, has."""
+OPTIONAL = ("rewriting", "review", "contamination", "premises")
+"""Stages that only a run with verdicts of people, with benchmarks, or with a model asked beside attempts has."""
 
 TINY: dict[str, tuple[str, str | None, str, str]] = {
     # name: statement, reference, final answers of the weak model, and of the strong one

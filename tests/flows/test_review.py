@@ -69,6 +69,19 @@ def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) 
     assert (goldilocks("rejudge", tiny_copy.folder)).status == 0
 
 
+def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny) -> None:
+    name = name_of("wrong label")
+    review(tiny_copy, "--accept", name, "--answer", "91")
+    assert tiny_copy.run().status == 0
+    kept = tiny_copy.table("data").filter(pl.col("id") == name)
+    assert kept.select("answer", "raw_answer", "correct", "judged").rows() == [("91", None, 1, 4)]
+    assert tiny_copy.table("dropped").filter(pl.col("id") == name).is_empty()
+    assert "1 of 4 correct" in goldilocks("explain", tiny_copy.folder, name).out
+    review(tiny_copy, "--reject", name)
+    assert tiny_copy.run().status == 0
+    assert tiny_copy.table("data").filter(pl.col("id") == name).is_empty()
+
+
 def test_the_same_run_with_the_same_verdicts_does_nothing_new(tiny_copy: Tiny) -> None:
     review(tiny_copy, "--reject", name_of("half"))
     assert tiny_copy.run().status == 0

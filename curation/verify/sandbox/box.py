@@ -134,7 +134,16 @@ class Sandbox:
     ) -> Iterator[Ran]:
         """One run per input of a compiled program (its bytes, or a file that holds them). Else as `run_python`."""
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
-        return self._run("std", {"op": "binary"}, program, stdins, limits, args, files or {}, stop)
+        return self._run(
+            "std",
+            {"op": "binary", "limits": limits_message(limits, tree=False)},
+            program,
+            stdins,
+            limits,
+            args,
+            files or {},
+            stop,
+        )
 
     def _run(
         self,
@@ -244,7 +253,7 @@ class Sandbox:
 
 
 def _test(slot: Slot, stdin: bytes, files: Mapping[str, bytes], limits: Limits, args: Sequence[str]) -> Ran:
-    message = {"op": "test", "args": list(args), "files": list(files), "limits": limits_message(limits, tree=False)}
+    message = {"op": "test", "args": list(args), "files": list(files)}
     outputs = [output_file(), output_file()]
     inputs = [memory_file(content) for content in (stdin, *files.values())]
     theirs = [os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC) for output in outputs]

@@ -24,7 +24,7 @@ def probe(rung: str) -> Slot:
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
     try:
         slot.ask({"op": "python", "limits": limits}, descriptors[:1])
-        used = slot.ask({"op": "test", "limits": limits, "args": [], "files": []}, descriptors[1:])
+        used = slot.ask({"op": "test", "args": [], "files": []}, descriptors[1:])
         slot.ask({"op": "end"}, [])
         ran = ran_from(used, Limits(), *descriptors[2:])
         if ran.stdout != b"42\n":

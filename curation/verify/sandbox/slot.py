@@ -83,7 +83,8 @@ class Slot:
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None) -> None:
         self.rung, self.kind = rung, kind
-        self.scratch = tempfile.mkdtemp(prefix="goldilocks-box-")
+        own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system nobody else sees
+        self.scratch = tempfile.mkdtemp(prefix="goldilocks-box-") if own else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         seen = view(kind, tools)
         plan = {
@@ -126,7 +127,8 @@ class Slot:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         """One message with descriptors."""

@@ -10,8 +10,6 @@ can be looked at. A call by another ABI (32 bit, x32) kills the process or is re
 
 from __future__ import annotations
 
-import ctypes
-
 from . import kernel
 from .syscalls import AUDIT_ARCH, NUMBERS
 
@@ -137,22 +135,19 @@ def build(kind: str, pid: int, machine: str = kernel.MACHINE) -> Code:
     return head + _tree(ranges)
 
 
-def pack(code: Code) -> ctypes.Array[kernel.Instruction]:
-    """The filter as the kernel takes it."""
-    return (kernel.Instruction * len(code))(*(kernel.Instruction(*words) for words in code))
-
-
 class Template:
     """A filter built once, its process number filled in per program: building takes a millisecond, filling none."""
 
     def __init__(self, kind: str) -> None:
         marker = 0x7EADBEEF
         code = build(kind, marker)
-        self._program = pack(code)
-        self._places = [place for place, (_, _, _, operand) in enumerate(code) if operand == marker]
+        self._filter = kernel.Filter(code)
+        self._numbers = [
+            word for word, (_, _, _, operand) in zip(self._filter.words, code, strict=True) if operand == marker
+        ]
 
     def install(self, pid: int) -> None:
         """Filter this process, whose number is ``pid``."""
-        for place in self._places:
-            self._program[place].k = pid
-        kernel.install_filter(self._program)
+        for word in self._numbers:
+            word.value = pid
+        self._filter.install()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
+import signal
 
 from .syscalls import NUMBERS
 
-MACHINE = platform.machine()
+MACHINE = os.uname().machine
 NUMBER = NUMBERS.get(MACHINE, {})
 
 # unshare(2), clone(2)
-CLONE_FS, CLONE_NEWNS, CLONE_THREAD = 0x200, 0x00020000, 0x00010000
+CLONE_PARENT, CLONE_NEWNS, CLONE_THREAD = 0x8000, 0x00020000, 0x00010000
 CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x02000000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWTIME = 0x10000000, 0x20000000, 0x40000000, 0x00000080
 # mount(2), mount_setattr(2)
@@ -31,6 +31,16 @@ SECCOMP_SET_MODE_FILTER = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_libc.prctl.argtypes = (ctypes.c_int, *(4 * (ctypes.c_ulong,)))
+_close_range = _libc["syscall"]
+_close_range.argtypes = (ctypes.c_long, *(3 * (ctypes.c_uint,)))
+_seccomp = _libc["syscall"]
+_seccomp.argtypes = (ctypes.c_long, ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p)
+_holding = ctypes.PyDLL(None, use_errno=True)
+_fork = _holding.fork
+_clone = _holding["syscall"]
+_clone.argtypes = 6 * (ctypes.c_long,)
+_clone.restype = ctypes.c_long
 
 
 class _MountAttr(ctypes.Structure):
@@ -79,6 +89,21 @@ def _call(name: str, *arguments: object) -> int:
     return _checked(name, int(_libc.syscall(ctypes.c_long(NUMBER[name]), *arguments)))
 
 
+def fork() -> int:
+    """fork(2), without the steps that Python takes in the child.
+
+    They mend locks that other threads held and reseed `random`; in a process with one thread they change nothing that
+    matters, and cost more than the fork itself: each page they write to is copied.
+    """
+    return _checked("fork", int(_fork()))
+
+
+def fork_sibling() -> int:
+    """clone(2): as `fork`, but the new process is the child of this one's parent, which alone can wait for it."""
+    flags = CLONE_PARENT | signal.SIGCHLD
+    return _checked("clone", int(_clone(NUMBER["clone"], flags, 0, 0, 0, 0)))
+
+
 def unshare(flags: int) -> None:
     """unshare(2)."""
     _checked("unshare", _libc.unshare(flags))
@@ -117,8 +142,7 @@ def set_host_name(name: bytes) -> None:
 
 def prctl(option: int, value: int, third: int = 0) -> int:
     """prctl(2)."""
-    words = [ctypes.c_ulong(word) for word in (value, third, 0, 0)]
-    return _checked(f"prctl {option}", _libc.prctl(ctypes.c_int(option), *words))
+    return _checked("prctl", _libc.prctl(option, value, third, 0, 0))
 
 
 def drop_bounding_set() -> None:
@@ -138,10 +162,20 @@ def drop_capabilities() -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
-def install_filter(program: ctypes.Array[Instruction]) -> None:
-    """seccomp(2): a filter for this thread and all that it starts."""
-    head = _Program(len(program), ctypes.addressof(program))
-    _call("seccomp", ctypes.c_uint(SECCOMP_SET_MODE_FILTER), ctypes.c_uint(0), ctypes.byref(head))
+class Filter:
+    """A filter made ready for seccomp(2); ``words`` are the places of its operands, to be filled in late."""
+
+    def __init__(self, code: list[tuple[int, int, int, int]]) -> None:
+        self._program = (Instruction * len(code))(*(Instruction(*words) for words in code))
+        self._head = _Program(len(code), ctypes.addressof(self._program))
+        self._address = ctypes.addressof(self._head)
+        size, offset = ctypes.sizeof(Instruction), Instruction.k.offset
+        self.words = [ctypes.c_uint32.from_buffer(self._program, place * size + offset) for place in range(len(code))]
+
+    def install(self) -> None:
+        """seccomp(2): for this thread and all that it starts."""
+        if _seccomp(NUMBER["seccomp"], SECCOMP_SET_MODE_FILTER, 0, self._address) < 0:
+            _checked("seccomp", -1)
 
 
 def execute(descriptor: int, argv: list[bytes], environment: list[bytes]) -> None:
@@ -181,9 +215,7 @@ def landlock_enter(ruleset: int) -> None:
     _call("landlock_restrict_self", ctypes.c_int(ruleset), ctypes.c_uint32(0))
 
 
-def close_from(first: int) -> None:
-    """close_range(2): every descriptor from ``first`` on."""
-    try:
-        _call("close_range", ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), ctypes.c_uint(0))
-    except OSError:  # before Linux 5.9
-        os.closerange(first, 4096)
+def close_from(first: int, last: int = 0xFFFFFFFF) -> None:
+    """close_range(2): every descriptor from ``first`` on, up to and with ``last``."""
+    if _close_range(NUMBER["close_range"], first, last, 0) < 0:  # before Linux 5.9
+        os.closerange(first, min(last + 1, 4096))

@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import kernel
 
@@ -25,8 +25,7 @@ DEVICES = {"run": ("null", "zero", "full", "random", "urandom"), "compile": ("nu
 INNER_ID = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What the judge asks of a slot; see `curation.verify.sandbox.slot` for where the values come from."""
 
     rung: str

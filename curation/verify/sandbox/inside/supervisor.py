@@ -1,12 +1,12 @@
-"""The small process of a slot: takes programs and tests from the judge, forks for each test, reports what it used.
+"""The small process of a slot: takes programs and tests from the judge, has them forked, reports what they used.
 
 Messages are JSON over a socket that keeps their borders, descriptors beside them (SCM_RIGHTS):
 
-    {"op": "python"} [source]         a process compiles the source once, and forks per test: {"compiled": …}
-    {"op": "binary"} [file]           tests execute this file: {"compiled": …}
-    {"op": "test", "limits", "args", "files"} [stdin, stdout, stderr, *files]     one test: what `Watch.wait` returns
-    {"op": "end"}                     the program is done with: {"done": true}
-    {"op": "command", …} [stdin, stdout, stderr, artifact, *files]               a tool of the toolchain, with fork
+    {"op": "python", "limits"} [source]    a process compiles the source once and forks each test: {"peak_kb": …}
+    {"op": "binary", "limits"} [file]      the same for an executable file
+    {"op": "test", "args", "files"} [stdin, stdout, stderr, *files]     one test: what `Watch.wait` returns
+    {"op": "end"}                          the program is done with: {"done": true}
+    {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
@@ -15,40 +15,34 @@ in this process itself. It ends when the judge's end of the socket is closed.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
 import gc
 import importlib
 import json
 import os
 import resource
-import shutil
+import select
 import signal
 import site
 import socket
 import stat
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import child, watch
+from . import child, folder, forker, kernel, watch
 from .filter import Template
 from .launcher import Plan
 
-PRELOADED = (
-    "abc array ast bisect builtins cmath codecs collections.abc contextlib copy dataclasses datetime decimal enum "
-    "fileinput fractions functools heapq io itertools json math operator os queue random re signal statistics string "
-    "struct sys textwrap threading time traceback types typing unicodedata warnings"
-).split()
-"""What programs import most; loaded once, forked many times. They behave as if imported by the program."""
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
-MESSAGE, DESCRIPTORS = 1 << 18, 64
+MESSAGE, DESCRIPTORS = 1 << 16, 64
 COMPILE_MB = 2048
 
 
 def preload(plan: Plan) -> None:
-    """Everything that programs may find loaded, while the host's files can still be seen."""
+    """What programs may find loaded, while the host's files can still be seen."""
     if plan.kind != "compile":
-        for name in PRELOADED:
-            importlib.import_module(name)
         site.setquit()
         site.setcopyright()
         site.sethelper()
@@ -63,12 +57,36 @@ class Supervisor:
     """See the module's text."""
 
     def __init__(self, plan: Plan, ruleset: int, alone: bool) -> None:
-        self.plan, self.ruleset, self.alone = plan, ruleset, alone
-        self.control = socket.socket(fileno=plan.control)
+        self.plan, self.alone = plan, alone
+        self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
         self.folder = "/tmp" if plan.apart else plan.scratch
         kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
+
+    def _own_descriptors(self, ruleset: int) -> tuple[socket.socket, int, int]:
+        """The control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
+
+        At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
+        """
+        source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        wanted = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
+        kept = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in wanted]
+        kernel.close_from(0, 63)
+        for _ in range(child.REPORT):
+            os.memfd_create("empty", 0)
+        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, child.REPORT) for number in kept]
+        kernel.close_from(64)
+        return socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
+
+    def leave(self) -> NoReturn:
+        """The judge is gone: nothing stays."""
+        watch.kill_rest(self.plan.apart)
+        if not self.plan.apart:
+            folder.empty(self.folder)
+            with contextlib.suppress(OSError):
+                os.rmdir(self.folder)
+        os._exit(77)
 
     def reply(self, **words: Any) -> None:
         """One message to the judge."""
@@ -76,142 +94,145 @@ class Supervisor:
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
         """The next message; ends the process when the judge is gone."""
-        data, descriptors, _, _ = socket.recv_fds(self.control, MESSAGE, DESCRIPTORS)
+        data, descriptors, _, _ = socket.recv_fds(self.control, MESSAGE, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         if not data:
-            os._exit(77)
+            self.leave()
         return json.loads(data), descriptors
 
-    def clean(self) -> None:
-        """Empty the scratch folder, also of what was made unreadable."""
-        for entry in list(os.scandir(self.folder)):
-            if entry.is_dir(follow_symlinks=False):
-                os.chmod(entry.path, 0o700)
-                for parent, folders, _ in os.walk(entry.path):
-                    for path in (os.path.join(parent, folder) for folder in folders):
-                        if not os.path.islink(path):
-                            os.chmod(path, 0o700)
-                shutil.rmtree(entry.path)
-            else:
-                os.unlink(entry.path)
-
-    def place(self, names: list[str], descriptors: list[int], mode: int) -> None:
-        """Files into the scratch folder."""
-        for name, descriptor in zip(names, descriptors, strict=True):
-            path = os.path.join(self.folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            out = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-            copy_bytes(descriptor, out)
-            os.close(out)
-
-    def run(self, message: dict[str, Any], descriptors: list[int], start: Callable[[], None], kind: str) -> None:
-        """Fork, confine, start, wait, report. ``start`` does not return but by OSError."""
-        limits, (source, target) = message["limits"], os.pipe()
-        pid = os.fork()
+    def tests(self, kind: str, limits: dict[str, Any], prepare: forker.Prepare, held: tuple[int, ...] = ()) -> None:
+        """Tests of one program, each forked by a process that has the program ready, until the end."""
+        link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ready = child.limits_of(limits, self.alone)
+        pid = kernel.fork()
         if pid == 0:
-            try:
-                os.chdir(self.folder)
-                child.confine(descriptors, target, limits, self.filters.get(kind), self.ruleset, self.alone)
-                start()
-            finally:
-                failed_to_start(target)
-        os.close(target)
-        outputs = (descriptors[1], descriptors[2])
-        used = watch.Watch(pid, limits, outputs, self.folder, self.plan.apart).wait(self.control.fileno())
-        failed = os.read(source, 4096).decode()
-        os.close(source)
-        message["used"] = {**used, "failed": failed}
-
-    def tests(self, start: Callable[[list[str]], None], kind: str, program: int = -1) -> None:
-        """Tests of one program until its end."""
-        while True:
-            message, descriptors = self.receive()
-            if message["op"] == "end":
-                return
-            self.place(message["files"], descriptors[3:], 0o444)
-            standard = descriptors[:3] if program < 0 else [*descriptors[:3], program]
-            self.run(message, standard, lambda message=message: start(message["args"]), kind)  # type: ignore[misc]
-            for descriptor in descriptors:
-                os.close(descriptor)
-            self.reply(**message["used"])
-            self.clean()
-
-    def python(self, message: dict[str, Any], source: int) -> None:
-        """A process of its own compiles (the parser meets foreign text) and forks the tests."""
-        pid = os.fork()
-        if pid == 0:
-            program = compiled(source, message["limits"])
-            self.reply(compiled=True, peak_kb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-            self.tests(lambda arguments: child.run_python(program, arguments), "python")
-            os._exit(0)
+            link.close()
+            self.control.close()
+            forker.serve(theirs, prepare, ready, self.filters.get(kind), self.ruleset, held)
+        theirs.close()
+        with link:
+            said = self._said(link)
+            if said:
+                self.reply(peak_kb=int(said))
+            while said:
+                message, descriptors = self.receive()
+                if message["op"] == "end":
+                    break
+                said = self._test(link, message, descriptors, limits, pid)
+        with watch.ended_or_gone(os.pidfd_open(pid), self.control.fileno()) as ended:
+            if not ended(None):
+                self.leave()
         _, status, used = os.wait4(pid, 0)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 77:
-            os._exit(77)
-        if status == 0:
+        watch.kill_rest(self.plan.apart)
+        if said:
             self.reply(done=True)
         else:
             cpu_s = used.ru_utime + used.ru_stime
             self.reply(died=status, status=status, cpu_s=cpu_s, wall_s=cpu_s, peak_kb=used.ru_maxrss)
 
-    def binary(self, program: int) -> None:
+    def _said(self, link: socket.socket) -> bytes:
+        """What the forking process says next; nothing when it has died."""
+        poll = select.poll()
+        poll.register(link, select.POLLIN)
+        poll.register(self.control, 0)
+        if self.control.fileno() in dict(poll.poll()):
+            self.leave()
+        return link.recv(64)
+
+    def _test(
+        self, link: socket.socket, message: dict[str, Any], descriptors: list[int], limits: dict[str, Any], spare: int
+    ) -> bytes:
+        """One test, reported; returns its process number, nothing where it could not be forked."""
+        folder.place(self.folder, message["files"], descriptors[3:], 0o444)
+        watched = watch.Watch(limits, (descriptors[1], descriptors[2]), self.folder, self.plan.apart)
+        socket.send_fds(link, [forker.request_of(message["args"])], descriptors[:3])
+        said = self._said(link)
+        if said:
+            used = self._used(watched, int(said))
+            if not self.filters:  # with a filter there can be nothing left
+                watch.kill_rest(self.plan.apart, spare)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        folder.empty(self.folder)
+        if said:
+            self.reply(**used)
+        return said
+
+    def _used(self, watched: watch.Watch, pid: int) -> dict[str, Any]:
+        """What a program used that has just been started, and why it was not, if so."""
+        used = watched.wait(pid, self.control.fileno())
+        if used is None:
+            self.leave()
+        used["failed"] = ""
+        if used["status"] == forker.FAILED_TO_START << 8:
+            with contextlib.suppress(BlockingIOError):
+                used["failed"] = os.read(self.report, 4096).decode()
+        return used
+
+    def python(self, limits: dict[str, Any], source: int) -> None:
+        """Tests of a Python program; the parser meets foreign text, so the forking process does the compiling."""
+
+        def prepare() -> forker.Start:
+            program = compiled(source, limits)
+            return functools.partial(child.run_python, program, child.make_ready(program, self.folder))
+
+        self.tests("python", limits, prepare)
+
+    def binary(self, limits: dict[str, Any], program: int) -> None:
         """Tests of a compiled program."""
-        self.reply(compiled=True, peak_kb=0)
-        self.tests(lambda arguments: child.run_binary(arguments, self.environment), "binary", program)
-        self.reply(done=True)
+
+        def prepare() -> forker.Start:
+            gc.disable()
+            return functools.partial(child.run_binary, environment=self.environment)
+
+        self.tests("binary", limits, prepare, (program,))
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """A tool of the toolchain on some files; the file it wrote is copied out."""
         standard, artifact, files = descriptors[:3], descriptors[3], descriptors[4:]
-        self.place(message["files"], files, 0o644)
+        folder.place(self.folder, message["files"], files, 0o644)
         variables = {**self.environment, "TMPDIR": self.folder, "LC_ALL": "C.UTF-8"}
-        self.run(message, standard, lambda: child.run_command(message["command"], variables), "compiler")
-        written = False
-        if message["used"]["status"] == 0:
+        limits = message["limits"]
+        ready = child.limits_of(limits, self.alone)
+        watched = watch.Watch(limits, (standard[1], standard[2]), self.folder, self.plan.apart)
+        pid = kernel.fork()
+        if pid == 0:
             try:
-                path = os.path.join(self.folder, message["output"])
-                made = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            except OSError:
-                made = -1
-            if made >= 0 and stat.S_ISREG(os.fstat(made).st_mode):
-                copy_bytes(made, artifact)
-                written = True
-            os.close(made) if made >= 0 else None
-        self.clean()
-        self.reply(**message["used"], written=written)
+                child.confine(tuple(standard), ready, self.filters.get("compiler"), self.ruleset)
+                child.run_command(message["command"], variables)
+            finally:
+                forker.failed_to_start()
+        used = self._used(watched, pid)
+        watch.kill_rest(self.plan.apart)
+        written = used["status"] == 0 and self._fetch(message["output"], artifact)
+        folder.empty(self.folder)
+        self.reply(**used, written=written)
+
+    def _fetch(self, name: str, artifact: int) -> bool:
+        """The file that a tool wrote, into the artifact; whether it is there."""
+        try:
+            made = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            regular = stat.S_ISREG(os.fstat(made).st_mode)
+            if regular:
+                folder.copy_bytes(made, artifact)
+            return regular
+        finally:
+            os.close(made)
 
     def serve(self) -> None:
         """Messages until the judge is gone."""
         while True:
             message, descriptors = self.receive()
             if message["op"] == "python":
-                self.python(message, descriptors[0])
+                self.python(message["limits"], descriptors[0])
             elif message["op"] == "binary":
-                self.binary(descriptors[0])
+                self.binary(message["limits"], descriptors[0])
             elif message["op"] == "command":
                 self.command(message, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-
-
-def failed_to_start(report: int) -> NoReturn:
-    """Say why no foreign code ran, to the pipe where it is before or after the descriptors were set in order."""
-    error = sys.exc_info()[1]
-    for place in (report, child.REPORT):
-        try:
-            os.write(place, repr(error).encode())
-        except OSError:
-            continue
-        break
-    os._exit(70)
-
-
-def copy_bytes(source: int, target: int) -> None:
-    """A whole file into another."""
-    left, place = os.fstat(source).st_size, 0
-    while place < left:
-        sent = os.sendfile(target, source, place, min(left - place, 1 << 24))
-        if sent == 0:
-            return
-        place += sent
 
 
 def compiled(source: int, limits: dict[str, Any]) -> child.Program:
@@ -237,10 +258,8 @@ def serve(plan: Plan, ruleset: int, alone: bool) -> None:
     os.environ.clear()
     os.environ.update(supervisor.environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
-    os.close(null)
+    if plan.kind != "compile":
+        child.make_streams()
     os.chdir(supervisor.folder)
     gc.collect()
     gc.freeze()

@@ -7,12 +7,15 @@ the verdict never depends on the tick. Wall time is counted without the time tha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from .folder import used_bytes
 
 TICK_S = 0.01
 HARD_WALL = 10
@@ -39,22 +42,30 @@ def descendants(pid: int) -> Iterator[int]:
         yield from descendants(child)
 
 
-def kill_rest(apart: bool) -> None:
-    """Kill whatever a program left behind, and collect it."""
-    if apart:
+def kill_rest(apart: bool, spare: int = 0) -> None:
+    """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``."""
+    if apart and not spare:
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             return
-    else:
-        for pid in list(descendants(os.getpid())):
-            os.kill(pid, signal.SIGKILL)
     while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG)[0] == 0 and not any(descendants(os.getpid())):
-                return
-        except ChildProcessError:
+        for pid in (left := [pid for pid in descendants(os.getpid()) if pid != spare]):
+            os.kill(pid, signal.SIGKILL)
+        if not left and (spare or not _collected()):
             return
+        for pid in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def _collected() -> bool:
+    """Whether there are children left."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def cpu_clock(pid: int) -> float:
@@ -91,19 +102,32 @@ def waited_s(pid: int) -> float:
     return most
 
 
-def used_bytes(folder: str, apart: bool) -> int:
-    """Bytes of the files in the scratch folder."""
-    if apart:
-        state = os.statvfs(folder)
-        return (state.f_blocks - state.f_bfree) * state.f_frsize
-    return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in os.scandir(folder))
+@contextlib.contextmanager
+def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None], bool | None]]:
+    """Waits for a descriptor, which is closed in the end, to have something to read (a process: to have ended).
+
+    True; or False when the judge is gone, None when so many seconds have passed.
+    """
+    poll = select.poll()
+    poll.register(watched, select.POLLIN)
+    poll.register(control, 0)
+
+    def wait(seconds: float | None = None) -> bool | None:
+        events = dict(poll.poll(None if seconds is None else seconds * 1000))
+        return control not in events if events else None
+
+    try:
+        yield wait
+    finally:
+        os.close(watched)
 
 
 class Watch:
-    """One program that runs, its limits and the descriptors it writes to."""
+    """One program that is about to run, its limits and the descriptors it writes to."""
 
-    def __init__(self, pid: int, limits: dict[str, Any], outputs: tuple[int, ...], folder: str, apart: bool) -> None:
-        self.pid, self.limits, self.outputs, self.folder, self.apart = pid, limits, outputs, folder, apart
+    def __init__(self, limits: dict[str, Any], outputs: tuple[int, ...], folder: str, apart: bool) -> None:
+        self.limits, self.outputs, self.folder, self.apart = limits, outputs, folder, apart
+        self.pid = 0
         self.base = used_bytes(folder, apart)
         self.peak_kb = 0
         self.start = time.monotonic()
@@ -137,25 +161,18 @@ class Watch:
             except ProcessLookupError:
                 continue
 
-    def wait(self, control: int) -> dict[str, Any]:
-        """Until the program has ended; exits this process when the judge is gone."""
-        ended, killed = os.pidfd_open(self.pid), ""
-        poll = select.poll()
-        poll.register(ended, select.POLLIN)
-        poll.register(control, 0)
-        while True:
-            events = dict(poll.poll(TICK_S * 1000))
-            if control in events:
+    def wait(self, pid: int, control: int) -> dict[str, Any] | None:
+        """Until the program has ended: what it used. None when the judge is gone, and then the program too."""
+        self.pid, killed = pid, ""
+        with ended_or_gone(os.pidfd_open(pid), control) as ended:
+            while (state := ended(TICK_S)) is None:
+                if not killed and (killed := self._beyond()):
+                    self._kill()
+            if not state:
                 self._kill()
-                os._exit(77)
-            if ended in events:
-                break
-            if not killed and (killed := self._beyond()):
-                self._kill()
-        os.close(ended)
+                return None
         wall = time.monotonic() - self.start
         _, status, used = os.wait4(self.pid, 0)
-        kill_rest(self.apart)
         return {
             "status": status,
             "killed": killed,

@@ -1,7 +1,7 @@
 """In the box of a test program: run its assertions against results that were obtained in another box.
 
-Not run in this process: `curation.verify.programs_functions` sends its text, behind that of
-`curation.verify.programs_values`, into the sandbox. The judged function never comes here; calls of it are answered
+Not run in this process: `curation.verify.programs_functions` sends its text, behind that of `values`,
+into the sandbox. The judged function never comes here; calls of it are answered
 from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
 whose every use abandons the statement; the statements behind it still run, so one pass gathers most calls. The
 caller fetches the noted calls and starts this again, until a pass meets nothing unknown. Only such a pass passes
@@ -25,7 +25,7 @@ import traceback
 import types
 from typing import Any
 
-from curation.verify.programs_values import NotData, decode, encode
+from .values import NotData, decode, encode
 
 _SIMPLE = (ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 
@@ -164,7 +164,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
     module = types.ModuleType("tests")
     space = module.__dict__
     sys.modules["tests"] = module
-    types.FunctionType(compile(request["setup"], "setup.py", "exec"), space)()
+    exec(compile(request["setup"], "setup.py", "exec"), space)
     tree = ast.parse(request["program"], "tests.py")
     for part in ast.walk(tree):  # assertions lean on what solutions import
         if isinstance(part, ast.Name) and part.id in sys.stdlib_module_names and part.id not in space:
@@ -176,7 +176,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
     space["__judge"] = _Judge(calls)
     patient = ast.fix_missing_locations(_Patient().visit(tree))
     random.seed(0)
-    types.FunctionType(compile(patient, "tests.py", "exec"), space)()
+    exec(compile(patient, "tests.py", "exec"), space)
     if space.get("check", proxy) is not proxy and not _calls_check(tree):
         space["check"](proxy)
 

@@ -1,7 +1,7 @@
 """In the box of a judged function: load the submission, make the calls it is asked for, send back what it returned.
 
-Not run in this process: `curation.verify.programs_functions` sends its text, behind that of
-`curation.verify.programs_values`, into the sandbox. Nothing here is secret and no expected value is present: what
+Not run in this process: `curation.verify.programs_functions` sends its text, behind that of `values`,
+into the sandbox. Nothing here is secret and no expected value is present: what
 the submission could forge is its own return value, which it is free to choose anyhow.
 
 Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call,
@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from curation.verify.programs_values import NotData, decode, encode
+from .values import NotData, decode, encode
 
 
 def main_callee() -> None:
@@ -47,8 +47,7 @@ def main_callee() -> None:
             say({"syntax": f"{type(error).__name__}: {error}"})
             leave(0)
             return
-        # A module's code object, run as a function of that module: we are inside the box.
-        types.FunctionType(code, module.__dict__)()
+        exec(code, module.__dict__)
     say({"loaded": True})
     for name, args, kwargs in request["calls"]:
         say(_answer(module, name, args, kwargs))

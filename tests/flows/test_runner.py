@@ -1,0 +1,109 @@
+"""Shards on Ray: the same bytes as in this process, also where a node dies; errors come back as they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError, SourceError
+from curation.store import Shard
+from flows import filter_stages
+from flows.run_folder import new_run
+from flows.runner import Local, runner_of, spreading
+from tests.flows.conftest import write_jsonl
+
+RECIPE = """
+name = "spread"
+shard_rows = 50
+workers = 1
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+columns = { statement = "q", answer = "a" }
+[stage1.policy]
+kind = "recorded"
+name = "a@1"
+path = "none.jsonl"
+columns = { text = "t" }
+"""
+
+
+def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
+    """The files of the format filter and the reference check."""
+    recipe = inputs / "spread.toml"
+    if not recipe.exists():
+        recipe.write_text(RECIPE)
+        rows = [{"q": f"What is {n} times {n % 7} plus 1?", "a": f"{n * (n % 7) + 1}"} for n in range(1000)]
+        write_jsonl(inputs / "sums.jsonl", rows)
+    run = new_run(recipe, [f"runner={runner}"], out)
+    with spreading(run.recipe):
+        stated = filter_stages.filter_statements(run, filter_stages.read_sources(run))
+        filter_stages.check_references(run, stated)
+    stages = out / "stages"
+    return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
+
+
+def refuses() -> Shard:
+    raise SourceError("the work says no")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of Ray on this machine, one core each."""
+    ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    from ray.cluster_utils import Cluster
+
+    memory = {"object_store_memory": 100_000_000}
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **memory})
+    made.add_node(num_cpus=1, **memory)
+    ray.init(address=made.address, log_to_driver=False, configure_logging=False)
+    made.wait_for_nodes()
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
+    made = [Shard(number, {}, kept_rows=number) for number in range(3)]
+    assert list(Local().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
+    assert isinstance(runner_of("statements"), Local)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_a_cluster_makes_the_same_bytes_and_loses_nothing_with_a_node(cluster: Any, tmp_path: Path) -> None:
+    local = filtered(tmp_path, tmp_path / "local", "local")
+    assert filtered(tmp_path, tmp_path / "ray", "ray") == local
+    second = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
+
+    def kill() -> None:
+        while len(list((tmp_path / "killed").glob("stages/*-statements/shards/*"))) < 2:
+            time.sleep(0.005)
+        cluster.remove_node(second, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    assert filtered(tmp_path, tmp_path / "killed", "ray") == local
+    killer.join()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_an_error_of_the_work_is_the_users_to_mend(cluster: Any) -> None:
+    from curation.config import VerifySettings
+    from flows.runner_ray import ray_runner
+
+    with ray_runner(VerifySettings()) as runner, pytest.raises(SourceError, match="the work says no"):
+        list(runner.map([(0, refuses)]))
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ConfigError, match="extra `ray`"):
+        filtered(tmp_path, tmp_path / "run", "ray")

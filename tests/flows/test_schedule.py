@@ -1,0 +1,189 @@
+"""What is served: deployments, what starts them, and the chain from a cron to a refresh on a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError, GoldilocksError
+from flows.serving import serve_recipes, serving_api
+from tests.flows.conftest import ROOT, TINY, Tiny, tries, write_jsonl, write_tiny
+
+SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntimezone = "Europe/Paris"\ntrain = "train.toml"\nrounds = 2\n'
+
+
+def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
+    """The tiny recipe with a schedule, and a trainer's recipe beside it."""
+    recipe = write_tiny(folder)
+    recipe.write_text(recipe.read_text() + schedule)
+    (folder / "train.toml").write_text('name = "stage"\n')
+    return recipe
+
+
+def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, prefect_server: str) -> None:
+    from flows.schedule import deployments, when
+
+    made = {one.flow_name: one for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run")}
+    assert list(made) == ["curate-math", "train-stage", "refresh"]
+    assert {one.name for one in made.values()} == {"tiny"}
+    assert when(made["curate-math"]) == ["cron */5 * * * *"]
+    assert when(made["train-stage"]) == ["on goldilocks.curated"]
+    assert when(made["refresh"]) == ["on goldilocks.checkpoint"]
+    assert made["curate-math"].parameters["out"] == str(tmp_path / "run")
+    assert made["train-stage"].parameters == {"recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
+    (trigger,) = made["refresh"].triggers
+    assert trigger.match.model_dump() == {"prefect.resource.id": "goldilocks.checkpoint.tiny"}
+
+
+def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, prefect_server: str) -> None:
+    from prefect.client.orchestration import get_client
+
+    from flows.schedule import GPUS, deployments, limit_gpus
+
+    for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run"):
+        one.apply()
+    limit_gpus(1)
+    with get_client(sync_client=True) as client:
+        held = client.read_deployment_by_name("curate-math/tiny")
+        assert held.schedules[0].schedule.cron == "*/5 * * * *"
+        assert held.schedules[0].schedule.timezone == "Europe/Paris"
+        assert held.parameter_openapi_schema["properties"]["recipe"]["format"] == "path"
+        assert held.enforce_parameter_schema
+        assert held.concurrency_options.collision_strategy == "CANCEL_NEW"
+        assert client.read_global_concurrency_limit_by_name(GPUS).limit == 1
+        assert client.read_deployment_by_name("refresh/tiny").parameters == {"folder": str(tmp_path / "run")}
+
+
+def test_gpus_are_held_one_by_one(prefect_server: str) -> None:
+    from prefect.client.orchestration import get_client
+
+    from flows.schedule import GPUS, gpus, limit_gpus
+
+    limit_gpus(1)
+    with gpus(), get_client(sync_client=True) as client:
+        assert client.read_global_concurrency_limit_by_name(GPUS).active_slots == 1
+    with get_client(sync_client=True) as client:
+        assert client.read_global_concurrency_limit_by_name(GPUS).active_slots == 0
+
+
+def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, prefect_server: str) -> None:
+    from flows.schedule import deployments
+
+    made = deployments(scheduled(tmp_path / "in", "\n[schedule]\nrefresh = false\n"))
+    assert [one.flow_name for one in made] == ["curate-math"]
+    assert not made[0].schedules
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ('cron = "every day"', "has not 5 fields"),
+        ('timezone = "Mars/Olympus"', "is not known"),
+        ('train = "no.toml"', "there is no file"),
+    ],
+)
+def test_refusals(schedule: str, words: str, tmp_path: Path, prefect_server: str) -> None:
+    from flows.schedule import deployments
+
+    with pytest.raises(ConfigError, match=words):
+        deployments(scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n"))
+
+
+def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
+    recipe = scheduled(tmp_path / "in")
+    with pytest.raises(ConfigError, match="one name"):
+        serve_recipes([recipe, recipe])
+
+
+def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(GoldilocksError, match="is taken"), serving_api(taken.getsockname()[1]):
+            pass
+
+
+def test_a_run_that_nobody_watches_announces_a_new_version_once(tiny_copy: Tiny, monkeypatch: Any) -> None:
+    import flows.schedule as served
+
+    told: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
+    out = tiny_copy.folder.parent / "fresh"
+    for _ in range(2):
+        served.scheduled_math(tiny_copy.recipe, out)
+    ((event, payload),) = told
+    assert event == "goldilocks.curated"
+    assert payload["version"] == 1
+    assert payload["folder"] == str(out)
+
+
+CHAIN = """
+import sys
+from pathlib import Path
+from flows.serving import serve_recipes
+
+serve_recipes([Path(sys.argv[1])], Path(sys.argv[2]), int(sys.argv[3]))
+"""
+
+
+@pytest.mark.slow
+def test_a_cron_run_fires_by_itself_and_its_set_is_announced(tmp_path: Path) -> None:
+    """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
+    from flows.server import _free_port
+    from flows.versions import held
+
+    recipe = scheduled(tmp_path / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange = 0.05\n')
+    answered = [tries(TINY["half"][0], TINY["half"][1], "42 42 42 42")]
+    write_jsonl(tmp_path / "newer.jsonl", answered)
+    policy = tmp_path / "newer.toml"
+    policy.write_text(
+        '[policy]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    port = _free_port()
+    here = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    server = subprocess.Popen(
+        [sys.executable, "-c", CHAIN, str(recipe), str(tmp_path / "run"), str(port)],
+        cwd=ROOT,
+        env={**here, "PREFECT_HOME": str(tmp_path / "home")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _until(lambda: len(held(tmp_path / "run")) == 1)
+        payload = {"folder": str(tmp_path / "run"), "policy": str(policy), "attempts": None}
+        _emit(port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
+        _until(lambda: len(held(tmp_path / "run")) == 2)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=60)
+
+
+def _until(true: Any) -> None:
+    end = time.monotonic() + 280
+    while not true():
+        assert time.monotonic() < end, "nothing happened by itself"
+        time.sleep(0.5)
+
+
+def _emit(port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
+    """Tell the server of an event, as a trainer's run does."""
+    told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
+    script = (
+        "import json, sys\nfrom prefect.events import emit_event\nfrom prefect.events.worker import EventsWorker\n"
+        "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=30)\n"
+    )
+    address = f"http://127.0.0.1:{port}/api"
+    subprocess.run([sys.executable, "-c", script, told], env={**os.environ, "PREFECT_API_URL": address}, check=True)
