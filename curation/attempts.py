@@ -194,7 +194,8 @@ class AttemptStore:
             scan = pl.scan_parquet(path, schema=ATTEMPT, missing_columns="insert", glob=False)
             return scan.select(columns).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise StoreError(f"{path} is damaged ({ascii(str(error))[1:120]}…); remove it and its attempts are made again.") from error
+            said = ascii(str(error))[1:120]  # polars may quote the file's bytes
+            raise StoreError(f"{path} is damaged ({said}…); remove it and its attempts are made again.") from error
 
 
 def _line(answered: Answered) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from curation.verify.programs_running import run_tests
 from curation.verify.programs_tools import Program, Toolbox, Unready, tools_folder
 from curation.verify.sandbox import Sandbox
 
-VERSION = "programs-1"
+VERSION = "programs-2"
 """Changes when a verdict could."""
 
 

@@ -36,7 +36,7 @@ REFUSED = {
     "stage1.band.attempts=eight": "`stage1.band.attempts` = 'eight': input should be a valid integer",
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "stage2.band.min_judged=5": "stage2.band: impossible band: min_judged = 5 is more than attempts = 4",
-    "stage1.policy.kind=served": "`stage1.policy.kind` = 'served': input should be one of 'recorded', 'vllm', 'endpoint'",
+    "stage1.policy.kind=served": "`stage1.policy.kind` = 'served': input should be one of 'recorded', 'vllm'",
     "verify.engine=sympy": "`verify.engine` = 'sympy': input should be 'goldilocks' or 'math-verify'",
     "sources.0.path=problem.jsonl": "school: no file at",
     "sources.0.columns.statement=problem": "no row has `problem`; there are: question, final.",

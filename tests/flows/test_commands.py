@@ -132,6 +132,7 @@ def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
     assert {folder for folder in folders if not folder.startswith("curated/")} == {
         "decisions/stage2",
         FOLDERS["export"],
+        "versions/0002",
     }
 
 
@@ -143,7 +144,7 @@ def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: 
     assert tiny_copy.run().status == 0
     after = stamps(tiny_copy.folder)
     same = {name for name in before if after.get(name) == before[name]}
-    assert {name.split("/")[0] for name in same} <= {"attempts", ".lock"}
+    assert {name.split("/")[0] for name in same} <= {"attempts", ".lock", "versions"}
     assert {name for name in before if "/part-" in name} <= same
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY) + 1
     new = tiny_copy.table("dropped").row(by_predicate=pl.col("row") == 0, named=True)
