@@ -1,8 +1,8 @@
 """`make demo`: the lines on the project's own sample data, and what they caught of what was planted there.
 
-First the math line on recorded attempts, with a report of every planted defect; then the whole recipe at toy size:
-the embedded model answers, a grader is trained on what it can learn from, and re-grades the entire set.
-``python -m flows.demo math`` or ``loop`` runs one part alone.
+First the math line and the code line on recorded attempts, with a report of every planted defect; then the whole recipe
+at toy size: the embedded model answers, a grader is trained on what it can learn from and re-grades the entire set,
+and the set is refreshed with a newer checkpoint. ``python -m flows.demo math``, ``code`` or ``loop`` runs one part.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError
 from flows.commands import run_recipe
+from flows.demo.code import report as code_report
 from flows.demo.live import report as live
 from flows.demo.report import show
 
@@ -56,10 +57,20 @@ def loop(out: Path, console: Console) -> None:
     assert curated is not None
     console.print()
     live.show(out, name, console)
+    live.refresh(out, console)
     console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
 
 
-PARTS = {"math": math, "loop": loop}
+def code(out: Path, console: Console) -> None:
+    """The code line on recorded attempts, and its report."""
+    curated = run_recipe(code_report.RECIPE, [], out)
+    assert curated is not None
+    console.print()
+    code_report.show(code_report.found(out, code_report.HERE / "planted.jsonl"), console)
+    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
+
+
+PARTS = {"math": math, "code": code, "loop": loop}
 
 
 def main(names: Sequence[str]) -> None:

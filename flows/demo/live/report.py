@@ -44,8 +44,23 @@ def show(run: Path, engine_name: str, console: Console) -> None:
         say("    " + _labels(run, decided))
     both = first.join(second, on="problem", suffix="_second")
     hard = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
-    kept = hard["keep_second"].sum()
-    say(f"  stage 1 never solved {hard.height} problems; stage 2 keeps {kept} of them, which one stage would lose")
+    kept, solved = hard["keep_second"].sum(), (hard["correct_second"] > 0).sum()
+    say(f"  stage 1 never solved {hard.height} problems: the grader solves {solved} of them, and stage 2 keeps {kept}")
+
+
+def refresh(run: Path, console: Console) -> None:
+    """Train the grader for a few more steps, and publish the version of the set that the newer checkpoint makes."""
+    from flows.refresh import refresh_run  # brings Prefect along
+    from flows.train import train
+
+    run = run.absolute()
+    newer, recipe = run / "newer", RECIPE.parent / "train_demo_grader.toml"
+    data = f'data={{ kind = "curated", folders = [{json.dumps(str(run / "curated"))}] }}'
+    model = f"model={json.dumps(str(run / 'grader' / 'training' / 'model'))}"
+    console.print("\nA newer checkpoint, and the set refreshed with it:", highlight=False)
+    if not (newer / "model").is_dir():
+        train(recipe, newer, ["steps=6", "name=train-demo-newer", model, data])
+    refresh_run(run, newer / "model", newer / "attempts.jsonl")
 
 
 def _decisions(run: Path, part: str) -> pl.DataFrame:

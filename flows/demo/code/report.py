@@ -1,12 +1,8 @@
-"""The code line on the project's own sample problems, and what it caught of what was planted there.
-
-python -m flows.demo.code [RUN_FOLDER]
-"""
+"""The code line on the project's own sample problems: what it caught of what was planted there."""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +11,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-from curation.records import GoldilocksError
 from curation.store import read_table
-from flows.commands import run_recipe
 from flows.demo.code.faults import KEEP
 
 HERE = Path(__file__).parent
@@ -84,20 +78,3 @@ def show(rows: list[Found], console: Console) -> None:
         if one.missed:
             name, words = one.planted["name"], "; ".join(one.missed)
             console.print(f"  {name}: {one.fate}; {words}", markup=False, highlight=False)
-
-
-def main(out: Path) -> None:
-    """Run the demo recipe into ``out`` and print the report."""
-    curated = run_recipe(RECIPE, [], out)
-    assert curated is not None
-    console = Console()
-    console.print()
-    show(found(out, HERE / "planted.jsonl"), console)
-    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
-
-
-if __name__ == "__main__":
-    try:
-        main(Path(sys.argv[1] if len(sys.argv) > 1 else "runs/demo-code"))
-    except GoldilocksError as error:
-        sys.exit(f"goldilocks: {error}")
