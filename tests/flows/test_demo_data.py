@@ -32,8 +32,9 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.VERIFIER_FAILED,
     DropReason.OVER_QUOTA,
     DropReason.REJECTED,  # a person's word
+    DropReason.FAULTY_PREMISES,  # a model's word, off by default
 }
-CODE_LINE = {"interactive", "needs_files", "no_solution", "too_few_tests", "several_outputs"}
+CODE_LINE = {"asks_function", "interactive", "needs_files", "no_solution", "too_few_tests", "several_outputs"}
 """Reasons of the code line."""
 
 

@@ -85,10 +85,15 @@ def _bind(source: str, target: str, flags: int) -> None:
     kernel.make_read_only(target, kernel.MS_NOSUID | flags)
 
 
+def seen_at(path: str) -> str:
+    """Where a path of the host is seen in a new root: at its own place, unless the private /tmp would cover that."""
+    return "/packages" + path if path.startswith("/tmp/") else path
+
+
 def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     """The new root: read-only binds, five devices, /proc and an empty /tmp."""
     for path, descriptor in sources.items():
-        target = root + path
+        target = root + seen_at(path)
         if os.path.islink(path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.symlink(os.readlink(path), target)

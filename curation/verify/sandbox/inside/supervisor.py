@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 
 from . import child, folder, forker, kernel, watch
 from .filter import Template
-from .launcher import Plan
+from .launcher import Plan, seen_at
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 64
@@ -47,7 +47,7 @@ def preload(plan: Plan) -> None:
         site.setcopyright()
         site.sethelper()
     if plan.packages:
-        sys.path.append(plan.packages)
+        sys.path.append(plan.packages if os.path.isdir(plan.packages) else seen_at(plan.packages))
     if plan.kind == "numpy":
         importlib.import_module("numpy")
     sys.stdin.close()
