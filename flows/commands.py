@@ -23,6 +23,7 @@ from flows.publish import published_verifier
 from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, policy_name
 from flows.runner import spreading
 from flows.stages import verifier_version
+from flows.training_status import is_training, training_lines
 from flows.versions import latest, newest_run, summary
 
 
@@ -58,7 +59,10 @@ def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
 
 
 def show_status(folder: Path) -> None:
-    """Print the funnel of a run folder, finished or not."""
+    """Print the funnel of a run folder, finished or not; of a training run how far it is."""
+    if is_training(folder):
+        Console(highlight=False, markup=False, soft_wrap=True).print("\n".join(training_lines(folder)))
+        return
     print_funnel(newest_run(folder.absolute()))
 
 

@@ -1,0 +1,51 @@
+"""`goldilocks status` of a training run: how far it is, and its last step in numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+_SHOWN = (
+    ("batch/pass_rate", "pass rate", ".3f"),
+    ("reward/total", "reward", ".3f"),
+    ("length/trained_mean", "tokens an attempt", ".0f"),
+    ("policy/entropy", "entropy", ".3f"),
+    ("age/token_mean", "age of tokens in versions", ".2f"),
+)
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a folder holds a training run."""
+    path = folder / "run.json"
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8")).get("kind") == "training")
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def training_lines(folder: Path) -> list[str]:
+    """What there is to say of a training run, finished or not."""
+    recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
+    rows = _rows(folder / "metrics.jsonl")
+    lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]
+    if rows:
+        last = rows[-1]
+        lines.append("  " + ", ".join(f"{name} {last[key]:{form}}" for key, name, form in _SHOWN if key in last))
+    if (folder / "model" / "DONE.json").exists():
+        lines.append(f"  the trained model: {folder / 'model'}")
+    else:
+        lines.append(f"  not finished; `goldilocks train --resume {folder}` goes on")
+    return lines
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break  # the last line of a run that is writing it
+    return found
