@@ -30,7 +30,7 @@ import polars as pl
 from curation.config.coding import AgreementSettings
 from curation.records import DropReason
 
-VERSION = "tests_agreement@1"
+VERSION = "tests_agreement@2"
 
 RUN = pl.Schema(
     {
@@ -139,14 +139,18 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
     return joined.filter(others >= _OTHERS).with_columns(deviates=(pl.col("same") < pl.col("top")) & majority)
 
 
-def decide_tests(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
-    """One `TEST_DECISION` row per (problem, test) of the runs.
+def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.DataFrame | None = None) -> pl.DataFrame:
+    """One `TEST_DECISION` row per (problem, test) of the runs, and of what was asked for.
 
     Args:
         runs: `RUN` rows, every solution on every test.
+        asked: (problem, test) of the tests that were to be run; one whose runs all broke has no row in ``runs``.
     """
     voting = runs.join(set_aside(runs, settings), on=["problem", "solution"], how="anti")
-    all_tests = runs.select("problem", "test").unique()
+    all_tests = runs.select("problem", "test")
+    if asked is not None:
+        all_tests = pl.concat([all_tests, asked.select("problem", "test").cast(all_tests.schema)])
+    all_tests = all_tests.unique()
     tests = all_tests.join(modal_outputs(voting), on=["problem", "test"], how="left").with_columns(
         pl.col("votes", "agreeing", "expecting").fill_null(0)
     )

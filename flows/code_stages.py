@@ -136,6 +136,7 @@ class Unit:
 
     row: dict[str, Any]
     tests: pl.DataFrame
+    beyond: int  # tests left aside because the problem has more than the recipe's most
     solutions: pl.DataFrame
     judging: dict[str, Any]
 
@@ -167,8 +168,14 @@ def units(run: Run, before: Done, index: int) -> Iterator[Unit]:
     most = run.recipe.code.matrix.tests
     for row in frame.iter_rows(named=True):
         name = row["id"]
-        own = tests.filter(pl.col("problem") == name).sort("index").head(most)
-        yield Unit(row, own, solutions.filter(pl.col("problem") == name).sort("index"), judging[name])
+        own = tests.filter(pl.col("problem") == name).sort("index")
+        yield Unit(
+            row,
+            own.head(most),
+            max(0, own.height - most),
+            solutions.filter(pl.col("problem") == name).sort("index"),
+            judging[name],
+        )
 
 
 MEASURED_LIMITS = pl.Schema(
@@ -191,9 +198,10 @@ def run_matrix(run: Run, before: Done) -> Done:
 
         def work(index: int) -> Shard:
             runs, outputs, limits = [code_matrix.MEASURED.to_frame()], [code_matrix.OUTPUT.to_frame()], []
-            count = 0
+            count = beyond = 0
             for unit in units(run, before, index):
                 count += 1
+                beyond += unit.beyond
                 given = unit.judging["time_limit_s"] is not None
                 known = unit.tests["output"].is_not_null().to_list()
                 made = code_matrix.run_matrix(
@@ -215,6 +223,7 @@ def run_matrix(run: Run, before: Done) -> Done:
                 "limits": pl.DataFrame(limits, schema=MEASURED_LIMITS, orient="row"),
             }
             notes = {"judged": sum(row[2] for row in limits), "broken": sum(row[3] for row in limits)}
+            notes["tests_beyond"] = beyond  # more than `code.matrix.tests` of a problem: not run, not kept
             return Shard(count, tables, kept_rows=count, notes=notes)
 
         return shard_by_shard(stage, before, work)

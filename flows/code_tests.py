@@ -141,14 +141,15 @@ def _decide_shard(
     for unit in units(run, before, index):
         own = runs.filter(pl.col("problem") == unit.name)
         limit = limits[unit.name]["time_limit_s"]
-        decisions = tests_agreement.decide_tests(own, settings)
+        asked = unit.tests.select("problem", pl.col("index").alias("test"))
+        decisions = tests_agreement.decide_tests(own, settings, asked)
         tests = code_matrix.corrected(unit.tests, decisions, outputs)
         made = _generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
         new = pl.DataFrame(made.tests, schema=TEST, orient="row")
         own = pl.concat([own, *made.runs])
         all_tests.append(pl.concat([tests, new]))
         all_runs.append(own)
-        all_decisions.append(tests_agreement.decide_tests(own, settings))
+        all_decisions.append(tests_agreement.decide_tests(own, settings, asked))
         power.append(_power(unit.name, own, decisions, made))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
     every = pl.concat([code_matrix.MEASURED.to_frame(), *all_runs])

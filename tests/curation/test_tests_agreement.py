@@ -58,6 +58,13 @@ def test_a_tie_goes_to_the_expected_output_whatever_the_order():
         assert modal.row(0, named=True)["output"] == "e"
 
 
+def test_a_test_whose_runs_all_broke_is_discarded_and_not_lost():
+    runs = matrix([["e"], ["e"]])
+    asked = pl.DataFrame({"problem": ["p", "p"], "test": [0, 1]})
+    decided = decide_tests(runs, SETTINGS, asked)
+    assert decided.select("test", "decision", "why").rows() == [(0, "keep", "agrees"), (1, "discard", "no_votes")]
+
+
 def test_wrong_solutions_do_not_vote():
     runs = matrix([["e", "e"], ["x", "x"], ["x", "x"], ["x", "x"]], [True, False, False, False])
     assert why(runs) == ["keep/agrees"] * 2
