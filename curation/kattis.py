@@ -33,8 +33,9 @@ from curation.verify.programs import Checker, CheckerKind, CodeProblem, CodeTest
 
 GENEROUS_S = 20.0
 """CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
-MEMORY_MB = 1024
-"""Where a package names none. Not in the paper: judges of such packages give 1 or 2 GiB."""
+MEMORY_MB = 2048
+"""Where a package names none. Not in the paper: problemtools gives 1024, BAPCtools 2048; the larger one, since many
+such packages' Python was written for PyPy, whose lists of numbers are a third of CPython's."""
 MULTIPLIER = 5.0
 """The format's default ``time_multiplier`` (2.0 in the newer versions' ``ac_to_time_limit``)."""
 
