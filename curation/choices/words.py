@@ -13,10 +13,12 @@ WHICH = (
     r"which\s+(?:one\s+)?of\s+(?:the\s+)?(?:following|these|given)(?:\s+(?:numbers?|values?|expressions?|fractions?"
     r"|amounts?|choices?|options?|quantit(?:y|ies)|answers?|percent(?:age)?s?))?"
 )
+# "Which of the following is the largest prime number?" compares the options: nothing else says of what it is the most.
+_MOST = "(?:greatest|largest|smallest|biggest|least|most|highest|lowest|longest|shortest|heaviest|lightest|closest)"
 OPEN_WHICH = re.compile(
     rf"(?i)\b{WHICH}\s+(?:correctly\s+)?(?:is|are|gives?|equals?|represents?|shows?|expresses|denotes|indicates"
     rf"|would\s+be)\s+(?:equal\s+to\s+)?(?=the\s+(?!same|best|only|reason|following|correct\s+(?:way|statement"
-    rf"|order))|(?:\w+'s)\s)"
+    rf"|order)|{_MOST}(?:\s+[\w-]+){{0,3}}\s*(?:[?.:]|$))|(?:\w+'s)\s)"
 )
 EQUAL_WHICH = re.compile(rf"(?i)\b{WHICH}\s+(?:is\s+(?:equal|equivalent)\s+to|equals)\s+(?=\$|\\\(|\d|the\s)")
 

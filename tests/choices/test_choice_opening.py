@@ -15,6 +15,7 @@ NUMBERS = ["A. 3", "B. 4", "C. 5", "D. 6"]
 COMPLETE = [
     ("en", "How many sides has a square?", "How many sides has a square?"),
     ("en", "Which of the following is the value of $2+2$?", "What is the value of $2+2$?"),
+    ("en", "Which of these is the largest prime factor of 12?", "What is the largest prime factor of 12?"),
     ("en", "If $x = 2$, which of the following is equal to $2x$?", "If $x = 2$, what is the value of $2x$?"),
     ("en", "The price of the book is :", "The price of the book is ____."),
     ("en", "After $$2$$ hours there are  bacteria.", "After $$2$$ hours there are ____ bacteria."),
@@ -47,6 +48,7 @@ def test_complete_questions_are_opened(lang: str, question: str, opened: str) ->
 NEEDS_OPTIONS = [
     ("en", "Which of the following is a composite number?"),
     ("en", "Which of the following numbers is divisible by 7?"),
+    ("en", "Which of the following is the largest prime number?"),
     ("en", "Which number is even?"),
     ("en", "What could be the number of sides of the figure?"),
     ("en", "Which of these is closest to $\\sqrt{17}$?"),
