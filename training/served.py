@@ -17,16 +17,23 @@ Not here: writing the folder, texts (`training.endpoint_generators`).
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from curation.policies.asking import AGAIN, LONGEST_PAUSE_S, Again, authorisation, message, retry_after
+from curation.policies.asking import (
+    AGAIN,
+    Again,
+    authorisation,
+    context_of,
+    message,
+    open_client,
+    pause_after,
+    raise_if_busy,
+)
 from curation.policies.servers import Server, Servers
 from curation.records import PolicyError
 from training.vllm_settings import EndpointGenerator as EndpointSettings
@@ -77,11 +84,7 @@ class TrainingServers:
         self._client: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
-        import httpx
-
-        timeout = httpx.Timeout(self.settings.request_s, connect=self.settings.connect_s)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        self._client = httpx.AsyncClient(timeout=timeout, limits=limits, headers=self._headers)
+        self._client = open_client(self.settings.request_s, self.settings.connect_s, self._headers)
         entered = False
         try:
             await self.servers.greet()
@@ -117,8 +120,7 @@ class TrainingServers:
                     said = f"{server.url}: {reason}"
             if failed > self.settings.retries:
                 raise PolicyError(f"a request failed {failed} times, last at {said}.")
-            pause = min(LONGEST_PAUSE_S, self.settings.back_off_s * 2.0 ** (failed - 1))
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await asyncio.sleep(pause_after(failed, self.settings.back_off_s))
 
     async def update(self, folder: Path, version: int) -> None:
         """Have all living servers take these weights, at once; those that are away get them when they are back.
@@ -149,11 +151,7 @@ class TrainingServers:
         if isinstance(response, str):
             self.servers.suspect(server, response)
             raise Again(response)
-        if response.status_code in AGAIN:
-            server.trouble = f"{response.status_code} {message(response)}"
-            if (wait := retry_after(response)) is not None:
-                server.paused_until = time.monotonic() + wait
-            raise Again(server.trouble)
+        raise_if_busy(server, response)
         if response.status_code != 200:
             raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_HOW}.")
         try:
@@ -180,16 +178,7 @@ class TrainingServers:
             return f"{response.status_code} {message(response)}"
         if response.status_code != 200:
             raise PolicyError(f"{url}: {response.status_code} {message(response)}.")
-        try:
-            listed = {str(model["id"]): model.get("max_model_len") for model in response.json()["data"]}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise PolicyError(
-                f"{url}: no OpenAI-compatible server; {url}/v1/models holds no list of models."
-            ) from error
-        name = self.settings.model or next(iter(listed), "")
-        if name not in listed:
-            raise PolicyError(f"{url}: holds no model {name!r}, but {', '.join(listed) or 'none'}.")
-        if isinstance(context := listed[name], int):
+        if (context := context_of(response, url, self.settings.model)) is not None:
             self._context = min(context, self._context or context)
         return await self._bring(url)
 

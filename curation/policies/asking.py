@@ -1,4 +1,4 @@
-"""What every request to a server needs: which answers are worth another try, what a refusal said, the key.
+"""What every request to a server needs: the connection, the key, which answers are worth another try, and when.
 
 The key never stands in settings, errors or the store.
 
@@ -8,6 +8,8 @@ Not here: what is asked, and of whom (`curation.policies.servers`).
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ from curation.records import PolicyError
 
 if TYPE_CHECKING:
     import httpx
+
+    from curation.policies.servers import Server
 
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another try may mend."""
@@ -24,6 +28,46 @@ LONGEST_PAUSE_S = 60.0
 
 class Again(Exception):
     """This request is worth asking again; the text says why."""
+
+
+def open_client(request_s: float, connect_s: float, headers: Mapping[str, str]) -> httpx.AsyncClient:
+    """A client with as many connections as there are requests, each used again; limits in seconds."""
+    import httpx
+
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.AsyncClient(timeout=httpx.Timeout(request_s, connect=connect_s), limits=limits, headers=headers)
+
+
+def pause_after(failed: int, back_off_s: float) -> float:
+    """Seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
+    return min(LONGEST_PAUSE_S, back_off_s * 2.0 ** (failed - 1)) * random.uniform(0.5, 1.0)
+
+
+def raise_if_busy(server: Server, response: httpx.Response) -> None:
+    """Raise `Again` where the status says that another try may do, and leave the server alone as long as it asks."""
+    if response.status_code not in AGAIN:
+        return
+    server.trouble = f"{response.status_code} {message(response)}"
+    if (wait := retry_after(response)) is not None:
+        server.paused_until = time.monotonic() + wait
+    raise Again(server.trouble)
+
+
+def context_of(response: httpx.Response, url: str, model: str | None) -> int | None:
+    """Tokens of context that the list of models of the server at ``url`` gives for ``model`` (None: its first), if any.
+
+    Raises:
+        PolicyError: it is no such list, or the model is not in it.
+    """
+    try:
+        listed = {str(one["id"]): one.get("max_model_len") for one in response.json()["data"]}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise PolicyError(f"{url}: no OpenAI-compatible server; {response.url} holds no list of models.") from error
+    name = model or next(iter(listed), "")
+    if name not in listed:
+        raise PolicyError(f"{url}: holds no model {name!r}, but {', '.join(listed) or 'none'}.")
+    context = listed[name]
+    return context if isinstance(context, int) else None
 
 
 def authorisation(name: str | None, model: str) -> dict[str, str]:

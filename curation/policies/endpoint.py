@@ -16,16 +16,23 @@ server parts the thoughts from the answer, they are put together again in <think
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.asking import AGAIN, LONGEST_PAUSE_S, Again, authorisation, message, retry_after
+from curation.policies.asking import (
+    AGAIN,
+    Again,
+    authorisation,
+    context_of,
+    message,
+    open_client,
+    pause_after,
+    raise_if_busy,
+)
 from curation.policies.drawing import about_of, key_of, seed_of
 from curation.policies.servers import Server, Servers
 from curation.prompts import SOLVING, Prompt, plain_text
@@ -76,11 +83,7 @@ class Endpoint:
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     async def __aenter__(self) -> Self:
-        import httpx
-
-        timeout = httpx.Timeout(self.settings.request_s, connect=self.settings.connect_s)
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        self._client = httpx.AsyncClient(timeout=timeout, limits=limits, headers=self._headers)
+        self._client = open_client(self.settings.request_s, self.settings.connect_s, self._headers)
         entered = False
         try:
             await self.servers.greet()
@@ -116,8 +119,7 @@ class Endpoint:
                     said = f"{server.url}: {reason}"
             if failed > self.settings.retries:
                 raise PolicyError(f"problem {problem.id}, attempt {index}: failed {failed} times, last at {said}.")
-            pause = min(LONGEST_PAUSE_S, self.settings.back_off_s * 2.0 ** (failed - 1))
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await asyncio.sleep(pause_after(failed, self.settings.back_off_s))
         self.too_long += 1
         return None
 
@@ -131,11 +133,7 @@ class Endpoint:
             trouble = f"{type(error).__name__} {error}".strip()
             self.servers.suspect(server, trouble)
             raise Again(trouble) from error
-        if response.status_code in AGAIN:
-            server.trouble = f"{response.status_code} {message(response)}"
-            if (wait := retry_after(response)) is not None:
-                server.paused_until = time.monotonic() + wait
-            raise Again(server.trouble)
+        raise_if_busy(server, response)
         if response.status_code in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
             return None
         _require_allowed(response, server.url, self.settings)
@@ -201,13 +199,7 @@ class Endpoint:
         if response.status_code in AGAIN:
             return f"{response.status_code} {message(response)}"
         _require_allowed(response, url, self.settings)
-        try:
-            listed = {str(model["id"]): model.get("max_model_len") for model in response.json()["data"]}
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise PolicyError(f"{url}: no OpenAI-compatible server; {url}/models holds no list of models.") from error
-        if self.settings.model not in listed:
-            raise PolicyError(f"{url}: holds no model {self.settings.model!r}, but {', '.join(listed) or 'none'}.")
-        if isinstance(context := listed[self.settings.model], int):
+        if (context := context_of(response, url, self.settings.model)) is not None:
             self._context = min(context, self._context or context)
             if self.settings.decoding.max_tokens >= context:
                 raise PolicyError(
