@@ -7,9 +7,9 @@ Each recipe gets deployments in Prefect, named FLOW/RECIPE:
     refresh/NAME       on the event `goldilocks.checkpoint` of its trainer
 
 A run emits `goldilocks.curated` only where it made a new version of the set, so a cron that finds nothing new starts
-nothing; one that finds the folder in use is passed over. Runs that hold GPUs hold a slot of the concurrency limit
-`goldilocks-gpus`. A failed run is tried again, and as every line it goes on where it was; so does the next one after a
-run that was killed.
+nothing; one that finds the folder in use is passed over. A version that a run published and was killed before it said
+so is announced by the next run. Runs that hold GPUs hold a slot of the concurrency limit `goldilocks-gpus`. A failed
+run is tried again, and as every line it goes on where it was; so does the next one after a run that was killed.
 """
 
 from __future__ import annotations
@@ -137,14 +137,14 @@ def _curate(line: Line, recipe: Path, out: Path | None, overrides: list[str]) ->
         except StoreError as busy:
             get_run_logger().info("passed over: %s", busy)
             return
-        before = latest(run.folder)  # in here: what a refresh made meanwhile is the refresh's to announce
+        _begin_announcing(run)
         run.save()
         with gpus() if needs_gpus(run) else nullcontext(), spreading(run.recipe):
             line(recipe, run.folder, overrides)
         after = latest(run.folder)
-    if after is not None and (before is None or after.number > before.number):
+    # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
+    if after is not None and after.origin == "run" and _announce(run, after):
         get_run_logger().info(summary(after))
-        _announce(run, after)
 
 
 def needs_gpus(run: Run) -> bool:
@@ -162,14 +162,26 @@ def gpus() -> Iterator[None]:
         yield
 
 
-def _announce(run: Run, version: Version) -> None:
-    """Emit the event of a new version, once: a mark in the run folder holds the number of the last one announced."""
+def _begin_announcing(run: Run) -> None:
+    """Mark what was published before the folder's first scheduled run as announced: it starts nothing by itself."""
+    mark = run.folder / ANNOUNCED
+    if not mark.exists():
+        newest = latest(run.folder)
+        write_aside(mark, f"{newest.number if newest is not None else 0}\n")
+
+
+def _announce(run: Run, version: Version) -> bool:
+    """Emit the event of a new version, once: a mark in the run folder holds the number of the last one announced.
+
+    Returns whether it was emitted now.
+    """
     mark = run.folder / ANNOUNCED
     if mark.exists() and int(mark.read_text(encoding="utf-8")) >= version.number:
-        return
+        return False
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
     emit_event(event=CURATED, resource=_resource("set", run.recipe.name), payload=payload)
     write_aside(mark, f"{version.number}\n")
+    return True
 
 
 def _resource(kind: str, name: str) -> dict[str, str]:

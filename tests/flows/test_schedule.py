@@ -123,6 +123,37 @@ def test_a_run_that_nobody_watches_announces_a_new_version_once(tiny_copy: Tiny,
     assert len(told) == 2
 
 
+class Killed(BaseException):
+    """What no code of the house catches: the process is gone at this point."""
+
+
+def test_what_a_killed_run_published_is_announced_by_the_next(tiny_copy: Tiny, monkeypatch: Any) -> None:
+    import flows.schedule as served
+
+    def dies(**_: object) -> None:
+        raise Killed
+
+    told: list[dict[str, Any]] = []
+    out = tiny_copy.folder.parent / "fresh"
+    monkeypatch.setattr(served, "emit_event", dies)
+    with pytest.raises(Killed):
+        served.scheduled_math(tiny_copy.recipe, out)
+    assert latest(out) is not None, "published, and not announced"
+    monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
+    served.scheduled_math(tiny_copy.recipe, out)
+    assert [one["version"] for one in told] == [1]
+
+
+def test_what_was_there_before_the_first_scheduled_run_is_not_announced(tiny_copy: Tiny, monkeypatch: Any) -> None:
+    import flows.schedule as served
+
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
+    assert latest(tiny_copy.folder) is not None
+    served.scheduled_math(tiny_copy.recipe, tiny_copy.folder)
+    assert told == []
+
+
 @pytest.mark.slow
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
     """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
