@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,7 @@ class Package:
     license: str | None
     source: str | None
     problem: CodeProblem
+    validator: Checker | None
     samples: int
     submissions: tuple[PackagedSubmission, ...]
     time_given: bool
@@ -171,6 +172,7 @@ def read_package(path: Path) -> Package:
         license=_words(about.get("license")),
         source=_words(about.get("source")),
         problem=problem,
+        validator=_validator(path),
         samples=samples,
         submissions=tuple(_submissions(path)),
         time_given=given is not None,
@@ -269,16 +271,11 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
 
 def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
     """How outputs are compared, or by which checker, or why they cannot be."""
-    flags = " ".join(str(about.get("validator_flags") or "").split())
-    for file, key in (("testdata.yaml", "output_validator_flags"), ("test_group.yaml", "output_validator_args")):
-        for folder in (path / "data", path / "data" / "secret"):
-            if not flags and (folder / file).is_file():
-                found = _yaml(folder / file).get(key)
-                flags = " ".join(map(str, found)) if isinstance(found, list) else str(found or "")
+    flags = " ".join(str(about.get("validator_flags") or "").split()) or _flags(path, "output_validator")
     room = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
     legacy = str(about.get("problem_format_version", "legacy")).startswith("legacy")
     if "custom" in str(about.get("validation", "")) or (not legacy and room is not None):
-        checker = _checker(room, tuple(flags.split())) if room is not None else "it names a checker but has none"
+        checker = _program(room, tuple(flags.split())) if room is not None else "it names a checker but has none"
         return Comparison(), *((None, checker) if isinstance(checker, str) else (checker, None))
     try:
         return comparison_of_flags(flags), None, None
@@ -286,7 +283,34 @@ def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker 
         return Comparison(), None, str(error)
 
 
-def _checker(room: Path, flags: tuple[str, ...]) -> Checker | str:
+def _flags(path: Path, program: str) -> str:
+    """The arguments that the test data's settings give a program: ``output_validator`` or ``input_validator``."""
+    for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
+        for folder in (path / "data", path / "data" / "secret"):
+            found = _yaml(folder / file).get(key) if (folder / file).is_file() else None
+            if isinstance(found, list) and found:
+                return " ".join(map(str, found))
+            if isinstance(found, str) and found:
+                return found
+    return ""
+
+
+def _validator(path: Path) -> Checker | None:
+    """The package's input validator, where one is in Python or C++ (a format may be checked by several programs)."""
+    flags = tuple(_flags(path, "input_validator").split())
+    for name in ("input_validators", "input_format_validators"):
+        entries = sorted((path / name).iterdir()) if (path / name).is_dir() else []
+        for entry in entries:
+            found = _program(entry, flags)
+            if isinstance(found, Checker):
+                return found
+    return None
+
+
+def _program(room: Path, flags: tuple[str, ...]) -> Checker | str:
+    """A checker or validator: the program that a folder holds, or a file is."""
+    if room.is_file():
+        return _of_files([room], flags)
     entries = [entry for entry in sorted(room.iterdir()) if not entry.name.startswith(".")]
     folders = [entry for entry in entries if entry.is_dir()]
     files = [entry for entry in entries if entry.is_file()]
@@ -294,6 +318,10 @@ def _checker(room: Path, flags: tuple[str, ...]) -> Checker | str:
         if len(folders) > 1:
             return f"it has {len(folders)} checkers"
         files = [entry for entry in sorted(folders[0].iterdir()) if entry.is_file()]
+    return _of_files(files, flags)
+
+
+def _of_files(files: Sequence[Path], flags: tuple[str, ...]) -> Checker | str:
     if any(file.name in {"build", "run"} for file in files):
         return "its checker is built by a script of its own"
     cpp = [file.name for file in files if file.suffix in _CPP]

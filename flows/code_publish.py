@@ -91,6 +91,7 @@ def facts(run: Run) -> cards.CodeFacts:
         discarded=notes["tests_discarded"],
         made=notes["power_made"],
         tried=notes["power_tried"],
+        refused=notes["power_refused"],
         runs=matrix.notes["judged"],
         weakly_tested=notes["weakly_tested"],
         wrong=notes["power_wrong"],

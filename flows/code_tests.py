@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -18,12 +17,9 @@ from curation import code_matrix, test_generation, tests_agreement
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import DROPPED, JUDGING, TEST, Answered, Domain, DropReason, Prompted
 from curation.store import Shard, Stage, read_shard
-from curation.verify.code_extraction import CodeLang
 from curation.verify.code_judging import Runner
-from curation.verify.programs import Submission
 from curation.verify.programs_judge import VERSION as PROGRAMS
-from curation.verify.programs_tools import Program
-from curation.verify.sandbox import Ending, Limits
+from flows.code_generation import Made, failing_solutions, generate, lacks_tests
 from flows.code_stages import Unit, units
 from flows.policies import open_policy
 from flows.run_folder import Done, Run, inputs
@@ -36,6 +32,7 @@ POWER = pl.Schema(
         "caught_given": pl.Int32(),  # of these, by the source's tests that stay
         "caught": pl.Int32(),  # … and by generated ones too
         "tried": pl.Int32(),  # inputs made
+        "refused": pl.Int32(),  # of these, by the package's input validator, and so not run
         "sound": pl.Int32(),  # of these, all voting solutions agreed
         "made": pl.Int32(),  # of these, kept
         "rounds": pl.Int32(),
@@ -44,20 +41,6 @@ POWER = pl.Schema(
 """What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
 
 ANSWERED = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
-
-_GENERATOR_MB = 512
-
-
-@dataclass(slots=True)
-class _Made:
-    """What generation has so far for one problem."""
-
-    tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
-    runs: list[pl.DataFrame] = field(default_factory=list)
-    caught: frozenset[int] = frozenset()
-    tried: int = 0
-    sound: int = 0
-    rounds: int = 0
 
 
 def ask_generators(run: Run, before: Done, matrix: Done) -> Done:
@@ -144,7 +127,7 @@ def _decide_shard(
         asked = unit.tests.select("problem", pl.col("index").alias("test"))
         decisions = tests_agreement.decide_tests(own, settings, asked)
         tests = code_matrix.corrected(unit.tests, decisions, outputs)
-        made = _generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
+        made = generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
         new = pl.DataFrame(made.tests, schema=TEST, orient="row")
         own = pl.concat([own, *made.runs])
         all_tests.append(pl.concat([tests, new]))
@@ -200,175 +183,15 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
 
 
-def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: _Made) -> tuple[object, ...]:
+def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: Made) -> tuple[object, ...]:
     wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
-    before = _failing(runs, given.filter(pl.col("decision") != "discard"))
+    before = failing_solutions(runs, given.filter(pl.col("decision") != "discard"))
     caught = frozenset().union(*before.values()) if before else frozenset()
-    return name, wrong, len(caught), len(caught | made.caught), made.tried, made.sound, len(made.tests), made.rounds
-
-
-def _failing(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Per test that stays, the known wrong solutions that fail on it."""
-    wanted = decisions.select("problem", "test", pl.col("output").alias("wanted"))
-    wrong = runs.filter(~pl.col("right").fill_null(True)).join(wanted, on=["problem", "test"])
-    fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
-    grouped = fails.group_by("test").agg("solution")
-    return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}
+    return name, wrong, len(caught), len(caught | made.caught), *made.counts()
 
 
 def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
     """Whether a problem has too few tests, or a known wrong solution passes those that stay."""
     own = runs.filter(pl.col("problem") == unit.name)
     staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
-    return _lacks(run, own, staying)
-
-
-def _lacks(run: Run, runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
-    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    caught = frozenset().union(*_failing(runs, staying).values())
-    return staying.height < run.recipe.code.generation.enough or bool(wrong - caught)
-
-
-def _generate(
-    run: Run,
-    unit: Unit,
-    runner: Runner,
-    runs: pl.DataFrame,
-    decisions: pl.DataFrame,
-    tests: pl.DataFrame,
-    limit: float,
-    said: Sequence[str],
-) -> _Made:
-    """Rounds of new tests, until there are enough and no new one tells solutions apart."""
-    settings = run.recipe.code.generation
-    staying = decisions.filter(pl.col("decision") != "discard")
-    before = _failing(runs, staying)
-    made = _Made(caught=frozenset().union(*before.values()))
-    voting = _voting(run, runs)
-    if not settings.enabled or not _lacks(run, runs, staying) or len(voting) < settings.min_votes:
-        return made
-    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    seen = [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10]
-    known = set(unit.tests["input"])
-    ready = _from_model(run, runner, said)
-    statement = unit.row["statement"]
-    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
-    idle = 0
-    while made.rounds < settings.rounds:
-        made.rounds += 1
-        batch = [(text, "model") for text in ready[: settings.batch] if text not in known]
-        del ready[: settings.batch]
-        if seen:
-            seed = f"{run.recipe.seed} {unit.name} {made.rounds}"
-            new = test_generation.new_inputs(seen, statement, settings.batch, seed, settings.max_input_kb << 10)
-            batch += [(text, "mutation") for text in new if text not in known]
-        if not batch:
-            break
-        known |= {text for text, _ in batch}
-        gained = _round(run, unit, runner, candidates, voting, batch, made, tests.height, limit)
-        idle = 0 if gained else idle + 1
-        enough = tests.height + len(made.tests) >= settings.enough
-        if enough and (idle >= settings.patience or wrong <= made.caught):
-            break
-    return made
-
-
-def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
-    aside = tests_agreement.set_aside(runs, run.recipe.code.agreement)
-    return set(runs.join(aside, on=["problem", "solution"], how="anti")["solution"])
-
-
-def _round(
-    run: Run,
-    unit: Unit,
-    runner: Runner,
-    candidates: Sequence[code_matrix.Candidate],
-    voting: set[int],
-    batch: Sequence[tuple[str, str]],
-    made: _Made,
-    have: int,
-    limit: float,
-) -> bool:
-    """Run the solutions on a batch of inputs and keep what is worth it; whether a new wrong solution was caught."""
-    first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in made.tests), -1)  # type: ignore[arg-type]
-    indices = list(range(first, first + len(batch)))
-    problem = code_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
-    matrix = code_matrix.run_matrix(
-        runner,
-        unit.name,
-        problem,
-        candidates,
-        run.recipe.code.matrix,
-        time_given=True,
-        indices=indices,
-        known=[False] * len(batch),
-    )
-    votes = matrix.runs.filter(pl.col("solution").is_in(list(voting)))
-    agreed = (
-        votes.group_by("test")
-        .agg(
-            pl.col("valid").all().alias("valid"),
-            pl.col("output").n_unique().alias("classes"),
-            pl.col("output").first(),
-            pl.len().alias("votes"),
-        )
-        .filter(pl.col("valid") & (pl.col("classes") == 1))
-        .filter(pl.col("votes") >= max(len(voting), run.recipe.code.generation.min_votes))
-        .sort("test")
-    )
-    sound = dict(agreed.select("test", "output").iter_rows())
-    wanted = agreed.select(pl.lit(unit.name).alias("problem"), "test", "output")
-    failing = _failing(matrix.runs, wanted)
-    enough = run.recipe.code.generation.enough
-    kept = test_generation.chosen(list(sound), failing, made.caught, have + len(made.tests), enough)
-    texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-    for test in kept:
-        text, origin = batch[test - first]
-        made.tests.append((unit.name, test, text, texts[test, sound[test]], origin))
-    gained = frozenset().union(*(failing.get(test, frozenset()) for test in kept)) - made.caught
-    made.caught |= gained
-    made.tried += len(batch)
-    made.sound += len(sound)
-    frame = matrix.runs.filter(pl.col("test").is_in(kept))
-    wanted = wanted.rename({"output": "wanted"}).select("test", "wanted")
-    marked = frame.join(wanted, on="test").with_columns(
-        (pl.col("output") == pl.col("wanted")).fill_null(False).alias("expected")
-    )
-    made.runs.append(marked.select(code_matrix.MEASURED.names()).cast(code_matrix.MEASURED))
-    return bool(gained)
-
-
-def _from_model(run: Run, runner: Runner, said: Sequence[str]) -> list[str]:
-    """Inputs that the generators of some responses print and their validators let pass."""
-    settings = run.recipe.code.generation
-    limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
-    found: list[str] = []
-    for response in said:
-        programs = test_generation.programs_in(response)
-        if programs is None:
-            continue
-        made = _outputs(runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits)
-        inputs_made = [text for text in made if text]
-        if programs.validator is not None and inputs_made:
-            passed = _outputs(runner, programs.validator, inputs_made, limits)
-            inputs_made = [text for text, said in zip(inputs_made, passed, strict=True) if said is not None]
-        found += [text.decode() for text in inputs_made if _is_text(text)]
-    return list(dict.fromkeys(found))
-
-
-def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
-    """What a program prints for each standard input; None where it does not end by itself with exit code 0."""
-    program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
-    if not isinstance(program, Program):
-        return [None] * len(stdins)
-    return [
-        ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None
-        for ran in runner.tools.run(program, stdins, limits)
-    ]
-
-
-def _is_text(output: bytes) -> bool:
-    try:
-        return output.decode().strip() != ""
-    except UnicodeDecodeError:
-        return False
+    return lacks_tests(run, own, staying)

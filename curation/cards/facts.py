@@ -54,7 +54,8 @@ class BenchmarkFacts:
 class CodeFacts:
     """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
 
-    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs.
+    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs,
+    of which the packages' own validators ``refused`` some.
     """
 
     tests_read: int
@@ -63,6 +64,7 @@ class CodeFacts:
     discarded: int
     made: int
     tried: int
+    refused: int
     runs: int
     weakly_tested: int
     wrong: int

@@ -1,9 +1,12 @@
-"""Custom checkers: programs that say whether an output is right. They run in the sandbox as everything foreign does.
+"""Custom checkers and validators: programs that say whether an output is right, or an input valid.
+
+They run in the sandbox as everything foreign does.
 
 Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
 on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
 and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
-checker's own failure: BROKEN.
+checker's own failure: BROKEN. A Kattis input validator is called with its flags and the input on standard input, and
+exits with 42 where it is valid.
 
 What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
 `CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
@@ -22,6 +25,7 @@ CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 """Not in the paper: a checker is given more than any program it checks."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
+_VALID = 42
 _EXITS = {
     CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
     CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
@@ -35,9 +39,7 @@ def check_outputs(
     program = _prepared(tools, checker)
     if isinstance(program, str):
         return [(CodeVerdict.BROKEN, program)] * len(runs)
-    beside: dict[str, bytes] = {}
-    if checker.lang is CodeLang.PYTHON:
-        beside = {name: text.encode() for name, text in checker.sources.items() if name not in checker.main}
+    beside = _beside(checker)
     files = [{**beside, _INPUT: given, _ANSWER: answer} for given, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
         for held in files:
@@ -50,6 +52,23 @@ def check_outputs(
         args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
         stdins = [b""] * len(runs)
     return [_said(checker, ran) for ran in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)]
+
+
+def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
+    """Whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none pass."""
+    program = _prepared(tools, validator)
+    if isinstance(program, str):
+        return [False] * len(inputs)
+    files = [_beside(validator)] * len(inputs)
+    ran = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
+    return [one.ending is Ending.EXITED and one.exit_code == _VALID for one in ran]
+
+
+def _beside(checker: Checker) -> dict[str, bytes]:
+    """The modules that a program in Python imports from beside it."""
+    if checker.lang is not CodeLang.PYTHON:
+        return {}
+    return {name: text.encode() for name, text in checker.sources.items() if name not in checker.main}
 
 
 def _said(checker: Checker, ran: Ran) -> tuple[CodeVerdict, str]:

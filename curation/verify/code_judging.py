@@ -120,6 +120,15 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     )
 
 
+def validator_of(judging: Mapping[str, Any]) -> Checker | None:
+    """The program of a `JUDGING` row that says whether an input is valid, where there is one."""
+    if judging["validator"] is None:
+        return None
+    held = json.loads(judging["validator"])
+    lang = CodeLang(judging["validator_lang"])
+    return Checker(CheckerKind.KATTIS, lang, held["sources"], tuple(held["main"]), tuple(held["args"]))
+
+
 def problem_of(
     name: str,
     tests: Iterable[tuple[str, str | None]],

@@ -8,8 +8,8 @@ own submissions), curated set. Then the tests that stayed are compared with the 
 decides, it is asked. Killed, it goes on where it stopped when it is started again with the same DIR.
 
 With ``--samples-only`` all secret tests are deleted and nothing is corrupted: how many of the known wrong submissions
-that pass the samples are caught by tests that were generated from these samples alone, and do the packages' own input
-validators let those tests pass?
+that pass the samples are caught by tests that were generated from these samples alone? Do the packages' own input
+validators, which the line is not given here, let those tests pass?
 """
 
 from __future__ import annotations
@@ -33,17 +33,13 @@ from curation.code_sources import package_row, samples_of
 from curation.kattis import Package, read_package
 from curation.store import read_manifest, read_table
 from curation.twins import LINES
-from curation.verify.checkers import check_outputs
-from curation.verify.code_extraction import CodeLang
+from curation.verify.checkers import check_outputs, valid_inputs
 from curation.verify.code_judging import Runner, fenced
 from curation.verify.comparison import same_output
 from curation.verify.programs import CodeVerdict
-from curation.verify.programs_tools import Program, ready
-from curation.verify.sandbox import Ending, Limits
 from flows.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 
-_VALIDATOR = Limits(cpu_s=20.0, memory_mb=1024)
 _FEW = 40
 
 
@@ -148,9 +144,8 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
     names = names_of(out / "run")
     report_power(out / "run", names, {one.name: one for one in planted})
     with Runner(1) as runner:
-        if samples_only:
-            report_validity(out, names, runner)
-        else:
+        report_validity(out, names, {one.name: one for one in planted}, runner)
+        if not samples_only:
             report_faults(out, names, {one.name: one for one in planted}, runner)
 
 
@@ -201,43 +196,22 @@ def report_power(folder: Path, names: dict[str, str], planted: dict[str, Planted
         print(f"  {folder_name}, caught {how}: {number}")
 
 
-def report_validity(out: Path, names: dict[str, str], runner: Runner) -> None:
-    """The packages' own input validators on generated tests that were kept, where they let the samples pass."""
+def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:
+    """The packages' own input validators on generated tests that were kept, where they let the given ones pass."""
     tests = read_table(out / "run" / "stages" / "10-tests", "tests").filter(pl.col("origin") == "mutation")
     counts: Counter[str] = Counter()
     for problem, made in sorted(tests.group_by("problem").agg("input").iter_rows()):
-        package = read_package(out / "packages" / names[problem])
-        program = validator_of(package, runner)
-        samples = [test.input for test in package.problem.tests]
-        if program is None or not all(_accepted(runner, program, samples)):
+        package = read_package(planted[names[problem]].original)
+        given = [test.input for test in package.problem.tests[: package.samples]]
+        if package.validator is None or not all(valid_inputs(runner.tools, package.validator, given)):
             counts["of packages without a usable validator"] += len(made)
             continue
-        said = _accepted(runner, program, [text.encode() for text in made])
-        counts["valid"] += sum(said)
-        counts["invalid"] += len(said) - sum(said)
+        said = valid_inputs(runner.tools, package.validator, [text.encode() for text in made])
+        counts["valid"] += said.count(True)
+        counts["invalid"] += said.count(False)
         if not all(said):
-            print(f"    {names[problem]}: {len(said) - sum(said)} of {len(said)} kept inputs are not valid")
+            print(f"    {names[problem]}: {said.count(False)} of {len(said)} kept inputs are not valid")
     print(f"generated tests kept, by the packages' input validators: {dict(counts)}")
-
-
-def _accepted(runner: Runner, program: Program, stdins: list[bytes]) -> list[bool]:
-    return [
-        ran.ending is Ending.EXITED and ran.exit_code == 42 for ran in runner.tools.run(program, stdins, _VALIDATOR)
-    ]
-
-
-def validator_of(package: Package, runner: Runner) -> Program | None:
-    """An input validator of one file, or of one folder of C++ files, ready to run."""
-    for room in ("input_format_validators", "input_validators"):
-        for file in sorted((package.path / room).rglob("*")) if (package.path / room).is_dir() else ():
-            if file.suffix == ".py":
-                return Program(CodeLang.PYTHON, file.read_text("utf-8", "replace"))
-            if file.suffix in (".cpp", ".cc"):
-                sources = {one.name: one.read_bytes() for one in file.parent.iterdir() if one.is_file()}
-                made = ready(runner.tools.cpp(sources, (file.name,)), "")
-                if isinstance(made, Program):
-                    return made
-    return None
 
 
 def report_faults(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:

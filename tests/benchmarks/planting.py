@@ -1,5 +1,6 @@
 """Copies of real problem packages with faults planted: half of the secret tests gone, a tenth of the expected outputs
-changed. What was planted is written beside the copies, so that a measurement can be taken up again.
+changed. The packages' input validators are left out, so that what was made without them can be held against them. What
+was planted is written beside the copies, so that a measurement can be taken up again.
 
 The caps are honest ones: tests over ``most_kb`` are left out of a copy, and at most ``most_tests`` secret ones stay.
 """
@@ -84,7 +85,11 @@ def _other(word: bytes, draw: random.Random) -> bytes:
 
 def plant(package: Package, target: Path, draw: random.Random, most: tuple[int, int], samples_only: bool) -> Planted:
     """Copy a package. ``most``: kilobytes of a test, secret tests kept."""
-    shutil.copytree(package.path, target, ignore=shutil.ignore_patterns("data", ".git"))
+    shutil.copytree(
+        package.path,
+        target,
+        ignore=shutil.ignore_patterns("data", ".git", "input_validators", "input_format_validators"),
+    )
     for extra in package.path.joinpath("data").glob("*.yaml"):
         (target / "data").mkdir(exist_ok=True)
         shutil.copy(extra, target / "data")

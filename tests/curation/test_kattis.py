@@ -156,6 +156,24 @@ def test_checkers_are_read_with_their_headers(tmp_path: Path) -> None:
     assert "script of its own" in read_package(here).reasons["checker"]
 
 
+def test_an_input_validator_is_read_where_one_is_in_python_or_cpp(tmp_path: Path) -> None:
+    here = package(tmp_path / "sums")
+    assert read_package(here).validator is None
+    room = here / "input_format_validators"
+    (room / "b").mkdir(parents=True)
+    (room / "a.ctd").write_text("INT(0, 10) NEWLINE\n")
+    (room / "b" / "valid.py").write_text("import limits\n")
+    (room / "b" / "limits.py").write_text("MOST = 10\n")
+    (here / "data" / "testdata.yaml").write_text("input_validator_flags: --most 10\n")
+    found = read_package(here).validator
+    assert found is not None
+    assert (found.lang, set(found.sources), found.args) == (
+        CodeLang.PYTHON,
+        {"valid.py", "limits.py"},
+        ("--most", "10"),
+    )
+
+
 def test_pictures_missing_statements_and_folders_that_are_no_packages(tmp_path: Path) -> None:
     here = package(tmp_path / "deep" / "sums", tex="\\includegraphics{a.png}")
     assert "image" in read_package(here).reasons

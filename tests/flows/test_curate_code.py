@@ -27,6 +27,7 @@ PACKAGE = {
     "problem_statement/problem.en.tex": f"\\problemname{{Plus one}}\n{ASK}\n",
     **{f"data/secret/{n}.in": f"{n}\n" for n in range(6)},
     **{f"data/secret/{n}.ans": f"{n + 1 + (n == 4)}\n" for n in range(6)},
+    "input_validators/v.py": "import sys\nn = int(input())\nsys.exit(42 if 0 <= n <= 997 else 43)\n",
     "submissions/accepted/a.py": "print(int(input()) + 1)\n",
     "submissions/accepted/b.py": "n = int(input())\nprint(n - -1)\n",
     "submissions/accepted/c.py": "import sys\nprint(1 + int(sys.stdin.read()))\n",
@@ -120,11 +121,12 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
     tests = read_table(folder, "tests").filter(pl.col("problem") == name)
     assert tests.filter(pl.col("index") == 4)["output"].to_list() == ["5\n"]
     assert "model" in set(tests["origin"])
-    assert all(0 <= int(text) <= 1000 for text in tests.filter(pl.col("origin") == "model")["input"])
+    assert all(0 <= int(text) <= 997 for text in tests.filter(pl.col("origin") != "secret")["input"])
     answered = read_table(finished / "stages" / "09-generators", "answered")
     assert answered["problem"].to_list().count(name) == 2
     power = read_table(folder, "power").filter(pl.col("problem") == name).row(0, named=True)
     assert (power["wrong"], power["caught_given"], power["caught"]) == (1, 0, 1)
+    assert power["refused"] >= 2  # 999 and 998: by the statement they are fine, the package's validator says no
 
 
 def test_dropped_rows_have_their_reason_and_the_card_tells_of_tests(finished: Path) -> None:
