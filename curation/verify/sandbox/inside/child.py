@@ -21,7 +21,9 @@ from collections.abc import Callable
 from os import _exit
 from typing import Any, NoReturn
 
-from .confinement import IGNORED
+from . import fresh, kernel
+from .confinement import IGNORED, Asked
+from .forker import arguments_of
 
 WELCOME = frozenset(
     "abc array ast bisect cmath codecs collections contextlib copy dataclasses datetime decimal enum fileinput "
@@ -87,8 +89,9 @@ def warm() -> None:
         for _ in range(ENOUGH):
             os.lseek(source, 0, os.SEEK_SET)
             sys.stdin, sys.stdout, sys.stderr = _streams(source, target, target)
-            exec(compile(WARMING, "warm.py", "exec"), {"__name__": "__main__", "__builtins__": builtins})
-            sys.stdout.flush()
+            space = {"__name__": "__main__", "__builtins__": builtins}
+            exec(compile(WARMING, "warm.py", "exec"), space)
+            _let_go(space, sys.stdout)
     sys.stdin, sys.stdout, sys.stderr = streams
 
 
@@ -105,25 +108,29 @@ def _finish(space: dict[str, Any], code: int) -> NoReturn:
     standard = sys.__stdout__
     try:
         try:
-            try:
-                if "threading" in sys.modules:
-                    sys.modules["threading"]._shutdown()
-            finally:
-                if _exit_functions():
-                    _run_exit_functions()
+            if "threading" in sys.modules:
+                sys.modules["threading"]._shutdown()
         finally:
-            try:
-                _flush(sys.stdout)
-            finally:
-                space.clear()
+            if _exit_functions():
+                _run_exit_functions()
+    finally:
+        try:
+            _let_go(space, standard)
+        finally:
+            _exit(code)
+
+
+def _let_go(space: dict[str, Any], standard: Any) -> None:
+    try:
+        try:
+            _flush(sys.stdout)
+        finally:
+            space.clear()
     finally:
         try:
             _flush(standard)
         finally:
-            try:
-                _flush(sys.stderr)
-            finally:
-                _exit(code)
+            _flush(sys.stderr)
 
 
 def _finish_badly(space: dict[str, Any]) -> NoReturn:
@@ -143,10 +150,10 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
         _finish(space, code)
 
 
-def make_ready(program: Program, folder: str) -> Callable[[list[str]], NoReturn]:
+def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | None], NoReturn]:
     """The module ``__main__`` of a program, and what else each of its tests should find loaded: what runs a test.
 
-    To be called as far down the stack as what it returns will be.
+    To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
     for name in _mentioned(program) & WELCOME:
         importlib.import_module(name)
@@ -159,9 +166,9 @@ def make_ready(program: Program, folder: str) -> Callable[[list[str]], NoReturn]
     sys.path.insert(0, folder)
     sys.argv = ["solution.py"]
 
-    def run(arguments: list[str]) -> NoReturn:
-        if arguments:
-            sys.argv += arguments
+    def run(asked: Asked | None) -> NoReturn:
+        if asked is not None:
+            sys.argv += arguments_of(asked)
         ended = False
         try:
             if isinstance(program, Exception):
@@ -173,9 +180,11 @@ def make_ready(program: Program, folder: str) -> Callable[[list[str]], NoReturn]
                 _finish_badly(space)
             _finish(space, 0)
 
-    _count_recursion_from(_depth())
+    _count_recursion_from(_depth() + calls)
     gc.collect()
     gc.freeze()
+    fresh.fill_pools()
+    kernel.trim()
     return run
 
 

@@ -35,6 +35,8 @@ IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 REQUEST_BYTES = 1 << 16
 NOTHING = b"."
 """A request without arguments; an empty message would mean the end."""
+Asked = Callable[[], bytes]
+"""Gives the text of a request, which may be long."""
 NUMBER, _THREE = struct.Struct("i"), struct.Struct("3i")
 
 GONE, DIED = -1, 0
@@ -64,6 +66,11 @@ class _Plan(ctypes.Structure):
         ("link", ctypes.c_long),
         ("text", ctypes.c_void_p),
         ("room", ctypes.c_long),
+        ("length", ctypes.c_long),
+        ("become", ctypes.c_void_p),
+        ("run", ctypes.py_object),
+        ("plain", ctypes.py_object),
+        ("asked", ctypes.py_object),
     )
 
 
@@ -132,6 +139,8 @@ class Confinement:
         last: Sequence[Step] = (),
     ) -> None:
         self._library, self._filter = library, filtering
+        self.calls = 0 if library is None else 2
+        """How many calls deeper than who calls `serve` the program starts."""
         self._called: tuple[list[bytes], list[bytes]] | None = None
         steps: list[Step] = [("setsid", ()), ("prctl", (kernel.PR_SET_PDEATHSIG, signal.SIGKILL))]
         if binary < 0:  # what is executed becomes so by itself, and may share its parent's memory until then
@@ -209,25 +218,25 @@ class Confinement:
 
         return start
 
-    def serve(self, link: socket.socket) -> bytes | None:
+    def serve(self, link: socket.socket, run: Callable[[Asked | None], NoReturn]) -> Asked | None:
         """A new process per request that comes over ``link``, with three descriptors beside; answered by its number.
 
-        Each is a child of this process's parent. Returns in each of them, confined, the request's text; and in this
-        process None, once nobody asks any more.
+        Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
+        with None where it has no arguments: the library does so, or who gets that value returned. In this process
+        None is returned, once nobody asks any more.
         """
         self._plan.flags = kernel.CLONE_PARENT
         if self._library is None:
             return self._serve(link)
-        text = ctypes.create_string_buffer(REQUEST_BYTES)
-        self._plan.link, self._plan.text, self._plan.room = link.fileno(), ctypes.addressof(text), REQUEST_BYTES
-        length = self._library.served(self._address)
-        if length == len(NOTHING):
-            return NOTHING
-        if length < 0:
+        plan, text = self._plan, ctypes.create_string_buffer(REQUEST_BYTES)
+        plan.link, plan.text, plan.room = link.fileno(), ctypes.addressof(text), REQUEST_BYTES
+        plan.become = ctypes.cast(ctypes.pythonapi.PyObject_CallOneArg, ctypes.c_void_p)
+        plan.run, plan.plain, plan.asked = run, None, lambda: text.raw[: plan.length]
+        if self._library.served(self._address) < 0:
             raise OSError(ctypes.get_errno(), "no new process can be made")
-        return text.raw[:length] or None
+        return None
 
-    def _serve(self, link: socket.socket) -> bytes | None:
+    def _serve(self, link: socket.socket) -> Asked | None:
         """What the library does, slower."""
         room = socket.CMSG_SPACE(_THREE.size)
         while True:
@@ -237,7 +246,7 @@ class Confinement:
             standard = _THREE.unpack(beside[0][2])
             pid = self.start(standard)
             if pid == 0:
-                return request
+                return lambda: request
             link.send(NUMBER.pack(pid))
             for descriptor in standard:
                 os.close(descriptor)

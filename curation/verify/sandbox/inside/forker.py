@@ -12,10 +12,10 @@ import socket
 from collections.abc import Callable
 from typing import NoReturn
 
-from .confinement import NOTHING, NUMBER, Confinement
+from .confinement import NOTHING, NUMBER, Asked, Confinement
 
-Run = Callable[[list[str]], NoReturn]
-"""Becomes the program, with these arguments."""
+Run = Callable[[Asked | None], NoReturn]
+"""Becomes the program; called with what gives its request, if that has arguments."""
 Prepare = Callable[[], Run]
 SEPARATOR = "\0"
 
@@ -25,16 +25,19 @@ def request_of(arguments: list[str]) -> bytes:
     return SEPARATOR.join((NOTHING.decode(), *arguments)).encode()
 
 
+def arguments_of(asked: Asked) -> list[str]:
+    """Arguments out of what `request_of` made."""
+    return asked().decode().split(SEPARATOR)[1:]
+
+
 def serve(link: socket.socket, prepare: Prepare, confinement: Confinement) -> NoReturn:
     """Make the program ready, say what that took (KiB), then a fork per request; answers with its process number."""
     try:
         run = prepare()
         link.send(NUMBER.pack(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
-        request = confinement.serve(link)
-        if request is NOTHING:
-            run([])
-        elif request is not None:
-            run(request.decode().split(SEPARATOR)[1:])
+        asked = confinement.serve(link, run)
+        if asked is not None:
+            run(asked)
         os._exit(0)
     finally:
         os._exit(71)

@@ -35,6 +35,11 @@ _libc.syscall.restype = ctypes.c_long
 _libc.prctl.argtypes = (ctypes.c_int, *(4 * (ctypes.c_ulong,)))
 _close_range = _libc["syscall"]
 _close_range.argtypes = (ctypes.c_long, *(3 * (ctypes.c_uint,)))
+_trims = hasattr(_libc, "malloc_trim")
+_libc.malloc.restype, _libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+_libc.free.restype, _libc.free.argtypes = None, (ctypes.c_void_p,)
+_libc.sbrk.restype, _libc.sbrk.argtypes = ctypes.c_void_p, (ctypes.c_ssize_t,)
+_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
 _holding = ctypes.PyDLL(None, use_errno=True)
 _fork = _holding.fork
 _plain = _holding["syscall"]
@@ -219,3 +224,29 @@ def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
     """close_range(2): every descriptor from ``first`` on, up to and with ``last``."""
     if _close_range(NUMBER["close_range"], first, last, 0) < 0:  # before Linux 5.9
         os.closerange(first, min(last + 1, 4096))
+
+
+def resident(address: int) -> bool:
+    """mincore(2): whether the page at this address (a multiple of its size) has been used."""
+    seen = ctypes.create_string_buffer(1)
+    return _libc.mincore(address, 1, seen) == 0 and seen.raw[0] & 1 == 1
+
+
+def trim() -> None:
+    """malloc_trim(3): whole pages that are free are given back. Nothing where the C library is not glibc."""
+    if _trims:
+        _libc.malloc_trim(ctypes.c_size_t(0))
+
+
+def heap_end() -> int:
+    """sbrk(2): where the memory of malloc(3) ends."""
+    return int(_libc.sbrk(0) or 0)
+
+
+def take_below(end: int, size: int) -> bool:
+    """malloc(3): take so many bytes for good; where they do not lie below ``end``, they are freed again: False."""
+    address = _libc.malloc(size)
+    if address is not None and address < end:
+        return True
+    _libc.free(address)
+    return False

@@ -39,6 +39,10 @@ struct plan {
     long link;  /* where requests come from */
     char *text; /* of a request */
     long room;
+    long length;                     /* of the text, for who reads it in the new process */
+    void *(*become)(void *, void *); /* PyObject_CallOneArg */
+    void *run;                       /* … what it calls in the new process, and does not return from */
+    void *plain, *asked;             /* … with which argument: for a request without arguments, and for others */
 };
 
 static int run(void *given) {
@@ -80,9 +84,10 @@ long forked(const struct plan *plan) {
 }
 
 /* A fork per request: a text, with three descriptors beside, comes over ``link``; the answer is the number of the new
-   process. Returns in each child the length of the text; in this process 0 once nobody asks any more, -1 where it
-   cannot go on. This process writes to three pages only meanwhile: what it shares with its forks stays shared. */
-long served(const struct plan *plan) {
+   process, which runs the interpreter from here: going back through the frames that led here would write to some 30
+   pages more. Returns 0 once nobody asks any more, -1 where it cannot go on. This process writes to three pages only
+   meanwhile: what it shares with its forks stays shared. */
+long served(struct plan *plan) {
     for (;;) {
         union {
             char room[CMSG_SPACE(3 * sizeof(int))];
@@ -101,8 +106,11 @@ long served(const struct plan *plan) {
         for (int place = 0; place < 3; place++)
             plan->steps[plan->streams + place].arguments[0] = streams[place];
         int32_t pid = (int32_t)forked(plan);
-        if (pid == 0)
-            return length;
+        if (pid == 0) {
+            plan->length = length;
+            plan->become(plan->run, length > 1 ? plan->asked : plan->plain);
+            return -1;
+        }
         if (pid < 0 || send((int)plan->link, &pid, sizeof pid, 0) < 0)
             return -1;
         for (int place = 0; place < 3; place++)

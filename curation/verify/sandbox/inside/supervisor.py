@@ -34,7 +34,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import child, folder, forker, kernel, watch
+from . import child, folder, forker, fresh, kernel, watch
 from .confinement import (
     FAILED_TO_START,
     GONE,
@@ -135,7 +135,7 @@ class Supervisor:
         """
 
         def prepare() -> forker.Run:
-            return child.make_ready(compiled(source, limits), self.folder)
+            return child.make_ready(compiled(source, limits), self.folder, confinement.calls)
 
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         confinement = self._confined("python", limits)
@@ -335,6 +335,7 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     os.chdir(supervisor.folder)
     gc.collect()
     gc.freeze()
+    fresh.fill_all()
     proc = watch.resident_kb(os.getpid()) > 0
     supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone)
     supervisor.serve()

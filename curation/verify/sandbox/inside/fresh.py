@@ -1,0 +1,53 @@
+"""Free memory taken out of use, so that whatever a fork asks for later is new.
+
+What lies free in a process is shared with its forks, and a page of it that a fork puts to use is copied first, which
+takes more than twice as long as a new page. So the holes that importing and compiling left behind are filled, for
+good, with blocks that nobody writes to: of the interpreter's allocator (up to 512 bytes) and of the C library's.
+
+Invariants: no memory is touched that was not before, but for a block or two of each size; with an allocator that is
+not the expected one (pools of 16 KiB, glibc) nothing breaks, and little is gained. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from . import kernel
+
+POOL = 1 << 14
+"""Bytes of a pool of the interpreter's allocator, aligned; all its blocks are of one size."""
+STEP, LARGEST, MOST = 16, 512, 1 << 17
+"""Bytes between two sizes of blocks, of the largest; blocks of one size that are taken at most."""
+BIG = 1 << 16
+"""Bytes of the largest hole that is filled in the C library's memory; pages of larger ones are given back."""
+_kept: list[object] = []
+
+
+def _block(size: int) -> object:
+    return object() if size == STEP else float(size) if size == 2 * STEP else bytes(size - bytes.__basicsize__)
+
+
+def _fill(size: int) -> None:
+    """Take blocks of this size until one lies in a pool that nobody has used yet."""
+    last = 0
+    for _ in range(MOST):
+        block = _block(size)
+        pool = id(block) & -POOL
+        if pool != last and not kernel.resident(pool + POOL // 2):
+            break
+        last = pool
+        _kept.append(block)
+
+
+def fill_pools() -> None:
+    """Whole pools that are free."""
+    _fill(LARGEST)
+
+
+def fill_all() -> None:
+    """Holes of every size; what is asked for next lies in new memory."""
+    for size in range(LARGEST, 0, -STEP):
+        _fill(size)
+    kernel.trim()
+    size, end = BIG, kernel.heap_end()
+    while size > LARGEST:
+        if not kernel.take_below(end, size):
+            size -= max(STEP, size >> 3 & -STEP)
