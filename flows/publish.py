@@ -196,6 +196,7 @@ def card_facts(
     }
     settings = {"stage1": recipe.stage1, **({"stage2": recipe.stage2} if recipe.stage2 is not None else {})}
     curated = read_table(exported.folder, "kept")
+    first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
     per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
     read = dict(read_table(filters[0].folder, "kept", ["source"]).group_by("source").len().iter_rows())
     return cards.CardFacts(
@@ -227,6 +228,7 @@ def card_facts(
         code=code_publish.facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in CHANGED if version.counts[name]},
+        compared=cards.compared(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
     )
 
 

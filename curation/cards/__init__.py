@@ -5,6 +5,16 @@ templates/ holds the text.
 """
 
 from curation.cards.card import VERSION, write_card
-from curation.cards.facts import BenchmarkFacts, CardFacts, CodeFacts, FunnelRow, SourceFacts
+from curation.cards.facts import BenchmarkFacts, CardFacts, CodeFacts, Compared, FunnelRow, SourceFacts, compared
 
-__all__ = ["VERSION", "BenchmarkFacts", "CardFacts", "CodeFacts", "FunnelRow", "SourceFacts", "write_card"]
+__all__ = [
+    "VERSION",
+    "BenchmarkFacts",
+    "CardFacts",
+    "CodeFacts",
+    "Compared",
+    "FunnelRow",
+    "SourceFacts",
+    "compared",
+    "write_card",
+]

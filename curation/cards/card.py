@@ -25,6 +25,7 @@ from curation.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
     by_count,
+    by_reason,
     capital,
     cell,
     code_span,
@@ -36,7 +37,7 @@ from curation.cards.words import (
 )
 from curation.records import StoreError
 
-VERSION = "cards@3"
+VERSION = "cards@4"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
@@ -80,6 +81,7 @@ def render(facts: CardFacts) -> str:
         "share": share,
         "escape_markdown": escape_markdown,
         "capital": capital,
+        "by_reason": by_reason,
     }
     text = environment.get_template("card.md.j2").render(
         facts=facts,

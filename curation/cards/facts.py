@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation.cards.words import capital
+from curation.records import DropReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,58 @@ class CodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """What the second stage changed. ``fates`` sums to ``never_solved``; reasons are those of `DropReason`.
+
+    never_solved   problems that the first stage dropped as never solved
+    fates          what became of these: stage 2's reasons, "" where they stand in the set
+    alone          problems that the first stage alone would have kept
+    both           those of them that stand in the set
+    lost           problems of the set that the first stage alone would have lost, by its reason
+    """
+
+    never_solved: int
+    fates: Mapping[str, int]
+    alone: int
+    both: int
+    lost: Mapping[str, int]
+
+    @property
+    def rescued(self) -> int:
+        """Problems that the first stage never solved and that stand in the set."""
+        return self.fates.get("", 0)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Why the others that the first stage never solved are not in the set."""
+        return {reason: count for reason, count in self.fates.items() if reason}
+
+
+def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> Compared:
+    """The decisions of the first stage beside those of the last.
+
+    Args:
+        first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
+        published: ids of the set.
+    """
+    stands = pl.col("problem").is_in(published.implode())
+    both = first.select("problem", "keep", "reason").join(
+        last.select("problem", later="reason").with_columns(stands=stands), on="problem"
+    )
+    never = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
+    later = pl.when("stands").then(pl.lit("")).otherwise(pl.col("later").fill_null(DropReason.OVER_QUOTA.value))
+    lost = both.filter(pl.col("stands") & ~pl.col("keep"))
+    alone = both.filter("keep")
+    return Compared(
+        never.height,
+        dict(never.group_by(later.alias("fate")).len().sort("fate").iter_rows()),
+        alone.height,
+        int(alone["stands"].sum()),
+        dict(lost.group_by("reason").len().sort("reason").iter_rows()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything a card says.
 
@@ -82,7 +135,7 @@ class CardFacts:
     The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
     ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
     counts the disputed labels by what is disputed, in words. ``set_version`` is the set's own version, and ``changed``
-    counts the problems that changed against the one before, in words.
+    counts the problems that changed against the one before, in words. ``compared`` is there where two stages judged.
     """
 
     name: str
@@ -105,6 +158,7 @@ class CardFacts:
     code: CodeFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
+    compared: Compared | None = None
 
 
 def most_correct(band: tuple[int, float, int]) -> int:

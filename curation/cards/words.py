@@ -153,3 +153,8 @@ def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
 def reason_words(reason: str) -> str:
     """A drop reason in words."""
     return REASON_WORDS.get(reason, reason.replace("_", " "))
+
+
+def by_reason(reasons: Mapping[str, int]) -> str:
+    """Counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``; ``none``."""
+    return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

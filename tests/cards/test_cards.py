@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from curation.cards.card import render, wilson, write_card
-from curation.cards.facts import CardFacts, FunnelRow, SourceFacts, most_correct
+from curation.cards.facts import CardFacts, Compared, FunnelRow, SourceFacts, compared, most_correct
 from curation.cards.plots import bars
 from curation.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
 from curation.export import CURATED
@@ -131,6 +131,34 @@ def test_every_reason_is_listed_with_its_count() -> None:
 def test_a_second_stage_says_that_it_grades_everything_again() -> None:
     assert "grades all 8 rows again" in render(facts(2))
     assert "again, not only" not in render(facts(1))
+
+
+def decided(**fates: str) -> pl.DataFrame:
+    """A stage's decisions: problem → reason, "" where it was kept."""
+    rows = [{"problem": name, "keep": not reason, "reason": reason or None} for name, reason in fates.items()]
+    return pl.DataFrame(rows, schema={"problem": pl.String, "keep": pl.Boolean, "reason": pl.String})
+
+
+def test_the_stages_are_compared_problem_by_problem() -> None:
+    never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
+    first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
+    last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
+    two = compared(first, last, pl.Series(["a", "d", "h"]))  # g is over the size asked for
+    assert two.never_solved == 4
+    assert two.rescued == 1
+    assert dict(two.dropped) == {never: 1, wrong: 1, "over_quota": 1}
+    assert (two.alone, two.both) == (2, 1)
+    assert dict(two.lost) == {never: 1, wrong: 1}
+
+
+def test_the_card_says_what_one_stage_would_have_lost() -> None:
+    two = Compared(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
+    text = render(replace(facts(2), compared=two))
+    assert "Stage 1 alone would have kept 124 problems; 90 of them stand in the set." in text
+    assert "It would have lost 7 problems of the set (7 never solved)." in text
+    assert "Of the 18 problems that it never solved, the set has 7" in text
+    assert "6 never solved, 5 suspected wrong label." in text
+    assert "Stage 1 alone" not in render(facts(1))
 
 
 def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:

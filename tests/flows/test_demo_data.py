@@ -22,6 +22,7 @@ from rich.console import Console
 import flows.demo
 from curation.config import Recipe, plain
 from curation.records import DropReason, normalise_text, problem_id
+from flows.demo.live import make_data as live_data
 from flows.demo.make_data import FILES, write_demo
 from flows.demo.report import caught, false_alarms, show, wrong_labels
 
@@ -62,6 +63,18 @@ def rows() -> list[dict[str, Any]]:
 def test_making_the_data_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
     for path in write_demo(tmp_path):
         assert path.read_bytes() == (DEMO / path.name).read_bytes(), f"{path.name}: run python -m flows.demo.make_data"
+
+
+def test_making_the_live_problems_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
+    problems, planted = live_data.rows(live_data.Drawn())
+    live_data.write(tmp_path, problems, planted)
+    for name in ("problems.jsonl", "planted.jsonl"):
+        assert (tmp_path / name).read_bytes() == (live_data.HERE / name).read_bytes(), name
+    wrong = {one["problem"]: (one["wrong"], one["right"]) for one in planted}
+    assert len({one["problem"] for one in problems}) == 320
+    assert len(wrong) == 24
+    assert all(given != right for given, right in wrong.values())
+    assert all(one["answer"] == wrong[one["problem"]][0] for one in problems if one["problem"] in wrong)
 
 
 def test_the_files_stay_small() -> None:

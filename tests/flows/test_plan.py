@@ -37,8 +37,8 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
 
 def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
     plan, grader = plan_recipe(DEMO.with_name("demo_loop.toml"), tmp_path / "run", pilot=24)
-    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 160, 24)
-    assert plan.expected.attempts.high < plan.uncurtailed.attempts.mean == 160 * 16
+    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 320, 24)
+    assert plan.expected.attempts.high < plan.uncurtailed.attempts.mean == 320 * 16
     assert plan.expected.tokens.low > 0
     assert plan.expected.hours is not None
     assert (grader.stage, grader.policy) == ("stage2", "grader, by the pilot of stage1")

@@ -1,15 +1,21 @@
-"""What the live demo shows: who answered, what stopping early saved, how hard the problems are, wrong labels found."""
+"""What the live demo shows: who answered, what stopping early saved, how hard the problems are, wrong labels found.
+
+And what the second stage made of the problems that the first never solved: the reason for two stages.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 from rich.console import Console
 
+from curation.cards import compared
+from curation.cards.words import by_reason
 from curation.records import DropReason
 
 HERE = Path(__file__).parent
@@ -34,7 +40,7 @@ def engine() -> tuple[str, list[str]]:
 
 def show(run: Path, engine_name: str, console: Console) -> None:
     """Print the report of a finished run of two stages."""
-    first, second = (_decisions(run, part) for part in ("stage1", "stage2"))
+    first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     say = partial(console.print, highlight=False, soft_wrap=True)
     say(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
     for name, decided in (("stage 1", first), ("stage 2", second)):
@@ -42,10 +48,24 @@ def show(run: Path, engine_name: str, console: Console) -> None:
         say(f"  {name}: {made:,} of {wanted:,} attempts settled {decided.height} problems")
         say("    pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()))
         say("    " + _labels(run, decided))
-    both = first.join(second, on="problem", suffix="_second")
-    hard = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
-    kept, solved = hard["keep_second"].sum(), (hard["correct_second"] > 0).sum()
-    say(f"  stage 1 never solved {hard.height} problems: the grader solves {solved} of them, and stage 2 keeps {kept}")
+    _hard(run, first, second, say)
+
+
+def _hard(run: Path, first: pl.DataFrame, second: pl.DataFrame, say: Callable[[str], None]) -> None:
+    """What the second stage made of what the first never solved, and how much of it deserved that."""
+    published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
+    two, wrong = compared(first, second, published), _planted_ids(run)
+    never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
+    sound = (never & set(published)) - wrong
+    say(
+        f"  stage 1 never solved {two.never_solved} problems, {len(never & wrong)} of them with a wrong reference. "
+        f"The two-stage set keeps {two.rescued} of them, {len(sound)} with a sound reference; "
+        f"stage 2 dropped the others: {by_reason(two.dropped)}."
+    )
+    say(
+        f"  stage 1 alone would have kept {two.alone} problems, {two.both} of which the two-stage set has too; "
+        f"it would have lost {sum(two.lost.values())} of this set's {published.len()}: {by_reason(two.lost)}."
+    )
 
 
 def refresh(run: Path, console: Console) -> None:
@@ -63,7 +83,8 @@ def refresh(run: Path, console: Console) -> None:
     refresh_run(run, newer / "model", newer / "attempts.jsonl")
 
 
-def _decisions(run: Path, part: str) -> pl.DataFrame:
+def decisions_of(run: Path, part: str) -> pl.DataFrame:
+    """What a stage of a run decided, one row a problem."""
     return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
@@ -77,11 +98,16 @@ def _histogram(rates: list[float]) -> str:
 
 def _labels(run: Path, decided: pl.DataFrame) -> str:
     """Planted wrong references against suspected ones."""
-    lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
-    planted = {json.loads(line)["problem"] for line in lines}
-    ids = decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"]
-    published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]
-    statements = pl.concat([frame.select("id", "statement") for frame in published])
-    suspected = set(statements.filter(pl.col("id").is_in(ids.implode()))["statement"])
+    planted = _planted_ids(run)
+    suspected = set(decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"])
     right = len(suspected & planted)
     return f"{len(planted)} wrong references planted: {right} found, {len(suspected) - right} sound ones suspected"
+
+
+def _planted_ids(run: Path) -> set[str]:
+    """The ids of the problems whose references were made wrong on purpose."""
+    lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
+    planted = [json.loads(line)["problem"] for line in lines]
+    published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]
+    statements = pl.concat([frame.select("id", "statement") for frame in published])
+    return set(statements.filter(pl.col("statement").is_in(planted))["id"])
