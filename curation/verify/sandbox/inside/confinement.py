@@ -40,9 +40,11 @@ Asked = Callable[[], bytes]
 NUMBER, _THREE = struct.Struct("i"), struct.Struct("3i")
 
 GONE, DIED = -1, 0
-Started = tuple[int, int, tuple[int, float, int] | None]
-"""A process's number, or that the judge is gone, or that who makes processes has died; a descriptor that can be read
-once the process has ended, or -1; and if it has ended, its status, CPU seconds and peak KiB."""
+Counted = tuple[int, float, float, int, list[int]]
+"""Of a test that has ended: its status, CPU seconds, wall seconds, peak KiB, bytes of its two outputs."""
+Started = tuple[list[Counted], tuple[int, int, float] | None]
+"""Tests that have ended, and one more: a process's number, or that the judge is gone, or that who makes processes has
+died; a descriptor that can be read once the process has ended; the seconds since it began."""
 
 Limit = tuple[int, int]
 Step = tuple[str, tuple[int, ...]]
@@ -74,19 +76,29 @@ class _Plan(ctypes.Structure):
     )
 
 
-class _Test(ctypes.Structure):
+class _Tests(ctypes.Structure):
     _fields_ = (
         ("link", ctypes.c_long),
         ("control", ctypes.c_long),
         ("tick_ms", ctypes.c_long),
+        ("ahead_us", ctypes.c_long),
+        ("ahead_bytes", ctypes.c_long),
+        ("folder", ctypes.c_char_p),
         ("text", ctypes.c_char_p),
         ("length", ctypes.c_long),
+    )
+
+
+class _Test(ctypes.Structure):
+    _fields_ = (
         ("streams", ctypes.c_int * 3),
         ("pid", ctypes.c_int),
         ("ended", ctypes.c_int),
         ("status", ctypes.c_int),
         ("cpu_us", ctypes.c_long),
+        ("wall_us", ctypes.c_long),
         ("peak_kb", ctypes.c_long),
+        ("sizes", ctypes.c_long * 2),
     )
 
 
@@ -95,10 +107,11 @@ class Library:
 
     def __init__(self, path: str) -> None:
         library = ctypes.PyDLL(path, use_errno=True)
-        self.forked, self.served, self.tried = library.forked, library.served, library.tried
+        self.forked, self.served, self.ran = library.forked, library.served, library.ran
         for function in (self.forked, self.served):
             function.argtypes, function.restype = (ctypes.c_void_p,), ctypes.c_long
-        self.tried.argtypes, self.tried.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_long
+        self.ran.argtypes = (*(3 * (ctypes.c_void_p,)), ctypes.c_long, ctypes.c_void_p)
+        self.ran.restype = ctypes.c_long
 
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
@@ -196,25 +209,36 @@ class Confinement:
             raise OSError(ctypes.get_errno(), "clone: no new process")
         return pid
 
-    def trial(self, control: int, tick_s: float, link: int = -1) -> Callable[[bytes, Sequence[int]], Started]:
-        """What starts a test with a request and standard streams, and sees it to its end if that comes before a tick.
+    def trial(
+        self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: int = -1
+    ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
+        """What runs tests, which have standard streams each, and see them to their end if that comes before a tick.
 
-        The process is made by who listens at ``link``, or here where there is none. For the library only.
+        One after another, as long as they end well, leave ``folder`` empty, and take and write no more than what
+        ``ahead`` says (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
+        a request, or here where there is none. For the library only.
         """
         assert self._library is not None
-        tried, plan = self._library.tried, self._address
-        test = _Test(link=link, control=control, tick_ms=int(tick_s * 1000))
-        there = ctypes.addressof(test)
+        run, plan, started = self._library.ran, self._address, ctypes.c_long()
+        tests = _Tests(link, control, int(tick_s * 1000), int(ahead[0] * 1e6), ahead[1], folder.encode())
+        there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
-        def start(request: bytes, standard: Sequence[int]) -> Started:
-            test.text, test.length = request, len(request)
-            test.streams[:] = standard
-            result = tried(plan, there)
-            if result == 1:
-                return test.pid, -1, (test.status, test.cpu_us / 1e6, test.peak_kb)
+        def start(request: bytes, streams: Sequence[Sequence[int]]) -> Started:
+            tests.text, tests.length = request, len(request)
+            each = (_Test * len(streams))()
+            for test, standard in zip(each, streams, strict=True):
+                test.streams[:] = standard
+            result = run(plan, there, ctypes.addressof(each), len(each), counted_at)
             if result == -2 and link < 0:
                 raise OSError(ctypes.get_errno(), "no new process can be made")
-            return {0: test.pid, -1: GONE, -2: DIED}[result], test.ended, None
+            last = each[started.value - 1]
+            ended = [
+                (test.status, test.cpu_us / 1e6, test.wall_us / 1e6, test.peak_kb, list(test.sizes))
+                for test in each[: started.value - (result != 1)]
+            ]
+            if result == 1:
+                return ended, None
+            return ended, ({0: last.pid, -1: GONE, -2: DIED}[result], last.ended, last.wall_us / 1e6)
 
         return start
 

@@ -9,6 +9,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,8 +18,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 struct step {
@@ -61,18 +64,26 @@ static int run(void *given) {
     return 0;
 }
 
-struct test {
+/* Tests of one program that have no files, and when to stop running them one after another. */
+struct tests {
     long link; /* to who forks, or -1 where a program is executed from here */
     long control;
     long tick_ms;
-    const char *text;
+    long ahead_us, ahead_bytes;
+    const char *folder; /* which a test must leave empty */
+    const char *text;   /* of the request */
     long length;
+};
+
+struct test {
     int streams[3];
     int pid;
     int ended; /* a descriptor that can be read once the program has ended */
     int status;
     long cpu_us;
+    long wall_us;
     long peak_kb;
+    long sizes[2]; /* of what it wrote to 1 and 2 */
 };
 
 /* As fork(2): 0 in the child, once the calls are done; -1 where there is none. */
@@ -125,42 +136,49 @@ static long executed(const struct plan *plan) {
 }
 
 /* The number of the process that the forking one makes on this request; 0 where it has died, -1 where the judge has. */
-static long asked(struct test *test) {
+static long asked(const struct tests *tests, const struct test *test) {
     union {
         char room[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr head;
     } beside;
-    struct iovec words = {(void *)test->text, (size_t)test->length};
+    struct iovec words = {(void *)tests->text, (size_t)tests->length};
     struct msghdr message = {.msg_iov = &words, .msg_iovlen = 1, .msg_control = &beside, .msg_controllen = sizeof beside};
     beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
     memcpy(CMSG_DATA(&beside.head), test->streams, sizeof test->streams);
-    struct pollfd either[2] = {{(int)test->link, POLLIN, 0}, {(int)test->control, 0, 0}};
+    struct pollfd either[2] = {{(int)tests->link, POLLIN, 0}, {(int)tests->control, 0, 0}};
     int32_t pid = 0;
-    if (sendmsg((int)test->link, &message, MSG_NOSIGNAL) < 0)
+    if (sendmsg((int)tests->link, &message, MSG_NOSIGNAL) < 0)
         return 0;
     if (poll(either, 2, -1) < 0 || either[1].revents)
         return -1;
-    return recv((int)test->link, &pid, sizeof pid, 0) == sizeof pid ? pid : 0;
+    return recv((int)tests->link, &pid, sizeof pid, 0) == sizeof pid ? pid : 0;
+}
+
+static long now_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000L + time.tv_nsec / 1000;
 }
 
 /* A test from its start to its end, if that comes before the first tick: then 1. 0 where it still runs, -1 where the
    judge is gone, -2 where no process could be made. */
-long tried(const struct plan *plan, struct test *test) {
-    long pid;
-    if (test->link >= 0) {
-        pid = asked(test);
+static long tried(const struct plan *plan, const struct tests *tests, struct test *test) {
+    long pid, start = now_us();
+    if (tests->link >= 0) {
+        pid = asked(tests, test);
     } else {
         for (int place = 0; place < 3; place++)
             plan->steps[plan->streams + place].arguments[0] = test->streams[place];
         pid = executed(plan);
     }
     if (pid <= 0)
-        return pid < 0 && test->link >= 0 ? -1 : -2;
+        return pid < 0 && tests->link >= 0 ? -1 : -2;
     test->pid = (int)pid;
     test->ended = (int)syscall(SYS_pidfd_open, pid, 0L);
-    struct pollfd either[2] = {{test->ended, POLLIN, 0}, {(int)test->control, 0, 0}};
-    if (test->ended < 0 || poll(either, 2, (int)test->tick_ms) < 0)
+    struct pollfd either[2] = {{test->ended, POLLIN, 0}, {(int)tests->control, 0, 0}};
+    if (test->ended < 0 || poll(either, 2, (int)tests->tick_ms) < 0)
         return -2;
+    test->wall_us = now_us() - start;
     if (either[1].revents)
         return -1;
     if (!either[0].revents)
@@ -171,5 +189,39 @@ long tried(const struct plan *plan, struct test *test) {
     close(test->ended);
     test->cpu_us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000L + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
     test->peak_kb = used.ru_maxrss;
+    for (int place = 0; place < 2; place++) {
+        struct stat written;
+        if (fstat(test->streams[1 + place], &written) < 0)
+            return -2;
+        test->sizes[place] = written.st_size;
+    }
     return 1;
+}
+
+/* Whether nothing lies in it but itself and its parent. */
+static int empty(const char *folder) {
+    union {
+        char room[512];
+        long aligned;
+    } names;
+    int found = 0, opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long filled = syscall(SYS_getdents64, opened, &names, sizeof names);
+    for (long place = 0; place < filled; found++)
+        place += *(unsigned short *)(names.room + place + 16); /* d_reclen of struct linux_dirent64 */
+    close(opened);
+    return found == 2;
+}
+
+/* Tests one after another, until one of them is not plainly done with, or so much time has passed. Returns what
+   became of the last one that was started, as `tried` says it; how many were goes to ``started``. */
+long ran(const struct plan *plan, const struct tests *tests, struct test *each, long count, long *started) {
+    long until = now_us() + tests->ahead_us, state = -2;
+    for (*started = 0; *started < count;) {
+        struct test *test = &each[(*started)++];
+        state = tried(plan, tests, test);
+        if (state != 1 || test->status || test->sizes[0] >= tests->ahead_bytes || test->sizes[1] >= tests->ahead_bytes ||
+            !empty(tests->folder) || now_us() > until)
+            break;
+    }
+    return state;
 }

@@ -21,6 +21,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import itertools
 import json
 import os
 import resource
@@ -36,6 +37,7 @@ from typing import Any, NoReturn
 
 from . import child, folder, forker, fresh, kernel, watch
 from .confinement import (
+    DIED,
     FAILED_TO_START,
     GONE,
     NUMBER,
@@ -54,8 +56,8 @@ MESSAGE, DESCRIPTORS = 1 << 16, 64
 COMPILE_MB = 2048
 AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
-Start = Callable[[list[str], list[int]], Started]
-"""Starts a test with these arguments and standard streams."""
+Start = Callable[[list[str], list[list[int]]], Started]
+"""Starts the first of some tests, which have standard streams each, with these arguments; some more if it can."""
 
 
 def preload(plan: Plan) -> Library | None:
@@ -74,7 +76,7 @@ def preload(plan: Plan) -> Library | None:
 
 def _dull(used: dict[str, Any]) -> bool:
     """Whether nothing about a run tells the judge to stop, so that the next may follow before the judge has seen it."""
-    return not used["status"] and not used["killed"] and not used["failed"] and max(used["sizes"]) < AHEAD_BYTES
+    return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
@@ -161,17 +163,21 @@ class Supervisor:
             cpu_s = used.ru_utime + used.ru_stime
             self.reply(died=status, status=status, cpu_s=cpu_s, wall_s=cpu_s, peak_kb=used.ru_maxrss)
 
+    def _trial(self, confinement: Confinement, link: int = -1) -> Callable[[bytes, list[list[int]]], Started]:
+        control, ahead = self.control.fileno(), (AHEAD_S, AHEAD_BYTES)
+        return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
+
     def _forking(self, link: socket.socket, confinement: Confinement) -> Start:
         """Tests are made by the process at the other end of ``link``."""
-        start = None if self.library is None else confinement.trial(self.control.fileno(), watch.TICK_S, link.fileno())
+        start = None if self.library is None else self._trial(confinement, link.fileno())
 
-        def begin(words: list[str], standard: list[int]) -> Started:
+        def begin(words: list[str], streams: list[list[int]]) -> Started:
             request = forker.request_of(words)
             if start is not None:
-                return start(request, standard)
-            socket.send_fds(link, [request], standard)
+                return start(request, streams)
+            socket.send_fds(link, [request], streams[0])
             pid = self._said(link)
-            return pid, os.pidfd_open(pid) if pid else -1, None
+            return [], (pid, os.pidfd_open(pid) if pid else -1, 0.0)
 
         return begin
 
@@ -179,14 +185,14 @@ class Supervisor:
         """Tests of a compiled program, until the end."""
         confinement = self._confined("binary", limits, program)
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
-        start = None if self.library is None else confinement.trial(self.control.fileno(), watch.TICK_S)
+        start = None if self.library is None else self._trial(confinement)
 
-        def begin(words: list[str], standard: list[int]) -> Started:
+        def begin(words: list[str], streams: list[list[int]]) -> Started:
             confinement.command([b"solution", *(word.encode() for word in words)], variables)
             if start is not None:
-                return start(b"", standard)
-            pid = confinement.start(standard)
-            return pid, os.pidfd_open(pid), None
+                return start(b"", streams)
+            pid = confinement.start(streams[0])
+            return [], (pid, os.pidfd_open(pid), 0.0)
 
         self.reply(peak_kb=0)
         self._tests(limits, begin, 0)
@@ -213,48 +219,72 @@ class Supervisor:
             message, descriptors = self.receive()
             if message["op"] == "end":
                 return True
-            ran: list[dict[str, Any]] = []
-            until, pid = time.monotonic() + AHEAD_S, 0
+            given, ran, alive = [], list[dict[str, Any]](), True
             for names in message["files"]:
-                given, descriptors = descriptors[: 3 + len(names)], descriptors[3 + len(names) :]
-                base = bare
-                if names:
-                    folder.place(self.folder, names, given[3:], 0o444)
-                    base = folder.used_bytes(self.folder, self.plan.apart)
-                watched = watch.Watch(limits, given[1:3], self.folder, self.plan.apart, base)
-                pid, ended, counted = start(message["args"], given[:3])
-                if pid:
-                    ran.append(self._used(watched, pid, ended, counted))
-                    if not self.filters:  # with a filter there can be nothing left
-                        watch.kill_rest(self.plan.apart, spare)
-                    ran[-1]["sizes"] = [os.fstat(output).st_size for output in given[1:3]]
-                for descriptor in given:
-                    os.close(descriptor)
+                given.append((descriptors[: 3 + len(names)], names))
+                del descriptors[: 3 + len(names)]
+            until = time.monotonic() + AHEAD_S
+            while alive and len(ran) < len(given):
+                count = len(ran)
+                alive = self._some(limits, start, message["args"], given[count:], bare, ran)
+                if not self.filters:  # with a filter there can be nothing left
+                    watch.kill_rest(self.plan.apart, spare)
                 folder.empty(self.folder)
-                if not pid or not _dull(ran[-1]) or time.monotonic() > until:
+                if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
                     break
-            for descriptor in descriptors:
-                os.close(descriptor)
+            for held, _ in given:
+                for descriptor in held:
+                    os.close(descriptor)
             if ran:
                 self.reply(ran=ran)
-            if not pid:
+            if not alive:
                 return False
 
-    def _used(
-        self, watched: watch.Watch, pid: int, ended: int, counted: tuple[int, float, int] | None = None
-    ) -> dict[str, Any]:
-        """What a program used that has just been started, and why it was not, if so."""
-        if counted is not None:
-            used: dict[str, Any] | None = watched.used(*counted)
-        else:
-            used = None if pid == GONE else watched.wait(pid, ended, self.control.fileno())
+    def _some(
+        self,
+        limits: dict[str, Any],
+        start: Start,
+        words: list[str],
+        given: list[tuple[list[int], list[str]]],
+        bare: int,
+        ran: list[dict[str, Any]],
+    ) -> bool:
+        """The first of these tests, or more of them at once; whether who makes their processes lives."""
+        (held, names), base = given[0], bare
+        together = [held[:3]]
+        if names:
+            folder.place(self.folder, names, held[3:], 0o444)
+            base = folder.used_bytes(self.folder, self.plan.apart)
+        elif self.filters:
+            together += [more[:3] for more, others in itertools.takewhile(lambda one: not one[1], given[1:])]
+        ended, going = start(words, together)
+        for status, cpu_s, wall_s, peak_kb, sizes in ended:
+            ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})
+        if going is not None and going[0] != DIED:
+            pid, ready, ago = going
+            outputs = together[len(ended)][1:3]
+            watched = watch.Watch(limits, outputs, self.folder, self.plan.apart, base, ago)
+            if pid == GONE:
+                self.leave()
+            used = self._used(watched, pid, ready)
+            ran.append({**used, "sizes": [os.fstat(output).st_size for output in outputs]})
+        if ran:
+            ran[-1]["failed"] = self._failed(ran[-1]["status"])
+        return going is None or going[0] != DIED
+
+    def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
+        """What a program used that has just been started."""
+        used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
-        used["failed"] = ""
-        if used["status"] == FAILED_TO_START << 8:
-            with contextlib.suppress(BlockingIOError):
-                used["failed"] = os.read(self.report, 4096).decode()
         return used
+
+    def _failed(self, status: int) -> str:
+        """Why a program could not be started, if so."""
+        if status == FAILED_TO_START << 8:
+            with contextlib.suppress(BlockingIOError):
+                return os.read(self.report, 4096).decode()
+        return ""
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """A tool of the toolchain on some files; the file it wrote is copied out."""
@@ -273,6 +303,7 @@ class Supervisor:
             finally:
                 failed_to_start()
         used = self._used(watched, pid, os.pidfd_open(pid))
+        used["failed"] = self._failed(used["status"])
         watch.kill_rest(self.plan.apart)
         written = used["status"] == 0 and self._fetch(message["output"], artifact)
         folder.empty(self.folder)

@@ -122,14 +122,21 @@ def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None
         os.close(watched)
 
 
-class Watch:
-    """One program that is about to run, its limits and the descriptors it writes to; ``base``: bytes in its folder."""
+def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
+    """What a program that has ended used, and the limit for which it was killed."""
+    return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall_s, "peak_kb": peak_kb}
 
-    def __init__(self, limits: dict[str, Any], outputs: Sequence[int], folder: str, apart: bool, base: int) -> None:
+
+class Watch:
+    """One program, its limits and the descriptors it writes to; ``base``: bytes in its folder; it began ``ago``."""
+
+    def __init__(
+        self, limits: dict[str, Any], outputs: Sequence[int], folder: str, apart: bool, base: int, ago: float = 0.0
+    ) -> None:
         self.limits, self.outputs, self.folder, self.apart, self.base = limits, outputs, folder, apart, base
         self.pid = 0
         self.peak_kb = 0
-        self.start = time.monotonic()
+        self.start = time.monotonic() - ago
 
     def _beyond(self) -> str:
         """The limit that the program has passed, or nothing."""
@@ -172,10 +179,6 @@ class Watch:
             if not state:
                 self._kill()
                 return None
-        _, status, used = os.wait4(self.pid, 0)
-        return self.used(status, used.ru_utime + used.ru_stime, used.ru_maxrss, killed)
-
-    def used(self, status: int, cpu_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
-        """What a program that has just ended used."""
-        wall, peak_kb = time.monotonic() - self.start, max(peak_kb, self.peak_kb)
-        return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall, "peak_kb": peak_kb}
+        _, status, spent = os.wait4(self.pid, 0)
+        wall, peak_kb = time.monotonic() - self.start, max(spent.ru_maxrss, self.peak_kb)
+        return used(status, spent.ru_utime + spent.ru_stime, wall, peak_kb, killed)
