@@ -155,7 +155,7 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | N
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
-    for name in _mentioned(program) & WELCOME:
+    for name in _mentioned(program) & WELCOME - sys.modules.keys():
         importlib.import_module(name)
     if "random" in sys.modules:
         sys.modules["random"].seed()
@@ -181,7 +181,6 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | N
             _finish(space, 0)
 
     _count_recursion_from(_depth() + calls)
-    gc.collect()
     gc.freeze()
     fresh.fill_pools()
     kernel.trim()

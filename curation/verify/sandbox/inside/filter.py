@@ -4,6 +4,11 @@ Three lists: a Python program (no exec), a binary (exec of one descriptor, used 
 (may fork and exec: it is the toolchain that runs, not the foreign code). All refuse sockets, ptrace, memfd, shared
 memory segments, namespaces, mounts, keys, io_uring, BPF and whatever else is not named.
 
+That of a Python program comes in two parts, since making one takes longer the more it says. ``forker`` is put around
+the process that forks the tests, who inherit it: it allows besides what that process and the calls before the foreign
+code need. ``forked`` is added in each test and takes just that away. The kernel does what the strictest filter says,
+so that together they are ``python``.
+
 A refused call returns EPERM; ``clone3`` returns ENOSYS, on which the C library falls back to ``clone``, whose flags
 can be looked at. A call by another ABI (32 bit, x32) kills the process or is refused.
 """
@@ -38,6 +43,11 @@ PLAIN = tuple(
 COMPILER = (
     *PLAIN,
     *"clone fork vfork execve execveat wait4 waitid chmod fchmod fchmodat setpgid prlimit64 tgkill".split(),
+)
+
+FORKING = (
+    *"sendto recvmsg setsid landlock_restrict_self seccomp".split(),
+    *"kill tkill tgkill prlimit64 sched_setaffinity".split(),  # whose process number is not known before the fork
 )
 
 # struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half is enough for all we read.
@@ -85,6 +95,11 @@ def _thread_only() -> Code:
     return [(LOAD, 0, 0, ARGUMENT), (AND, 0, 0, mask), (EQUAL, 1, 0, kernel.CLONE_THREAD), *refuse, *_give(ALLOW)]
 
 
+def _no_namespaces() -> Code:
+    refuse = _give(ERRNO | EPERM)
+    return [(LOAD, 0, 0, ARGUMENT), (ANY_BIT, 0, 1, NAMESPACE_FLAGS), *refuse, *_give(ALLOW)]
+
+
 def _exec_of_descriptor() -> Code:
     refuse = _give(ERRNO | EPERM)
     return [
@@ -109,6 +124,10 @@ def _rules(kind: str, pid: int) -> dict[str, Code]:
         rules["tgkill"] = rules["tkill"] = _one_of(0, (pid,), ALLOW, refuse)
     if kind == "binary":
         rules["execveat"] = _exec_of_descriptor()
+    if kind == "forker":
+        rules |= {name: _give(ALLOW) for name in FORKING}
+        rules["clone"] = _no_namespaces()
+        rules["prctl"] = _one_of(0, (*PRCTLS, kernel.PR_SET_PDEATHSIG, kernel.PR_SET_DUMPABLE), ALLOW, refuse)
     return rules
 
 
@@ -122,18 +141,24 @@ def _tree(ranges: list[tuple[int, Code]]) -> Code:
 
 
 def build(kind: str, pid: int, machine: str = kernel.MACHINE) -> Code:
-    """The filter for ``python``, ``binary`` or ``compiler`` on one machine."""
+    """The filter for ``python`` (or its parts ``forker`` and ``forked``), ``binary`` or ``compiler`` on one machine."""
     numbers = NUMBERS[machine]
-    by_number = {numbers[name]: code for name, code in _rules(kind, pid).items() if name in numbers}
     refuse = _give(ERRNO | EPERM)
+    head: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), *_give(KILL), (LOAD, 0, 0, NR)]
+    if kind != "forked":
+        rules, other = _rules(kind, pid), refuse
+    else:  # other machines' calls, those of x32 and what neither allows have been refused by then
+        wide, narrow = _rules("forker", pid), _rules("python", pid)
+        rules = {name: narrow.get(name, refuse) for name, code in wide.items() if narrow.get(name) != code}
+        other, head = _give(ALLOW), head[-1:]
+    by_number = {numbers[name]: code for name, code in rules.items() if name in numbers}
     ranges: list[tuple[int, Code]] = []
     for number in range(max(by_number) + 2):
-        code = by_number.get(number, refuse)
+        code = by_number.get(number, other)
         if not ranges or ranges[-1][1] != code:
             ranges.append((number, code))
-    if machine == "x86_64":
+    if machine == "x86_64" and kind != "forked":
         ranges.append((X32_BIT, refuse))
-    head: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), *_give(KILL), (LOAD, 0, 0, NR)]
     return head + _tree(ranges)
 
 

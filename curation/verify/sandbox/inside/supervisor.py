@@ -86,7 +86,7 @@ class Supervisor:
         self.plan, self.library, self.alone = plan, library, alone
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset)
         self.folder = "/tmp" if plan.apart else plan.scratch
-        kinds = ("compiler",) if plan.kind == "compile" else ("python", "binary")
+        kinds = ("compiler",) if plan.kind == "compile" else ("forker", "forked", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
 
@@ -127,8 +127,9 @@ class Supervisor:
 
     def _confined(self, kind: str, limits: dict[str, Any], binary: int = -1) -> Confinement:
         ready, filtering = limits_of(limits, self.alone), self.filters.get(kind)
-        last = [("close", (REPORT,))] if kind == "python" else []
-        return Confinement(self.library, ready, filtering, self.ruleset, binary, last)
+        forks = kind == "forked"
+        last, around = ([("close", (REPORT,))], self.filters.get("forker")) if forks else ([], None)
+        return Confinement(self.library, ready, filtering, self.ruleset, binary, last, around)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
         """Tests of a Python program, each forked by a process that has the program ready, until the end.
@@ -140,7 +141,7 @@ class Supervisor:
             return child.make_ready(compiled(source, limits), self.folder, confinement.calls)
 
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        confinement = self._confined("python", limits)
+        confinement = self._confined("forked", limits)
         pid = kernel.fork()
         if pid == 0:
             link.close()

@@ -34,7 +34,7 @@ X86_64 = _table(
     timer_getoverrun=225 kill=62 tkill=200 tgkill=234 prlimit64=302 sched_setaffinity=203 fcntl=72 ioctl=16
     prctl=157 clone=56 clone3=435 fork=57 vfork=58 execve=59 execveat=322 wait4=61 waitid=247 chmod=90 fchmod=91
     fchmodat=268 setpgid=109 pivot_root=155 capset=126 seccomp=317 landlock_create_ruleset=444 landlock_add_rule=445
-    landlock_restrict_self=446 mount_setattr=442
+    landlock_restrict_self=446 mount_setattr=442 sendto=44 recvmsg=47
     """
 )
 
@@ -59,7 +59,8 @@ AARCH64 = _table(
     timer_gettime=108 timer_delete=111 timer_getoverrun=109 kill=129 tkill=130 tgkill=131 prlimit64=261
     sched_setaffinity=122 fcntl=25 ioctl=29 prctl=167 clone=220 clone3=435 execve=221 execveat=281 wait4=260
     waitid=95 fchmod=52 fchmodat=53 setpgid=154 pivot_root=41 capset=91 seccomp=277 landlock_create_ruleset=444
-    landlock_add_rule=445 landlock_restrict_self=446 mount_setattr=442
+    landlock_add_rule=445 landlock_restrict_self=446 mount_setattr=442 sendto=206
+    recvmsg=212
     """
 )
 

@@ -10,7 +10,21 @@ from collections.abc import Callable
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
-from curation.verify.sandbox.inside.filter import build
+from curation.verify.sandbox.inside.filter import (
+    ALLOW,
+    AND,
+    ANY_BIT,
+    AT_LEAST,
+    EQUAL,
+    JUMP,
+    KILL,
+    LOAD,
+    RETURN,
+    X32_BIT,
+    Code,
+    build,
+)
+from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH
 
 Runner = Callable[..., Ran]
 
@@ -190,8 +204,42 @@ def test_no_capabilities_and_no_new_privileges(python: Runner, box: Sandbox) -> 
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("kind", ["python", "binary", "compiler"])
+@pytest.mark.parametrize("kind", ["python", "forker", "forked", "binary", "compiler"])
 def test_the_filter_is_built_for_each_machine(machine: str, kind: str) -> None:
     code = build(kind, 1, machine)
     assert len(code) < 4096
     assert code[-1][0] == 0x06, "every way through the filter ends in a verdict"
+
+
+def _says(code: Code, number: int, arch: int, first: int, second: int) -> int:
+    """What a filter says to a call: classic BPF, as much of it as is used."""
+    words = {0: number, 4: arch, 16: first, 24: second}
+    held = place = 0
+    while True:
+        what, yes, no, operand = code[place]
+        if what == RETURN:
+            return operand
+        if what == LOAD:
+            held = words.get(operand, 0)
+        elif what == AND:
+            held &= operand
+        elif what == JUMP:
+            place += operand
+        else:
+            taken = {EQUAL: held == operand, AT_LEAST: held >= operand, ANY_BIT: held & operand}[what]
+            place += yes if taken else no
+        place += 1
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_a_filter_in_two_parts_says_what_the_whole_one_says(machine: str) -> None:
+    whole, around, added = (build(kind, 1234, machine) for kind in ("python", "forker", "forked"))
+    own = AUDIT_ARCH[machine]
+    arguments = (0, 1, 4, 15, 1234, 1235, 0x8011, 0x20000, 0x3D0F00, 0x10000011)
+    for number in (*range(470), X32_BIT, X32_BIT | 44, 0xFFFFFFFF):
+        for first in arguments:
+            for second in (0, 8, 0x5401):
+                call = (number, own, first, second)
+                said = [_says(code, *call) for code in (added, around)]
+                assert _says(whole, *call) == next((word for word in said if word != ALLOW), ALLOW), call
+    assert {_says(code, 0, 0x40000003, 0, 0) for code in (whole, around)} == {KILL}, "another machine's calls"
