@@ -1,8 +1,10 @@
-/* Starts programs: a new process, then a list of system calls that Python made ready, run one after another in it.
+/* Starts programs: a new process, then a list of system calls that Python made ready, run one after another in it; and
+   the next program, as long as nobody needs to look at what became of the last.
 
-   Nothing is decided here: which calls, in which order and with which arguments is said in confinement.py, whose
+   No verdict is found here: which calls, in which order and with which arguments is said in confinement.py, whose
    structures these are. Compiled because an interpreter that runs between fork and program writes to some 150 pages,
-   each of which is copied, and because a program that is executed needs no copy of its parent's memory at all.
+   each of which is copied, because one that runs between two programs is slow with cold caches, and because a program
+   that is executed needs no copy of its parent's memory at all.
 
    Invariants: the child runs nothing but these calls until they are all done; one that fails is named on the report
    descriptor and ends the child with the status that means "no foreign code has run". */
