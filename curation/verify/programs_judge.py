@@ -40,7 +40,7 @@ from curation.verify.programs_running import run_tests
 from curation.verify.programs_tools import Program, Toolbox, Unready, tools_folder
 from curation.verify.sandbox import Sandbox
 
-VERSION = "programs-2"
+VERSION = "programs-3"
 """Changes when a verdict could."""
 
 

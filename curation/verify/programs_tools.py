@@ -27,6 +27,8 @@ CPP_FLAGS = ("-std=gnu++20", "-O2")
 """C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
+_INCLUDE = "include"
+"""Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
 _KEPT = 512
 
 
@@ -106,7 +108,7 @@ class Toolbox:
         with self._lock:
             if self._header is None:
                 self._header = precompiled(self.box, folder)
-        return ("-I", str(folder.resolve())) if self._header else ()
+        return ("-I", str(folder.resolve() / _INCLUDE)) if self._header else ()
 
     def prepare(self, submission: Submission) -> Program | Unready:
         """A submission ready to run."""
@@ -142,17 +144,18 @@ def tools_folder() -> Path:
 
 
 def precompiled(box: Sandbox, folder: Path) -> bool:
-    """Have ``bits/stdc++.h.gch`` in this folder, made by the compiler that the box has; whether it is there."""
+    """Have ``bits/stdc++.h.gch`` below this folder, made by the compiler that the box has; whether it is there."""
     asked = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
     version = hashlib.sha256(asked.log.encode()).hexdigest()
-    mark, header = folder / "version", folder / "bits" / "stdc++.h.gch"
+    mark, header = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch"
     if header.is_file() and mark.is_file() and mark.read_text() == version:
         return True
     command = ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)
     made = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
     if not made.ok or made.artifact is None:
         return False
-    header.parent.mkdir(mode=0o755, exist_ok=True)
+    for part in (folder / _INCLUDE, header.parent):
+        part.mkdir(mode=0o755, exist_ok=True)
     mark.unlink(missing_ok=True)
     aside = header.with_name(f"{header.name}.{os.getpid()}")
     aside.write_bytes(made.artifact)

@@ -66,6 +66,14 @@ def test_verdicts_in_cpp(judge: CodeJudge, code: str, verdict: CodeVerdict) -> N
     assert result.verdict is verdict, result
 
 
+@pytest.mark.parametrize(
+    "first", ["#include <iostream>", "#define MOST 5", '#pragma GCC optimize("O3")', "#include <version>"]
+)
+def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(judge: CodeJudge, first: str) -> None:
+    code = f"{first}\n{HEAD}signed main() {{ int n; cin >> n; cout << n + 1; }}"
+    assert run(judge, code, CodeLang.CPP).verdict is CodeVerdict.AC
+
+
 def test_the_first_failure_ends_the_run_unless_every_test_is_asked_for(judge: CodeJudge) -> None:
     code = "n = int(input())\nprint(n + 1 if n != 5 and n != 8 else 0)"
     short = run(judge, code)
