@@ -312,7 +312,7 @@ def _judged(judge: CodeJudge, package: Package, generous_s: float) -> Iterator[d
     results += judge.run((problem, _program(one)) for one in wrong)
     for one, result in zip((*right, *wrong), results, strict=True):
         accepted = result.verdict is CodeVerdict.AC
-        agree = accepted == one.accepted and result.verdict is not CodeVerdict.BROKEN
+        agree = accepted == one.accepted and result.verdict not in (CodeVerdict.BROKEN, CodeVerdict.CE)
         yield {
             "name": one.name,
             "expected": "accepted" if one.accepted else "rejected",
