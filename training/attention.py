@@ -2,7 +2,8 @@
 
 `register` puts it beside the attentions that transformers knows, under `PACKED`. On a GPU in half precision it is
 torch's variable-length flash attention; elsewhere each sequence has its own call of scaled dot-product attention. No
-mask of tokens x tokens is ever made, and no work is done between sequences.
+mask of tokens x tokens is ever made, and no work is done between sequences. Where sequences share a prompt, queries,
+keys and values of its one copy are laid before each of its responses first: any attention of whole sequences will do.
 
 Invariants: it reads the boundaries that the forward pass hands through (`boundaries_of`) and refuses to run without
 them, so a model that is set to it cannot be run unpacked or on padded batches by mistake.
@@ -35,9 +36,11 @@ def register() -> str:
     return PACKED
 
 
-def boundaries_of(batch: MicroBatch) -> dict[str, Tensor | int]:
+def boundaries_of(batch: MicroBatch) -> dict[str, Tensor | int | None]:
     """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
     return {
+        "unrolled": batch.unrolled,
+        "kept": batch.kept,
         "cu_seq_lens_q": batch.boundaries,
         "cu_seq_lens_k": batch.boundaries,
         "max_length_q": batch.longest,
@@ -56,6 +59,8 @@ def packed_attention(
     cu_seq_lens_q: Tensor | None = None,
     max_length_q: int | None = None,
     sliding_window: int | None = None,
+    unrolled: Tensor | None = None,
+    kept: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Attention as transformers calls it.
@@ -64,6 +69,7 @@ def packed_attention(
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
         cu_seq_lens_q: [sequences + 1] int32, where sequences begin and end.
         max_length_q: tokens of the longest sequence.
+        unrolled, kept: of a micro-batch with shared prompts, see `training.packing.MicroBatch`.
 
     Returns:
         [1, tokens, heads, head], and no weights.
@@ -85,27 +91,44 @@ def packed_attention(
         )
     if dropout:
         raise ConfigError(f"the model's attention_dropout is {dropout}, which is not supported here; set it to 0.")
+    # [tokens, heads, head], of whole sequences
+    query, key, value = (whole[0].transpose(0, 1) for whole in (query, key, value))
+    if unrolled is not None:
+        query, key, value = (_chosen(whole, unrolled) for whole in (query, key, value))
+    found = _whole_sequences(query, key, value, cu_seq_lens_q, max_length_q, scaling)
+    return (found if kept is None else _chosen(found, kept))[None], None
+
+
+def _chosen(whole: Tensor, places: Tensor) -> Tensor:
+    """Tokens of [tokens, heads, head]; as rows, whose gradient is the quicker one on a CPU."""
+    return whole.flatten(1).index_select(0, places).unflatten(1, whole.shape[1:])
+
+
+def _whole_sequences(
+    query: Tensor, key: Tensor, value: Tensor, boundaries: Tensor, longest: int, scaling: float | None
+) -> Tensor:
+    """[tokens, heads, head] of sequences one after another."""
     grouped = query.shape[1] != key.shape[1]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
         flash = varlen_attn(
-            query[0].transpose(0, 1),
-            key[0].transpose(0, 1),
-            value[0].transpose(0, 1),
-            cu_seq_lens_q,
-            cu_seq_lens_q,
-            max_length_q,
-            max_length_q,
+            query,
+            key,
+            value,
+            boundaries,
+            boundaries,
+            longest,
+            longest,
             scale=scaling,
             window_size=(-1, 0),
             enable_gqa=grouped,
         )
         assert isinstance(flash, Tensor)
-        return flash[None], None
-    lengths = [end - start for start, end in pairwise(cu_seq_lens_q.tolist())]
+        return flash
+    lengths = [end - start for start, end in pairwise(boundaries.tolist())]
     # split, not slices: the gradient of each slice would be as long as the whole micro-batch
-    queries, keys, values = (torch.split(whole, lengths, 2) for whole in (query, key, value))
+    queries, keys, values = (torch.split(whole.transpose(0, 1)[None], lengths, 2) for whole in (query, key, value))
     parts = [
         functional.scaled_dot_product_attention(*one, is_causal=True, scale=scaling, enable_gqa=grouped)
         for one in zip(queries, keys, values, strict=True)
     ]
-    return torch.cat(parts, dim=2).transpose(1, 2), None
+    return torch.cat(parts, dim=2)[0].transpose(0, 1)

@@ -269,6 +269,7 @@ class Loop:
             "speed/trained_tokens_s": sum(one.stats["tokens"] for one in figures) / seconds,
             "speed/sampled_tokens_s": self._groups.tokens / seconds,
             "speed/padding_share": sum(one.padding for one in figures) / len(figures),
+            "speed/shared_share": sum(one.shared for one in figures) / len(figures),
             **self._parts.trainer.effort(figures),
         }
 

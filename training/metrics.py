@@ -32,7 +32,7 @@ NAMES = (
     *(f"policy/{name}" for name in ("loss", "entropy", "clip_low", "clip_high", "ratio_mean", "ratio_max")),
     *(f"policy/{name}" for name in ("kl_generator", "mismatch_max", "gradient_norm", "learning_rate")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
-    *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "padding_share")),
+    *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "padding_share", "shared_share")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
 """What every step's row has."""

@@ -27,7 +27,7 @@ from training.config import ObjectiveSettings
 from training.logprobs import PackedPolicy
 from training.model import load_model
 from training.objectives import GrpoInputs, GrpoStats, grpo
-from training.packing import MicroBatch, Sample, collate, deal, first_fit_decreasing, padding_share
+from training.packing import MicroBatch, Sample, arrange, collate, deal, padding_share, read_tokens
 from training.ranks import Ranks, Work
 from training.recipe import TrainRecipe
 
@@ -41,7 +41,8 @@ class TrainingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One optimiser step in numbers. ``padding`` is a share of the room.
+    """One optimiser step in numbers. ``padding`` is a share of the room, ``shared`` that of the prompt and response
+    tokens which the model did not read again, since they are of a prompt that it has read.
 
     ``stats`` is `GrpoStats.summary`, without ``kl_reference`` where there is no reference.
     """
@@ -52,8 +53,9 @@ class Figures:
     stats: Mapping[str, float]
     padding: float
     micro_batches: int
-    tokens: int  # of prompts and responses
+    tokens: int  # of prompts and responses, as the model reads them
     seconds: float
+    shared: float = 0.0
 
 
 class Trainer:
@@ -109,8 +111,9 @@ class Trainer:
         begun = time.perf_counter()
         packing = self._recipe.packing
         lengths = [sample.length for sample in samples]
-        bins = first_fit_decreasing(lengths, packing)
+        bins = arrange(samples, packing)
         shares = [[_collated(samples, chosen) for chosen in share] for share in deal(bins, lengths, self.ranks.size)]
+        read = sum(read_tokens(samples, chosen) for chosen in bins)
         loss, norm, stats = self.ranks.lead("step", self._work, shares, (objective, self.taken))
         return Figures(
             loss,
@@ -119,8 +122,9 @@ class Trainer:
             {name: value for name, value in stats.summary().items() if self.reference or name != "kl_reference"},
             padding_share(bins, lengths, packing.tokens),
             len(bins),
-            sum(lengths),
+            read,
             time.perf_counter() - begun,
+            1 - read / sum(lengths),
         )
 
     def weights(self) -> dict[str, Tensor]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +49,12 @@ def some_samples(count: int = 9, seed: int = 1) -> list[Sample]:
         )
         for length, weight in zip(lengths, weights, strict=True)
     ]
+
+
+def some_groups(count: int = 9, seed: int = 1) -> list[Sample]:
+    """The same with one prompt for every three."""
+    made = some_samples(count, seed)
+    return [replace(one, prompt=made[index // 3 * 3].prompt) for index, one in enumerate(made)]
 
 
 def unpacked_logprobs(model: Any, sample: Sample) -> Tensor:
@@ -107,15 +115,17 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
     assert max(float(grad.abs().max()) for grad in other[1].values()) > 0.1  # or agreeing would say little
 
 
+@pytest.mark.parametrize("make", [some_samples, some_groups])
 @pytest.mark.parametrize("room", [32, 80, 1000])
 @pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
-def test_packed_and_unpacked_agree(room: int, elements: int) -> None:
-    samples = some_samples()
+def test_packed_and_unpacked_agree(make: Callable[[], list[Sample]], room: int, elements: int) -> None:
+    samples = make()
     assert_same(packed(samples, PackingSettings(tokens=room, logit_elements=elements)), unpacked(samples))
 
 
-def test_the_order_of_sequences_does_not_matter() -> None:
-    samples, settings = some_samples(), PackingSettings(tokens=64)
+@pytest.mark.parametrize("make", [some_samples, some_groups])
+def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[Sample]]) -> None:
+    samples, settings = make(), PackingSettings(tokens=64)
     shuffled = random.Random(3).sample(samples, len(samples))
     assert_same(packed(shuffled, settings), packed(samples, settings))
 
@@ -126,6 +136,15 @@ def test_no_sequence_sees_another() -> None:
     one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
     tail = len(second.response)
     torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=0, rtol=0)
+
+
+def test_no_response_sees_another_of_its_prompt() -> None:
+    policy = PackedPolicy(llama(), PackingSettings())
+    first, second, other = some_groups(3)
+    one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
+    assert collate([first, second], (0, 1)).unrolled is not None
+    tail = len(second.response)
+    torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Mistral"])

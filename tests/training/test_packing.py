@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from training.config import PackingSettings
-from training.packing import PackingError, Sample, collate, deal, first_fit_decreasing, pack, padding_share
+from training.packing import (
+    PackingError,
+    Sample,
+    arrange,
+    collate,
+    deal,
+    first_fit_decreasing,
+    pack,
+    padding_share,
+    read_tokens,
+)
 
 
 def naive(lengths: list[int], room: int) -> list[list[int]]:
@@ -96,6 +106,62 @@ def test_what_a_micro_batch_holds() -> None:
     assert batch.weights.tolist() == [0.5, 0.25]
     assert (batch.samples, batch.longest, batch.tokens) == ((4, 9), 5, 7)
     assert batch.to("cpu").samples == (4, 9)
+
+
+def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
+    first, other, second = sample([1, 2], [3, 4]), sample([8], [9]), sample([1, 2], [5])
+    batch = collate([first, other, second], (0, 1, 2))
+    assert batch.input_ids.tolist() == [1, 2, 3, 4, 8, 9, 5]
+    assert batch.position_ids.tolist() == [0, 1, 2, 3, 0, 1, 2]
+    assert batch.unrolled is not None
+    assert batch.kept is not None
+    assert batch.input_ids[batch.unrolled].tolist() == [1, 2, 3, 4, 8, 9, 1, 2, 5]
+    assert batch.position_ids[batch.unrolled].tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 2]
+    assert batch.unrolled[batch.kept].tolist() == list(range(7))
+    assert batch.boundaries.tolist() == [0, 4, 6, 9]
+    assert batch.rows.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
+    assert batch.targets.tolist() == [3, 4, 9, 5]
+    assert (batch.longest, batch.tokens) == (4, 7)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=40), st.integers(24, 80))
+def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], room: int) -> None:
+    samples = [sample([prompt] * (prompt + 1), [7] * length) for prompt, length in drawn]
+    settings, lengths = PackingSettings(tokens=room), [one.length for one in samples]
+    bins, singly = arrange(samples, settings), first_fit_decreasing(lengths, settings)
+    assert sorted(index for chosen in bins for index in chosen) == list(range(len(samples)))
+    assert all(sum(lengths[index] for index in chosen) <= room for chosen in bins)
+
+    def cost(found: list[list[int]]) -> int:
+        return len(found) * sum(read_tokens(samples, chosen) for chosen in found)
+
+    assert cost(bins) <= cost(singly)
+    batches = pack(samples, settings)
+    assert [batch.tokens for batch in batches] == [read_tokens(samples, chosen) for chosen in bins]
+
+
+def test_groups_with_long_prompts_are_not_scattered() -> None:
+    chance = random.Random(0)
+    samples = [sample([group] * 200, [7] * chance.randint(20, 80)) for group in range(16) for _ in range(8)]
+    chance.shuffle(samples)
+    settings = PackingSettings(tokens=4096)
+    lengths = [one.length for one in samples]
+    bins, singly = arrange(samples, settings), first_fit_decreasing(lengths, settings)
+    read, scattered = (sum(read_tokens(samples, chosen) for chosen in found) for found in (bins, singly))
+    assert read == 16 * 200 + sum(len(one.response) for one in samples)
+    assert scattered > 2 * read
+    alone = [sample([index] * 200, [7] * 50) for index in range(9)]
+    assert arrange(alone, settings) == first_fit_decreasing([250] * 9, settings)
+
+
+def test_an_oversized_sequence_of_a_group_lies_alone() -> None:
+    samples = [sample([1] * 6, [2] * length) for length in (1, 9, 2)]
+    with pytest.raises(PackingError, match="sequence 1 has 15 tokens"):
+        arrange(samples, PackingSettings(tokens=12))
+    for room in (5, 12):
+        bins = arrange(samples, PackingSettings(tokens=room, oversized="alone"))
+        assert [1] in bins
+        assert sorted(index for chosen in bins for index in chosen) == [0, 1, 2]
 
 
 def test_every_sample_is_packed_once() -> None:

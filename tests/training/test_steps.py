@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,7 +76,20 @@ def test_figures_are_those_of_the_minibatch() -> None:
     assert figures.rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
     assert 0 <= figures.padding < 1
+    assert figures.shared == 0
     assert figures.stats["entropy"] > 0
+
+
+def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
+    made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
+    trainer, apart = solo(), solo(packing={"tokens": 24})
+    figures, scattered = (one.step(made, ObjectiveSettings()) for one in (trainer, apart))
+    told = sum(len(one.response) for one in made)
+    assert figures.tokens == 4 + told
+    assert figures.shared == pytest.approx(28 / (32 + told))
+    assert scattered.tokens > figures.tokens
+    assert scattered.loss == pytest.approx(figures.loss, abs=1e-6)
+    assert torch.allclose(gradient(apart), gradient(trainer), atol=1e-6)
 
 
 def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
