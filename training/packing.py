@@ -230,19 +230,19 @@ def padding_share(bins: Sequence[Sequence[int]], lengths: Sequence[int], room: i
 def collate(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
     """One micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
     whole = _collated(samples, numbers)
-    unrolled, kept = [], []
+    unrolled, kept = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
     read = at = 0
     for sample in samples:
         prompt, told = len(sample.prompt), len(sample.response)
         begin = first.setdefault(tuple(sample.prompt), read)
         anew = prompt if begin == read else 0
-        unrolled += [torch.arange(begin, begin + prompt), torch.arange(read + anew, read + anew + told)]
-        kept.append(torch.arange(at + prompt - anew, at + prompt + told))
+        unrolled += [(begin, prompt), (read + anew, told)]
+        kept.append((at + prompt - anew, anew + told))
         read, at = read + anew + told, at + prompt + told
     if read == at:
         return whole
-    places, rows = torch.cat(kept), torch.cat(unrolled)
+    places, rows = runs(*torch.tensor(kept).unbind(1)), runs(*torch.tensor(unrolled).unbind(1))
     return replace(
         whole,
         input_ids=whole.input_ids[places],
@@ -255,24 +255,21 @@ def collate(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
 
 def _collated(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
     """With whole sequences one after another."""
-    starts = [0, *accumulate(sample.length for sample in samples)]
-    lengths = torch.tensor([len(sample.response) for sample in samples])
-    rows = [
-        torch.arange(start + len(sample.prompt) - 1, start + sample.length - 1)
-        for start, sample in zip(starts, samples, strict=False)
-    ]
+    starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
+    prompts = torch.tensor([len(sample.prompt) for sample in samples])
+    told = starts.diff() - prompts
     masks = [sample.mask if sample.mask is not None else [True] * len(sample.response) for sample in samples]
     return MicroBatch(
         input_ids=torch.tensor(
             [token for sample in samples for part in (sample.prompt, sample.response) for token in part]
         ),
-        position_ids=torch.cat([torch.arange(sample.length) for sample in samples]),
-        boundaries=torch.tensor(starts, dtype=torch.int32),
+        position_ids=runs(torch.zeros_like(told), starts.diff()),
+        boundaries=starts.int(),
         unrolled=None,
         kept=None,
-        rows=torch.cat(rows),
+        rows=runs(starts[:-1] + prompts - 1, told),
         targets=torch.tensor([token for sample in samples for token in sample.response]),
-        sequence=torch.repeat_interleave(torch.arange(len(samples)), lengths),
+        sequence=torch.repeat_interleave(torch.arange(len(samples)), told),
         behaviour=torch.tensor([value for sample in samples for value in sample.behaviour], dtype=torch.float32),
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
@@ -280,3 +277,12 @@ def _collated(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch
         samples=numbers,
         longest=max(sample.length for sample in samples),
     )
+
+
+def runs(starts: Tensor, counts: Tensor) -> Tensor:
+    """Whole numbers from each start upwards, as many as its count, one run after another.
+
+    Example: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``.
+    """
+    before = counts.cumsum(0) - counts
+    return (starts - before).repeat_interleave(counts) + torch.arange(int(counts.sum()), device=counts.device)
