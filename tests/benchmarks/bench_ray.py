@@ -5,7 +5,7 @@
 Two pieces of work, each in shards: the format filter and the reference check of ``--rows`` sums, and every solution of
 ``--tasks`` programming problems on every test, in the sandbox. The seconds are those of the stages alone: Ray is up
 before, and each of its workers has done one shard. Of the programs' runs all columns are compared but the seconds that
-they took.
+they took. What a cluster costs before, its start and the first shards of its workers, is printed apart.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from curation.store import read_table
@@ -44,13 +45,22 @@ def programs(run: Run) -> tuple[float, object]:
     return time.perf_counter() - begun, read_table(matrix.folder, "runs").drop("cpu_s").rows()
 
 
-def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str, rows: int) -> tuple[float, object]:
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Seconds of a piece of work, of its workers' first shards before it, and what came out."""
+
+    first_s: float
+    work_s: float
+    result: object
+
+
+def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str, rows: int) -> Took:
     """The work in a fresh folder; before it, on Ray, the same work once on a few rows in two shards."""
-    asked = [f"runner={runner}"]
+    asked, first_s = [f"runner={runner}"], 0.0
     with tempfile.TemporaryDirectory() as name, spreading(new_run(recipe, asked, Path(name)).recipe):
         if runner == "ray":
-            work(new_run(recipe, [*asked, "sources.0.limit=4", "shard_rows=2"], Path(name) / "warm"))
-        return work(new_run(recipe, [*asked, f"shard_rows={rows}"], Path(name) / "run"))
+            first_s, _ = work(new_run(recipe, [*asked, "sources.0.limit=4", "shard_rows=2"], Path(name) / "warm"))
+        return Took(first_s, *work(new_run(recipe, [*asked, f"shard_rows={rows}"], Path(name) / "run")))
 
 
 def main() -> None:
@@ -72,19 +82,23 @@ def main() -> None:
         works = {"sums": (sums, inputs / "sums.toml", 250), "programs": (programs, inputs / "code.toml", 1)}
         print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
         local = {what: timed(work, recipe, "local", size) for what, (work, recipe, size) in works.items()}
-        found = {"this process, one slot": local}
+        found, started = {"this process, one slot": local}, {"this process, one slot": 0.0}
         for workers in (1, 2):
+            begun = time.perf_counter()
             ray.init(
                 address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False
             )
-            ran = {what: timed(work, recipe, "ray", size) for what, (work, recipe, size) in works.items()}
-            found[f"Ray, {workers} worker{'s' * (workers > 1)}"] = ran
+            who = f"Ray, {workers} worker{'s' * (workers > 1)}"
+            started[who] = time.perf_counter() - begun
+            found[who] = {what: timed(work, recipe, "ray", size) for what, (work, recipe, size) in works.items()}
             ray.shutdown()
             print(f"{workers}: load {os.getloadavg()[0]:.1f}", flush=True)
-    print(f"| | {given.rows} sums, s | {given.tasks} problems' programs, s | the same |\n|---|---|---|---|")
+    print(f"| | Ray's start, s | first, s | {given.rows} sums, s | {given.tasks} problems, s | the same |")
+    print("|---|---|---|---|---|---|")
     for who, took in found.items():
-        same = all(took[what][1] == local[what][1] for what in works)
-        print(f"| {who} | {took['sums'][0]:.1f} | {took['programs'][0]:.1f} | {'yes' if same else 'NO'} |")
+        same = all(took[what].result == local[what].result for what in works)
+        times = (started[who], sum(one.first_s for one in took.values()), took["sums"].work_s, took["programs"].work_s)
+        print(f"| {who} | {' | '.join(f'{one:.1f}' for one in times)} | {'yes' if same else 'NO'} |")
 
 
 if __name__ == "__main__":
