@@ -63,6 +63,20 @@ def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str
         return Took(first_s, *work(new_run(recipe, [*asked, f"shard_rows={rows}"], Path(name) / "run")))
 
 
+def woken(all_of: int) -> None:
+    """Have each of so many workers there, and its modules imported: a task holds its core until all of them run."""
+    import ray
+
+    def wake() -> None:
+        import flows.code_stages
+        import flows.filter_stages  # noqa: F401
+
+        time.sleep(2)
+
+    task = ray.remote(num_cpus=1)(wake)
+    ray.get([task.remote() for _ in range(all_of)])
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=3000)
@@ -88,6 +102,7 @@ def main() -> None:
             ray.init(
                 address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False
             )
+            woken(workers)
             who = f"Ray, {workers} worker{'s' * (workers > 1)}"
             started[who] = time.perf_counter() - begun
             found[who] = {what: timed(work, recipe, "ray", size) for what, (work, recipe, size) in works.items()}

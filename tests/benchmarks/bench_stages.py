@@ -4,8 +4,9 @@
 
 For each seed the embedded family's problems are drawn as in the demo (``--harder`` of them of levels 3 and 4 alone,
 the references of ``--wrong`` changed) and `flows/recipes/demo_loop.toml` curates them with the torch generator: stage 1
-with the embedded model, the grader trained on what it keeps, stage 2. ``--set`` changes the recipe. A run that is
-finished in FOLDER is not done again.
+with the embedded model, the grader trained on what it keeps, stage 2. ``--set`` changes the recipe, ``--train`` the
+grader's. ``--draw 2026`` draws the demo's own problems for every seed, so that only the grader's seed differs. A run
+that is finished in FOLDER is not done again.
 
 *Sound* means that the reference is the right answer. ``one stage`` is the set that stage 1 alone would have kept.
 """
@@ -56,16 +57,24 @@ def main() -> None:
     options.add_argument("--problems", type=int, default=400)
     options.add_argument("--harder", type=int, default=0)
     options.add_argument("--wrong", type=int, default=30)
+    options.add_argument("--draw", type=int, help="the seed of the problems; 1000 + the seed where absent")
+    options.add_argument("--train", action="append", default=[], help="KEY=VALUE of the grader's training")
     options.add_argument("--set", action="append", default=[], help="KEY=VALUE of the recipe")
     given = options.parse_args()
     table = []
     with prefect_api():
         for seed in given.seeds:
             folder = given.folder.absolute() / f"seed-{seed}"
-            problems, planted = rows(Drawn(1000 + seed, given.problems - given.harder, given.harder, given.wrong))
+            problems, planted = rows(
+                Drawn(given.draw or 1000 + seed, given.problems - given.harder, given.harder, given.wrong)
+            )
             write(folder, problems, planted)
             if not (folder / "run" / "curated").exists():
-                changes = [f"sources.0.path={folder / 'problems.jsonl'}", f"grader.set=['seed={seed}']", *given.set]
+                changes = [
+                    f"sources.0.path={folder / 'problems.jsonl'}",
+                    f"grader.set={[f'seed={seed}', *given.train]}",
+                    *given.set,
+                ]
                 run_recipe(RECIPE, changes, folder / "run")
             table.append([seed, *counts(folder / "run", {problem_id(str(one["problem"])) for one in planted})])
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
