@@ -15,7 +15,7 @@ from curation.config.languages import ConsistencySettings
 
 LossScale = Literal["group", "batch", "sequence"]
 Normalisation = Literal["minibatch", "group", "none"]
-Diversity = Literal["reward", "correctness"]
+Diversity = Literal["reward", "correctness", "none"]
 
 
 class RewardSettings(Settings):
@@ -80,7 +80,8 @@ class ObjectiveSettings(Settings):
     diversity: Diversity = Field(
         "reward",
         description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
-        "attempts are correct or none is. The paper's formula says the first, its prose the second.",
+        "attempts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
+        "is, for ablation.",
     )
     kl: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept.")
     reference: str | None = Field(

@@ -9,8 +9,14 @@ The peer's interpreter lives in an environment of its own, for instance
 Both sides train the embedded model (fp32, CPU): batches of 128 attempts in groups of 8, at most 112 tokens each, one
 optimiser step a batch, temperature 1. They take turns, each in a process of its own; the first steps are not counted.
 A token counts as trained on when it is a response token of a trained batch. TRL also trains on groups whose rewards are
-all equal, where there is nothing to learn; ours drops and replaces them. So two figures stand for TRL: all its tokens,
-and those of groups that can teach; the ratio to report is to all its tokens, the lower of the two. Beside other work
+all equal, where there is nothing to learn; ours drops them and samples others in their place. So ours is timed twice:
+
+  - ``ours, every group``: none is dropped (``objective.diversity = "none"``). Both sides sample and train on a batch
+    a step: the ratio to all of TRL's tokens is that of the same work;
+  - ``ours``: as it is by default. The ratio to TRL's tokens of groups that can teach compares what is learnt from; that
+    to all of TRL's tokens is the lowest there is: ours samples about two tokens then for each it trains on.
+
+Beside other work
 on the machine trust the ratio for the same processor time: there, a side with several threads gets more of the
 processors. TRL is timed with one thread and with two, and the better one counts. ``--vllm`` also
 times our loop with vLLM as its generator.
@@ -36,10 +42,11 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = Path(__file__).with_name("trl_peer.py")
+OURS, EVERY = "ours", "ours, every group"
 GROUP, BATCH, TOKENS, RATE, WARM = 8, 128, 112, 5e-4, 4
 
 
-def recipe(kind: str, steps: int, seed: int) -> dict[str, Any]:
+def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
     """Our side's recipe; the collector's staleness is the embedded recipe's."""
     generator: dict[str, Any] = {"kind": kind}
     if kind == "vllm":
@@ -54,6 +61,7 @@ def recipe(kind: str, steps: int, seed: int) -> dict[str, Any]:
         "data": {"kind": "embedded", "problems": 2000, "seed": 11},
         "generator": generator,
         "collector": {"group": GROUP, "n_async": BATCH, "n_batch": BATCH, "staleness": 2},
+        "objective": {"diversity": diversity},
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": 0.0},
         "optim": {"learning_rate": RATE, "warmup_steps": 1},
         "packing": {"tokens": 4096},
@@ -62,9 +70,9 @@ def recipe(kind: str, steps: int, seed: int) -> dict[str, Any]:
     }
 
 
-def ours(kind: str, steps: int, seed: int, folder: Path) -> dict[str, float]:
+def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "reward") -> dict[str, float]:
     """Our loop's figures over the steps that count."""
-    (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed)))
+    (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed, diversity)))
     command = [sys.executable, "-m", "tests.benchmarks.bench_trainer", "--side", str(folder)]
     execute(command, folder, threads=1)
     rows = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -169,10 +177,11 @@ def main() -> None:
     peers = [f"TRL, {threads} threads" for threads in given.threads]
     found: dict[str, list[dict[str, float]]] = defaultdict(list)
     for seed in range(given.rounds):
-        for name in ["ours", *(["ours, vLLM"] if given.vllm else []), *(peers if given.peer else [])]:
+        for name in [OURS, EVERY, *(["ours, vLLM"] if given.vllm else []), *(peers if given.peer else [])]:
             with tempfile.TemporaryDirectory() as folder:
                 if name.startswith("ours"):
-                    one = ours("vllm" if "vLLM" in name else "torch", given.steps, seed, Path(folder))
+                    kind, diversity = "vllm" if "vLLM" in name else "torch", "none" if name == EVERY else "reward"
+                    one = ours(kind, given.steps, seed, Path(folder), diversity)
                 else:
                     one = theirs(given.peer, int(name.split()[1]), given.steps, seed, Path(folder))
             found[name].append(one)
@@ -185,9 +194,9 @@ def main() -> None:
     best = max(peers, key=lambda name: median[name])
     teaching = statistics.median(one["teaching"] for one in found[best])
     for name in (name for name in median if name.startswith("ours")):
+        learnt = "the same work" if name == EVERY else f"{median[name] / teaching:.2f} of those that can teach"
         print(
-            f"{name} / {best}: {median[name] / median[best]:.2f} of all its tokens, "
-            f"{median[name] / teaching:.2f} of those that can teach, "
+            f"{name} / {best}: {median[name] / median[best]:.2f} of all its tokens, {learnt}, "
             f"{cpu(found[name]) / max(cpu(found[peer]) for peer in peers):.2f} for the same processor time"
         )
 

@@ -87,6 +87,16 @@ def test_which_groups_are_dropped(rewards: list[Reward], by_reward: str | None, 
     assert group_fate(rewards, "correctness").drop == by_correctness
 
 
+def test_for_ablation_every_group_that_could_be_judged_is_kept() -> None:
+    assert group_fate([RIGHT, RIGHT], "none").drop is None
+    assert group_fate([RIGHT, BROKEN], "none").drop == "too_few_judged"
+    rewards, groups = torch.tensor([1.0, 1.0, 1.0, 0.0]), torch.tensor([0, 0, 1, 1])
+    for normalise in ("minibatch", "group", "none"):
+        made = advantages(rewards, groups, normalise=normalise)
+        assert made[:2].tolist() == [0.0, 0.0]
+        assert made[2] == -made[3] > 0
+
+
 def test_rewards_that_differ_by_rounding_only_are_equal() -> None:
     one = Reward(format=0.1, correctness=0.9, length=-0.1, language=0.1, correct=True)
     other = Reward(format=0.1, correctness=0.9, correct=True)

@@ -33,12 +33,14 @@ def group_fate(rewards: Sequence[Reward], by: Diversity) -> Fate:
     Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW`), and those without diversity: with
     ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where that says nothing
     about correctness), with ``by="correctness"`` all attempts are correct or none is, whatever their length and
-    language earn.
+    language earn. With ``by="none"`` only the first are dropped.
     """
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < 2:
         return Fate(TOO_FEW, excluded)
+    if by == "none":
+        return Fate(None, excluded)
     correct = sum(reward.correct for reward in judged)
     why = ALL_CORRECT if correct == len(judged) else NONE_CORRECT if correct == 0 else None
     totals = [reward.total for reward in judged]
