@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,10 @@ def two_voices(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 async def across_an_update(engine: Running, weights: Any, requests: int = 8, tokens: int = 120) -> list[Generated]:
     """Attempts whose weights become version 1 while they are under way."""
-    asked = [
-        asyncio.create_task(engine.generator.generate([*PROMPT, 50 + n], seed=n, max_tokens=tokens))
-        for n in range(requests)
-    ]
-    await engine.until(requests, 10)
+    ask = engine.generator.generate
+    asked = await engine.under_way(
+        10, *(partial(ask, [*PROMPT, 50 + n], seed=n, max_tokens=tokens) for n in range(requests))
+    )
     assert await engine.generator.update(weights, 1) > 0
     return await asyncio.gather(*asked)
 
@@ -138,8 +138,8 @@ def test_new_requests_reuse_no_stale_prompt(engine: Running, random_model: Path,
 
 def test_cancelling_aborts_in_the_engine(engine: Running) -> None:
     async def cancelled() -> int:
-        tasks = [asyncio.create_task(engine.generator.generate(PROMPT, seed=n, max_tokens=200)) for n in range(8)]
-        await engine.until(8, 1)
+        ask = engine.generator.generate
+        tasks = await engine.under_way(1, *(partial(ask, PROMPT, seed=n, max_tokens=200) for n in range(8)))
         for task in tasks:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
@@ -175,8 +175,8 @@ def test_updates_leave_no_memory_behind(engine: Running, random_model: Path, oth
     states = [load_model(folder).state_dict() for folder in (random_model, other_model)]
 
     async def sixteen(first: int) -> list[float]:
-        asked = [asyncio.create_task(engine.generator.generate(PROMPT, seed=n, max_tokens=240)) for n in range(8)]
-        await engine.until(8, 1)
+        ask = engine.generator.generate
+        asked = await engine.under_way(1, *(partial(ask, PROMPT, seed=n, max_tokens=240) for n in range(8)))
         took = [await engine.generator.update(states[n % 2], first + n) for n in range(16)]
         made = await asyncio.gather(*asked)
         for one in made:
@@ -222,8 +222,8 @@ def test_an_update_that_fails_half_way_gives_nobody_a_token_more(random_model: P
     (broken / "model.safetensors").write_bytes(whole[: len(whole) // 2])  # the header is whole, the tensors are not
 
     async def attempt(engine: Running) -> None:
-        asked = asyncio.create_task(engine.generator.generate(PROMPT, seed=0, max_tokens=240))
-        await engine.until(1, 1)
+        ask = partial(engine.generator.generate, PROMPT, seed=0, max_tokens=240)
+        (asked,) = await engine.under_way(1, ask)
         with pytest.raises(PolicyError, match="weights 1 were not exchanged to the end"):
             await engine.generator.update(broken, 1)
         with pytest.raises(PolicyError, match="weights 1 were not exchanged to the end"):

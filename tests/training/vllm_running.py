@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from training.embedded.make import make_tokenizer, new_model
+from training.generators import Generated
 from training.model import load_model, save_model
 from training.vllm_generators import VllmGenerator
 from training.vllm_settings import VllmGenerator as VllmSettings
@@ -36,10 +37,19 @@ class Running:
         states = self.vllm.output_processor.request_states
         return {name: state.detokenizer.num_output_tokens() for name, state in states.items()}
 
-    async def until(self, requests: int, tokens: int) -> None:
-        """Wait until so many requests are under way and have so many tokens each."""
-        while len(made := self.made()) < requests or min(made.values()) < tokens:
-            await asyncio.sleep(0.001)
+    async def under_way(
+        self, tokens: int, *asked: Callable[[], Coroutine[Any, Any, Generated]]
+    ) -> list[asyncio.Task[Generated]]:
+        """Requests with so many tokens each; asked again where one has ended before all were seen there."""
+        for _ in range(20):
+            tasks = [asyncio.create_task(ask()) for ask in asked]
+            while not any(task.done() for task in tasks):
+                made = self.made()
+                if len(made) == len(tasks) and min(made.values()) >= tokens:
+                    return tasks
+                await asyncio.sleep(0.001)
+            await asyncio.gather(*tasks)
+        raise AssertionError(f"twenty times a request ended before {len(asked)} of them had {tokens} tokens")
 
     def put_back(self, folder: Path) -> None:
         """The weights that the engine started with, as version 0."""
