@@ -68,7 +68,11 @@ def _beside(checker: Checker) -> dict[str, bytes]:
     """The modules that a program in Python imports from beside it."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
-    return {name: text.encode() for name, text in checker.sources.items() if name not in checker.main}
+    return {
+        name: text.encode("utf-8", "surrogateescape")
+        for name, text in checker.sources.items()
+        if name not in checker.main
+    }
 
 
 def _said(checker: Checker, ran: Ran) -> tuple[CodeVerdict, str]:

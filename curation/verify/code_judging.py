@@ -92,10 +92,8 @@ def comparison_of(text: str | None) -> Comparison:
 
 
 def checker_text(checker: Checker) -> str:
-    """A checker of one or more files as the JSON object that `JUDGING` holds."""
-    return json.dumps(
-        {"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)}, ensure_ascii=False
-    )
+    """A checker of one or more files as the JSON object that `JUDGING` holds, whatever bytes they have."""
+    return json.dumps({"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)})
 
 
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:

@@ -1,5 +1,7 @@
 """Attempts at code problems, judged by the sandbox behind the face of the math judge."""
 
+import polars as pl
+
 from curation.records import Outcome
 from curation.verify.code_extraction import CodeLang, extract_code
 from curation.verify.code_judging import (
@@ -12,6 +14,7 @@ from curation.verify.code_judging import (
     fenced,
     problem_of,
     program_answer,
+    validator_of,
 )
 from curation.verify.comparison import Comparison
 from curation.verify.judge import JudgeTask, Response
@@ -68,6 +71,9 @@ def test_comparisons_and_checkers_go_through_the_table() -> None:
     checker = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"a.cpp": "x", "b.h": "y"}, ("a.cpp",), ("-f",))
     row = {"checker": checker_text(checker), "checker_kind": "kattis", "checker_lang": "cpp"}
     assert checker_of(row) == checker
+    foreign = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"a.cpp": "// Bj\udcf6rn"}, ("a.cpp",))  # a byte of Latin-1
+    stored = pl.DataFrame({"validator": [checker_text(foreign)], "validator_lang": ["cpp"]})
+    assert validator_of(stored.row(0, named=True)) == foreign
     single = checker_of({"checker": "int main(){}", "checker_kind": "testlib", "checker_lang": "cpp"})
     assert single is not None
     assert single.main == ("checker.cpp",)

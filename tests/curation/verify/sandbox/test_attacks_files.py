@@ -90,6 +90,11 @@ except OSError: pass
     assert [ran.stdout for ran in runs] == [b"[] False False\n"] * 3
 
 
+def test_files_with_long_names_are_found_too(box: Sandbox) -> None:
+    leave = "import os\nprint(len(os.listdir('.')))\nfor name in 'ab': open(name * 255, 'w').close()"
+    assert [ran.stdout for ran in box.run_python(leave, [b"", b"", b""], Limits(cpu_s=1))] == [b"0\n"] * 3
+
+
 def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDILOCKS_SECRET", "hunter2")
     ran = python(f"{TRY}\nprint(dict(os.environ))\nprint(attempt(lambda: open('/proc/self/environ').read()))")
