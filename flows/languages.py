@@ -30,8 +30,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from curation.config import EndpointPolicy, VllmPolicy, plain
 from curation.config.languages import LanguageSettings, TranslationSettings
-from curation.languages import UNDETERMINED, identify_many
-from curation.languages import VERSION as LANGUAGES_VERSION
+from curation.languages.identification import UNDETERMINED, identify_many
+from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies import open_policy
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError

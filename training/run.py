@@ -204,6 +204,6 @@ def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Log
 
 
 def _consistent() -> Consistent:
-    from curation.languages import consistent
+    from curation.languages.mixing import consistent
 
     return consistent

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 import torch
 
-from curation.languages import consistent
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from tests.benchmarks.two_languages import OTHER, exercises, thought_in
 from training.config import ObjectiveSettings, RewardSettings

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.config.languages import ConsistencySettings
-from curation.languages import consistent
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
 from training.rewards import Judged, Reward, form_failure, group_tests, length_penalty, reward, sections

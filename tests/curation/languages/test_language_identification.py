@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from curation.config import LanguageSettings
-from curation.languages import identify, identify_many, letters, strip
-from curation.languages.stripping import parts
+from curation.languages.identification import identify, identify_many
+from curation.languages.stripping import letters, parts, strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
 
