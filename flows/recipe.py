@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from curation.config import Recipe, plain
+from curation.config.base import ByKind
 from curation.records import ConfigError
 
 PATHS = ("path", "model", "recipe", "train")
@@ -209,6 +210,9 @@ def _keys(location: Sequence[int | str]) -> tuple[list[str], type[BaseModel] | N
 
 def variants(field: FieldInfo) -> dict[str, type[BaseModel]]:
     """The tables that a field may be, by the value of their `kind`; empty where there is no such choice."""
+    registry = next((one for one in field.metadata if isinstance(one, ByKind)), None)
+    if registry is not None:
+        return dict(registry.models())
     told, annotation = field.discriminator, field.annotation
     for argument in typing.get_args(annotation) if told is None else ():  # PolicySettings | None
         if typing.get_origin(argument) is typing.Annotated:

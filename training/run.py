@@ -38,6 +38,7 @@ from training.judges import Judges
 from training.loop import Loop, Parts
 from training.metrics import Board, read_metrics
 from training.model import load_tokenizer, require_model, save_model
+from training.objectives.registry import objective_of
 from training.plots import draw_plots
 from training.ranks import Ranks
 from training.recipe import EMBEDDED, TrainRecipe
@@ -68,10 +69,9 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         if ranks.leads:
             _claim(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, ranks)
-        if recipe.objective.kl:
-            beside = (
-                folder if recipe.objective.reference is None else _resolved(recipe.objective.reference, recipe_folder)
-            )
+        needs = objective_of(recipe.objective).needs(recipe.objective)
+        if needs.reference:
+            beside = folder if needs.reference_model is None else _resolved(needs.reference_model, recipe_folder)
             trainer.reference = Reference(beside, recipe, ranks, trainer.model.config.vocab_size)
         if not ranks.leads:
             trainer.follow()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 
 class Settings(BaseModel):
@@ -18,6 +21,36 @@ class Settings(BaseModel):
         """A short hash of the settings; equal settings have equal digests in every process."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    """A table whose `kind` chooses its model among those of a registry, as pydantic's unions do with a fixed list.
+
+    Stands in a field's annotation: ``Annotated[PolicySettings, ByKind(policies, "vllm"), SerializeAsAny()]``.
+
+    Args:
+        models: the models by their kind; called when a table is checked, so that a recipe's model may be imported
+            without them.
+        default: the kind of a table that names none.
+    """
+
+    models: Callable[[], Mapping[str, type[BaseModel]]]
+    default: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self._checked(value), handler(source))
+
+    def _checked(self, value: Any) -> Any:
+        models = self.models()
+        if isinstance(value, tuple(models.values())):
+            return value
+        if isinstance(value, Mapping):
+            value = {"kind": self.default, **value}
+        choices: dict[Any, CoreSchema] = {
+            kind: core_schema.no_info_plain_validator_function(model.model_validate) for kind, model in models.items()
+        }
+        return SchemaValidator(core_schema.tagged_union_schema(choices, "kind")).validate_python(value)
 
 
 def plain(value: Any) -> Any:

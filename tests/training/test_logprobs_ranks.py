@@ -17,9 +17,10 @@ from pathlib import Path
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from tests.training.test_logprobs import TEMPERATURE, assert_same, llama, packed, some_samples
-from training.config import ObjectiveSettings, PackingSettings
+from training.config import PackingSettings
 from training.logprobs import PackedPolicy
-from training.objectives import GrpoInputs, grpo
+from training.objectives.base import ObjectiveInputs
+from training.objectives.grpo import GrpoSettings, grpo
 from training.packing import Sample, collate, deal, first_fit_decreasing
 
 torch.set_num_threads(1)
@@ -37,8 +38,8 @@ shares = deal(first_fit_decreasing(lengths, settings), lengths, 2)
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
-    inputs = GrpoInputs(policy(batch).logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights)
-    loss, _ = grpo(inputs, ObjectiveSettings())
+    inputs = ObjectiveInputs(policy(batch).logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights)
+    loss, _ = grpo(inputs, GrpoSettings())
     (loss * dist.get_world_size()).backward()  # the wrapper averages over ranks
     whole += loss.detach()
 dist.all_reduce(whole)

@@ -9,9 +9,10 @@ import pytest
 
 from curation.records import Outcome
 from training.batches import batch_numbers, policy_numbers, samples_of, shown
-from training.config import ObjectiveSettings
 from training.generators import Generated
 from training.metrics import GroupCount, Watch
+from training.objectives.grpo import GrpoSettings
+from training.objectives.statistics import Measure
 from training.plots import draw_plots
 from training.rewards import Reward
 from training.rollouts import Rollout
@@ -39,7 +40,7 @@ GROUPS = (
 
 
 def test_samples_by_hand() -> None:
-    samples = samples_of(GROUPS, ObjectiveSettings())
+    samples = samples_of(GROUPS, GrpoSettings())
     assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
     assert [sample.weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
     assert samples[1].response == (5,) * 4
@@ -72,15 +73,14 @@ def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
 
 
 def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
-    stats = dict.fromkeys(("clip_low", "clip_high", "kl_generator", "entropy", "ratio_max", "mismatch_max"), 0.0)
-    steps = [
-        Figures(0.5, 2.0, 1e-3, {**stats, "tokens": 10.0, "ratio_mean": 1.0, "ratio_max": 3.0}, 0.1, 1, 20, 0.5),
-        Figures(-0.25, 1.0, 2e-3, {**stats, "tokens": 30.0, "ratio_mean": 2.0, "ratio_max": 2.0}, 0.1, 1, 40, 0.5),
-    ]
+    first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
+    second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
+    steps = [Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 0.5), Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 0.5)]
     numbers = policy_numbers(steps)
     assert numbers["policy/loss"] == 0.25
-    assert numbers["policy/ratio_mean"] == pytest.approx(1.75)
-    assert numbers["policy/ratio_max"] == 3
+    assert numbers["policy/mean"] == pytest.approx(1.75)
+    assert numbers["policy/largest"] == 3
+    assert numbers["policy/sum"] == 7
     assert numbers["policy/gradient_norm"] == 2
     assert numbers["policy/learning_rate"] == 2e-3
 
