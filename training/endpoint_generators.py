@@ -1,6 +1,6 @@
 """Generators on servers: vLLM on this machine or on others, which take new weights from a folder that they see.
 
-`training.served.TrainingServers` does the asking; here are tokens to texts, and the folder: each version is written
+`training.vllm_client.TrainingServers` does the asking; here are tokens to texts, and the folder: each version is written
 aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed run left in this
 machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it stays.
 
@@ -26,11 +26,11 @@ from curation.records import PolicyError
 from curation.scratch import sweep
 from training.generators import Generated, Weights
 from training.model import load_tokenizer, require_model
-from training.served import TrainingServers
+from training.vllm_client import TrainingServers
 from training.vllm_settings import EndpointGenerator as EndpointSettings
 from training.weights import IN_MEMORY, write_weights
 
-_PREFIX = "goldilocks-served-"
+_PREFIX = "goldilocks-vllm-weights-"
 
 
 class EndpointGenerator:

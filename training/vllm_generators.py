@@ -1,4 +1,4 @@
-"""The generator over vLLM: `training.generators.Generator`, kept by `curation.policies.vllm.training.TrainingEngine`.
+"""The generator over vLLM: `training.generators.Generator`, kept by `curation.policies.vllm.weight_updates.TrainingEngine`.
 
 Here are only the two types' differences; what holds of weights, versions and log-probabilities is said there.
 """
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.config import Decoding, VllmPolicy
-from curation.policies.vllm.training import TrainingEngine
+from curation.policies.vllm.weight_updates import TrainingEngine
 from training.generators import Generated, Weights
 from training.vllm_settings import VllmGenerator as VllmSettings
 

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from curation.config import EndpointPolicy
-from curation.policies.asking import (
+from curation.policies.client import (
     AGAIN,
     Again,
     authorisation,
@@ -33,7 +33,7 @@ from curation.policies.asking import (
     pause_after,
     raise_if_busy,
 )
-from curation.policies.drawing import about_of, key_of, seed_of
+from curation.policies.seeds import about_of, key_of, seed_of
 from curation.policies.servers import Server, Servers
 from curation.prompts import SOLVING, Prompt, plain_text
 from curation.records import Answered, AttemptKey, Domain, PolicyError, Prompted

@@ -2,7 +2,7 @@
 
 Invariants:
   - cancelling `answer` aborts the request in the engine;
-  - every (problem, index) draws with its own seed, derived from the recipe's (`drawing.seed_of`);
+  - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
   - log-probabilities are those of the distribution that was drawn from, after temperature and top-p;
   - an attempt always has room for `max_tokens`; a prompt that leaves less gets no attempt (`answer` returns None, and
     `too_long` counts them), for a shorter one would stand in the store as something it is not;
@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from curation.config import VllmPolicy
 from curation.policies.checkpoints import folder_revision, require_same_shape
-from curation.policies.drawing import about_of, key_of, seed_of
+from curation.policies.seeds import about_of, key_of, seed_of
 from curation.policies.vllm.engine import (
     FINISH,
     first_line,

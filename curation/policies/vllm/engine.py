@@ -4,7 +4,7 @@ Invariants:
   - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
   - the engine says errors only, and sends no statistics;
   - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed;
-  - its processes end with the one that started it, however that ends (`curation.policies.following`);
+  - its processes end with the one that started it, however that ends (`curation.policies.watchdog`);
   - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it (`curation.scratch`);
   - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
     functions that vLLM compiles all the same took longer than all the rest of a first start.

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from curation.records import PolicyError
-from training.served import Served, TrainingServers
+from training.vllm_client import Served, TrainingServers
 from training.vllm_settings import EndpointGenerator
 
 pytest.importorskip("httpx")
-STAND_IN = Path(__file__).with_name("served_stand_in.py")
+STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
 FOLDER = Path("weights")
 
 

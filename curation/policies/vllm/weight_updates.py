@@ -34,7 +34,7 @@ from curation.policies.vllm.engine import (
     token_logprobs,
     vllm_version,
 )
-from curation.policies.vllm.sending import DeviceSender, FolderSender, Sender, Transfer, Weights
+from curation.policies.vllm.weight_senders import DeviceSender, FolderSender, Sender, Transfer, Weights
 from curation.records import PolicyError
 
 _BACKEND = {"folder": "goldilocks_folder", "nccl": "nccl", "ipc": "ipc"}
@@ -57,7 +57,7 @@ class TrainingEngine:
     Args:
         settings: ``model`` is a folder; of ``decoding``, temperature and top_p are used.
         folder: what a relative ``settings.model`` is relative to.
-        transfer: how weights come; see `curation.policies.vllm.sending`.
+        transfer: how weights come; see `curation.policies.vllm.weight_senders`.
         address: of this machine as the engine reaches it, for ``nccl``.
 
     Raises:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from curation.policies.asking import (
+from curation.policies.client import (
     AGAIN,
     Again,
     authorisation,
