@@ -11,7 +11,7 @@ Invariants:
   - a request that a server could not answer goes to another one, with the same seed; an update keeps those in flight;
   - a server that fails at an update is left alone until it has taken the newest weights; the others go on.
 
-Not here: writing the folder, texts (`training.endpoint_generators`).
+Not here: the asking itself (`curation.policies.client`), writing the folder, texts (`training.endpoint_generators`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from curation.policies.client import (
-    AGAIN,
-    Again,
-    authorisation,
-    context_of,
-    message,
-    open_client,
-    pause_after,
-    raise_if_busy,
+from curation.policies.client import ServerClient, message
+from curation.policies.completions import (
+    FINISHED,
+    TokenCompletion,
+    choice_logprobs,
+    choice_token_ids,
+    choice_weight_labels,
 )
-from curation.policies.servers import Server, Servers
+from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
-from training.vllm_settings import EndpointGenerator as EndpointSettings
+from training.vllm_settings import EndpointGeneratorSettings
 
 if TYPE_CHECKING:
     import httpx
@@ -47,17 +44,7 @@ _MIXED = "mixed"
 _HOW = "start it with `python -m curation.policies.vllm.serving`"
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """One response. ``logprobs`` and ``versions`` have one entry per token; ``finish`` is ``stop`` or ``length``."""
-
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    versions: tuple[int, ...]
-    finish: str
-
-
-class TrainingServers:
+class TrainingServers(ServerClient):
     """All servers of a generator. Lives inside its ``async with`` block, in one event loop.
 
     Args:
@@ -67,60 +54,37 @@ class TrainingServers:
         PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
     """
 
-    def __init__(self, settings: EndpointSettings, folder: Path, version: int = 0) -> None:
+    def __init__(self, settings: EndpointGeneratorSettings, folder: Path, version: int = 0) -> None:
+        urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
+        super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
         self._run = secrets.token_hex(4)
         self._newest = (version, folder)
-        self._headers = authorisation(settings.api_key_env, settings.model or "of the servers")
-        self.servers = Servers(
-            [url.rstrip("/").removesuffix("/v1") for url in settings.urls],
-            settings.per_server,
-            settings.give_up_s,
-            self._greet,
-        )
         self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
-        self._exchanges: set[asyncio.Task[str | None]] = set()
-        self._context: int | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._exchanges: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
-        self._client = open_client(self.settings.request_s, self.settings.connect_s, self._headers)
-        entered = False
-        try:
-            await self.servers.greet()
-            entered = True
-        finally:
-            if not entered:
-                await self._close()
-        return self
+    async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
+        """Return one response, without its text, of whichever server has the shortest queue.
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close()
-
-    @property
-    def context(self) -> int | None:
-        """Tokens of prompt and answer together, as far as the servers say."""
-        return self._context
-
-    async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> Served:
-        """One response, of whichever server has the shortest queue. Cancelling the call aborts the request there.
+        Cancelling the call aborts the request there.
 
         Raises:
             PolicyError: a server refuses the request, it failed too often, or no server is alive.
         """
-        failed = 0
-        while True:
-            async with self.servers.one() as server:
-                try:
-                    return await self._ask(server, prompt_ids, sampling)
-                except Again as reason:
-                    failed += 1
-                    said = f"{server.url}: {reason}"
-            if failed > self.settings.retries:
-                raise PolicyError(f"a request failed {failed} times, last at {said}.")
-            await asyncio.sleep(pause_after(failed, self.settings.back_off_s))
+        prompt = tuple(prompt_ids)
+
+        def body() -> dict[str, Any]:
+            request: dict[str, Any] = {
+                "token_ids": prompt,
+                "sampling_params": {**sampling, "logprobs": 0, "detokenize": False},
+                "cache_salt": self._label(self._newest[0]),  # a prompt's cached keys are shared by one version only
+            }
+            return {**request, "model": self.settings.model} if self.settings.model else request
+
+        def read(server: Server, response: httpx.Response) -> TokenCompletion:
+            return self._read(server, response, prompt)
+
+        return await self.ask("/inference/v1/generate", body, read, "a request")
 
     async def update(self, folder: Path, version: int) -> None:
         """Have all living servers take these weights, at once; those that are away get them when they are back.
@@ -131,135 +95,89 @@ class TrainingServers:
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 
+    async def close(self) -> None:
+        """End the probing, let exchanges that have begun end, and then all connections."""
+        await self.servers.close()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        await super().close()
+
     async def _renew(self, server: Server) -> None:
         try:
-            trouble = await self._bring(server.url)
-        except PolicyError as error:  # started anew, in another way
-            trouble = str(error)
-        if trouble is not None:
-            self.servers.suspect(server, trouble)
+            await self._bring(server.url)
+        except (TemporaryFailure, PolicyError) as failure:  # also: started anew, in another way
+            self.servers.suspect(server, str(failure))
 
-    async def _ask(self, server: Server, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> Served:
-        body: dict[str, Any] = {
-            "token_ids": list(prompt_ids),
-            "sampling_params": {**sampling, "logprobs": 0, "detokenize": False},
-            "cache_salt": self._label(self._newest[0]),  # a prompt's cached keys are shared by one version only
-        }
-        if self.settings.model:
-            body["model"] = self.settings.model
-        response = await self._post(server.url, "inference/v1/generate", body)
-        if isinstance(response, str):
-            self.servers.suspect(server, response)
-            raise Again(response)
-        raise_if_busy(server, response)
+    async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - how long prompts are is asked later
+        await self._bring(url)
+
+    def _read(self, server: Server, response: httpx.Response, prompt: tuple[int, ...]) -> TokenCompletion:
+        """Return the response's tokens, all of them made with weights of this run."""
         if response.status_code != 200:
             raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_HOW}.")
         try:
-            made = response.json()["choices"][0]
-            labels = [span["version"] for span in made["weight_versions"] for _ in range(span["start"], span["end"])]
-            logprobs = tuple(float(token["logprob"]) for token in made["logprobs"]["content"])
-            token_ids, finish = tuple(made["token_ids"]), str(made["finish_reason"])
+            choice = response.json()["choices"][0]
+            labels = choice_weight_labels(choice)
+            token_ids, logprobs = choice_token_ids(choice) or (), choice_logprobs(choice) or ()
+            finish = str(choice["finish_reason"])
         except (ValueError, LookupError, TypeError) as error:
-            raise Again(f"200, but no tokens: {response.text!r:.120}") from error
-        if finish not in ("stop", "length") or not len(token_ids) == len(logprobs) == len(labels):
-            raise Again(f"the generation ended as {finish!r}")
+            raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
+        if finish not in FINISHED or not len(token_ids) == len(logprobs) == len(labels):
+            raise TemporaryFailure(f"the generation ended as {finish!r}")
         foreign = [label for label in labels if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
         if foreign:
             self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
-            raise Again(server.trouble)
-        return Served(token_ids, logprobs, tuple(int(label.partition("-")[2]) for label in labels), finish)
+            raise TemporaryFailure(server.trouble)
+        versions = tuple(int(label.partition("-")[2]) for label in labels)
+        return TokenCompletion(prompt, token_ids, logprobs, versions, "", finish)
 
-    async def _greet(self, url: str) -> str | None:
-        """What keeps a server from answering, or None; then it has the newest weights. Raises where it never will."""
-        response = await self._get(url, "v1/models")
-        if isinstance(response, str):
-            return response
-        if response.status_code in AGAIN:
-            return f"{response.status_code} {message(response)}"
-        if response.status_code != 200:
-            raise PolicyError(f"{url}: {response.status_code} {message(response)}.")
-        if (context := context_of(response, url, self.settings.model)) is not None:
-            self._context = min(context, self._context or context)
-        return await self._bring(url)
+    async def _bring(self, url: str) -> None:
+        """Have a server take the newest weights unless it has them.
 
-    async def _bring(self, url: str) -> str | None:
-        """Have a server take the newest weights unless it has them; what went wrong, or None."""
+        Raises:
+            TemporaryFailure, PolicyError: it did not; with the second it never will, as it was started.
+        """
         while True:
             newest = self._newest
             exchange = asyncio.create_task(self._exchange(url, *newest))
             self._exchanges.add(exchange)
             exchange.add_done_callback(self._exchanges.discard)
-            trouble = await asyncio.shield(exchange)
-            if trouble is not None or newest is self._newest:
-                return trouble
+            await asyncio.shield(exchange)
+            if newest is self._newest:
+                return
 
-    async def _exchange(self, url: str, version: int, folder: Path) -> str | None:
+    async def _exchange(self, url: str, version: int, folder: Path) -> None:
         label = self._label(version)
         async with self._locks[url]:
-            held = await self._get(url, "weight_info")
-            if isinstance(held, str):
-                return held
-            _require_taking(held, url)
-            if held.status_code == 200 and held.json().get("weight_version") == label:
-                return None
-            trouble = await self._told(url, "pause?mode=keep&clear_cache=false", {})
-            if trouble is not None:
-                return trouble
-            for path, body in (
-                ("update_weight_version", {"new_version": self._label(_MIXED)}),
-                ("start_weight_update", {}),
-                ("update_weights", {"update_info": {"folder": str(folder)}}),
-                ("finish_weight_update", {"weight_version": label}),
-            ):
-                trouble = await self._told(url, path, body)
-                if trouble is not None:
-                    break
-            resumed = await self._told(url, "resume", {})
-            return trouble or resumed
+            current = await self.get(f"{url}/weight_info")
+            _require_taking(current, url)
+            if current.status_code == 200 and current.json().get("weight_version") == label:
+                return
+            await self._command(url, "pause?mode=keep&clear_cache=false", {})
+            try:
+                await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
+                await self._command(url, "start_weight_update", {})
+                await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
+                await self._command(url, "finish_weight_update", {"weight_version": label})
+            except TemporaryFailure:
+                with suppress(TemporaryFailure):  # what went wrong first is what is told
+                    await self._command(url, "resume", {})
+                raise
+            await self._command(url, "resume", {})
 
-    async def _told(self, url: str, path: str, body: Mapping[str, Any]) -> str | None:
-        """One call of the weight update; what went wrong, or None."""
-        response = await self._post(url, path, body, self.settings.update_s)
-        if isinstance(response, str):
-            return response
+    async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
+        """One call of the weight update.
+
+        Raises:
+            TemporaryFailure: it failed.
+            PolicyError: the server takes no weights as it was started.
+        """
+        response = await self.post(f"{url}/{path}", body, self.settings.update_s)
         _require_taking(response, url)
-        said = message(response)
-        return None if response.status_code == 200 else f"/{path.partition('?')[0]}: {response.status_code} {said}"
-
-    async def _post(
-        self, url: str, path: str, body: Mapping[str, Any], limit: float | None = None
-    ) -> httpx.Response | str:
-        """The answer, or what broke the connection."""
-        import httpx
-
-        timeout = httpx.Timeout(limit or self.settings.request_s, connect=self.settings.connect_s)
-        try:
-            return await self._running().post(f"{url}/{path}", json=body, timeout=timeout)
-        except httpx.TransportError as error:
-            return f"{type(error).__name__} {error}".strip()
-
-    async def _get(self, url: str, path: str) -> httpx.Response | str:
-        import httpx
-
-        try:
-            return await self._running().get(f"{url}/{path}", timeout=self.settings.connect_s)
-        except httpx.TransportError as error:
-            return f"{type(error).__name__} {error}".strip()
+        if response.status_code != 200:
+            raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status_code} {message(response)}")
 
     def _label(self, version: int | str) -> str:
         return f"{self._run}-{version}"
-
-    def _running(self) -> httpx.AsyncClient:
-        if self._client is None:
-            raise PolicyError("servers are asked outside of their `async with` block.")
-        return self._client
-
-    async def _close(self) -> None:
-        await self.servers.close()
-        await asyncio.gather(*self._exchanges, return_exceptions=True)
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
 
 
 def _require_taking(response: httpx.Response, url: str) -> None:

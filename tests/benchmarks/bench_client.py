@@ -24,7 +24,7 @@ from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, Prompted
 from training.vllm_client import TrainingServers
-from training.vllm_settings import EndpointGenerator
+from training.vllm_settings import EndpointGeneratorSettings
 
 TOKENS = 64
 LENGTH = b"content-length:"
@@ -103,7 +103,7 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     policy = EndpointPolicy(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), per_server=in_flight, decoding=decoding
     )
-    generator = EndpointGenerator(kind="endpoint", urls=(url,), per_server=in_flight)
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), per_server=in_flight)
     prompt = tuple(range(200))
     spent: dict[str, list[float]] = {"chat": [], "tokens": []}
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from training.endpoint_generators import EndpointGenerator
 from training.metrics import read_metrics
 from training.model import load_model, load_tokenizer, save_model
 from training.run import train
-from training.vllm_settings import EndpointGenerator as Settings
+from training.vllm_settings import EndpointGeneratorSettings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 STEPS = 3
@@ -39,8 +39,8 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(url: str, **changes: Any) -> Settings:
-    return Settings(kind="endpoint", urls=(url,), **changes)
+def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
+    return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
 
 
 def test_weights_change_under_requests_and_every_token_knows_its_own(
