@@ -20,7 +20,7 @@ from training.config import (
     RewardSettings,
 )
 from training.curriculum.settings import CurriculumSettings
-from training.vllm_settings import EndpointGenerator, VllmGenerator
+from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 
 EMBEDDED = "embedded"
 """The name of the shipped model, in place of a folder."""
@@ -62,7 +62,7 @@ class TorchGenerator(Settings):
     device: str = Field("cpu", min_length=1, description="A torch device.")
 
 
-Generation = Annotated[TorchGenerator | VllmGenerator | EndpointGenerator, Field(discriminator="kind")]
+Generation = Annotated[TorchGenerator | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")]
 
 
 def _objectives() -> dict[str, type[ObjectiveSettings]]:

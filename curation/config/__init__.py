@@ -3,12 +3,13 @@
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
 anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
 
-Import settings from this package; the files behind it are `base`, `sources`, `filters`, `policies`, `difficulty` and
-`recipe`. Nothing else of the house is imported here.
+Import settings from this package; the files behind it are `base`, `sources`, `filters`, `engines`, `policies`,
+`difficulty` and `recipe`. Nothing else of the house is imported here.
 """
 
 from curation.config.base import Settings, plain
 from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
+from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
     ContaminationSettings,
@@ -44,6 +45,7 @@ __all__ = [
     "Decoding",
     "DifficultyStage",
     "EndpointPolicy",
+    "EngineSettings",
     "ExportSettings",
     "LanguageSettings",
     "LivePolicy",
@@ -60,6 +62,7 @@ __all__ = [
     "ScheduleSettings",
     "SecondBand",
     "SecondStage",
+    "ServerSettings",
     "Settings",
     "Source",
     "StatedCosts",

@@ -22,7 +22,7 @@ from training.endpoint_generators import EndpointGenerator
 from training.metrics import read_metrics
 from training.model import load_model, load_tokenizer, save_model
 from training.run import train
-from training.vllm_settings import EndpointGenerator as Settings
+from training.vllm_settings import EndpointGeneratorSettings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 STEPS = 3
@@ -39,8 +39,8 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(url: str, **changes: Any) -> Settings:
-    return Settings(kind="endpoint", urls=(url,), **changes)
+def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
+    return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
 
 
 def test_weights_change_under_requests_and_every_token_knows_its_own(
@@ -83,17 +83,22 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
 
 def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(endpoint_generators, "IN_MEMORY", tmp_path)
-    for name in ("goldilocks-served-left", "goldilocks-served-held", "goldilocks-served-new", "others"):
+    for name in (
+        "goldilocks-vllm-weights-left",
+        "goldilocks-vllm-weights-held",
+        "goldilocks-vllm-weights-new",
+        "others",
+    ):
         (tmp_path / name / "v00000001").mkdir(parents=True)
-        if name != "goldilocks-served-new":
+        if name != "goldilocks-vllm-weights-new":
             os.utime(tmp_path / name, (1, 1))
-    held = os.open(tmp_path / "goldilocks-served-held", os.O_RDONLY)
+    held = os.open(tmp_path / "goldilocks-vllm-weights-held", os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_SH)
     made = EndpointGenerator(WEIGHTS, settings("http://127.0.0.1:1"))._make_shared()
     os.close(held)
     assert made.parent == tmp_path
     kept = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {made.name}
-    assert kept == {"goldilocks-served-held", "goldilocks-served-new", "others"}
+    assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
 
 
 def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServers) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from curation.config import Decoding, EndpointPolicy
-from curation.policies.drawing import seed_of
 from curation.policies.endpoint import Endpoint
+from curation.policies.seeds import seed_of
 from curation.records import Answered, PolicyError
 from tests.curation.policies.conftest import asked
 

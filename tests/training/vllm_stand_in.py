@@ -1,6 +1,6 @@
 """A small server with vLLM's routes for tokens and weights, run as a process of its own: it does what its plan says.
 
-    python served_stand_in.py JOURNAL PLAN
+    python vllm_stand_in.py JOURNAL PLAN
 
 The plan is a list of words, one a generation, then `ok` for ever: `ok`, `slow`, `429`, `500`, `hang` (until the client
 goes), `drop`, `die`, `garbage`, `abort`, `foreign` (tokens of unknown weights). `refuse` stands for an update that

@@ -1,7 +1,7 @@
 """What vLLM's worker processes are given along: they end when the process that started them ends.
 
 vLLM's asynchronous engine is a process of its own. Measured with vLLM 0.32.0: when its parent is killed with
-``kill -9``, it lives on, with all its memory. `Follower` is mixed into the worker (`worker_extension_cls`) and watches
+``kill -9``, it lives on, with all its memory. `Watchdog` is mixed into the worker (`worker_extension_cls`) and watches
 the run by a descriptor of its process, which no other process can take over.
 
 It runs inside the engine; nothing here imports vLLM. Where the system has no such descriptors (Linux before 5.3, other
@@ -16,7 +16,7 @@ import signal
 import threading
 
 
-class Follower:
+class Watchdog:
     """Methods that a vLLM worker gains; called by `collective_rpc`."""
 
     def follow_process(self, run: int) -> bool:

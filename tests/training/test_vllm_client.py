@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from training.served import Served, TrainingServers
-from training.vllm_settings import EndpointGenerator
+from training.vllm_client import TrainingServers
+from training.vllm_settings import EndpointGeneratorSettings
 
 pytest.importorskip("httpx")
-STAND_IN = Path(__file__).with_name("served_stand_in.py")
+STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
 FOLDER = Path("weights")
 
 
@@ -65,17 +66,17 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.stop()
 
 
-def settings(*servers: StandIn, **changes: Any) -> EndpointGenerator:
+def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
     values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 5.0, "per_server": 4, "retries": 4, **changes}
-    return EndpointGenerator(kind="endpoint", urls=tuple(server.url for server in servers), **values)
+    return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
 
 
-async def asked(servers: TrainingServers, seeds: range) -> list[Served]:
+async def asked(servers: TrainingServers, seeds: range) -> list[TokenCompletion]:
     return await asyncio.gather(*(servers.generate((1, 2), {"seed": seed, "max_tokens": 9}) for seed in seeds))
 
 
-def run(made: EndpointGenerator, count: int = 6) -> tuple[list[Served], TrainingServers]:
-    async def work() -> tuple[list[Served], TrainingServers]:
+def run(made: EndpointGeneratorSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingServers]:
+    async def work() -> tuple[list[TokenCompletion], TrainingServers]:
         async with TrainingServers(made, FOLDER) as servers:
             return await asked(servers, range(count)), servers
 
@@ -91,7 +92,7 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
             (first,) = await asked(servers, range(1))
             await servers.update(Path("newer"), 7)
             (second,) = await asked(servers, range(1))
-        assert first == Served((5, 6, 2), (-0.5,) * 3, (0,) * 3, "stop")
+        assert first == TokenCompletion((1, 2), (5, 6, 2), (-0.5,) * 3, (0,) * 3, "", "stop")
         assert second.versions == (7,) * 3
 
     asyncio.run(work())
@@ -215,4 +216,4 @@ def test_addresses_and_folders_that_cannot_be_meant_are_refused() -> None:
         ({"urls": ("http://a",), "folder": "here"}, "relative"),
     ):
         with pytest.raises(ValueError, match=said):
-            EndpointGenerator.model_validate({"kind": "endpoint", **changes})
+            EndpointGeneratorSettings.model_validate({"kind": "endpoint", **changes})

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 from curation.config import LivePolicy, PolicySettings, plain
 from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
-from curation.policies.drawing import seed_of
 from curation.policies.endpoint import Endpoint
 from curation.policies.recorded import Recorded
+from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
 from curation.records import PolicyError
