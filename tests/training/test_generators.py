@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from curation.records import PolicyError
+from tests.waiting import until
 from training.embedded.make import make_tokenizer
 from training.generators import Generated, GeneratorPool, TorchGenerator
 from training.model import load_model, save_model
@@ -58,10 +59,9 @@ def logprob(token: int) -> float:
 
 
 async def said_by(generator: TorchGenerator, tokens: int) -> None:
-    """Until the first request has said so much."""
+    """Return once the first request has said so much."""
     engine = generator._running()
-    while not engine.active or len(engine.active[0].tokens) < tokens:
-        await asyncio.sleep(0.001)
+    await until(lambda: engine.active and len(engine.active[0].tokens) >= tokens, tick_s=0.001)
 
 
 @pytest.mark.parametrize("folder", [True, False])

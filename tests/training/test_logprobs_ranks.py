@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parents[2]
 
 WORKER = """
@@ -61,7 +63,7 @@ def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
         for rank in range(2)
     ]
     try:
-        said = [rank.communicate(timeout=240)[0].decode() for rank in ranks]
+        said = [rank.communicate(timeout=PATIENCE_S)[0].decode() for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import torch
 
 from tests.training.test_run import lines, small
 from tests.training.test_steps import recipe
+from tests.waiting import PATIENCE_S, wait_until
 from training.metrics import read_metrics
 from training.model import load_model
 from training.recipe import TrainRecipe
@@ -43,7 +43,9 @@ def command(*arguments: str, ranks: int = 1) -> list[str]:
 
 
 def run(*arguments: str, ranks: int = 1) -> None:
-    done = subprocess.run(command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -53,11 +55,7 @@ def killed(at: int, *arguments: str) -> None:
     process = subprocess.Popen(
         command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    deadline = time.monotonic() + 200
-    while not (out / "metrics.jsonl").exists() or len(read_whole(out)) <= at:
-        assert process.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: (out / "metrics.jsonl").exists() and len(read_whole(out)) > at, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from curation.records import PolicyError
+from tests.waiting import until
 from training.served import Served, TrainingServers
 from training.vllm_settings import EndpointGenerator
 
@@ -66,7 +67,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def settings(*servers: StandIn, **changes: Any) -> EndpointGenerator:
-    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 5.0, "per_server": 4, "retries": 4, **changes}
+    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 120.0, "per_server": 4, "retries": 4, **changes}
     return EndpointGenerator(kind="endpoint", urls=tuple(server.url for server in servers), **values)
 
 
@@ -133,9 +134,7 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
             first = servers.servers.all[0]
             assert not first.alive
             server.start("")
-            async with asyncio.timeout(20):
-                while not first.alive:
-                    await asyncio.sleep(0.02)
+            await until(lambda: first.alive)
             made = await asked(servers, range(8))
         assert {one.versions for one in made} == {(1, 1, 1)}
 
@@ -181,11 +180,9 @@ def test_cancelling_closes_the_connection(start: Start) -> None:
     async def work() -> None:
         async with TrainingServers(settings(server), FOLDER) as servers:
             task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
-            while not server.events("asked"):
-                await asyncio.sleep(0.01)
+            await until(lambda: server.events("asked"))
             task.cancel()
-            while not server.events("closed"):
-                await asyncio.sleep(0.01)
+            await until(lambda: server.events("closed"))
 
     asyncio.run(work())
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from curation.records import VerifierError
 from curation.verify.sandbox import RUNGS, Ending, Limits, Ran, Sandbox
 from curation.verify.sandbox.box import Slot
+from tests.waiting import wait_gone, wait_until
 
 
 def test_the_chosen_rung_is_told() -> None:
@@ -85,14 +85,11 @@ def test_nothing_stays_of_a_judge_that_is_killed(rung: str, tmp_path: Path) -> N
         judge.wait()
         pytest.skip(f"rung {rung!r} does not work here")
     slot = psutil.Process(number)
-    while len(slot.children(recursive=True)) < 2:  # the program runs
-        assert slot.is_running()
-        time.sleep(0.05)
+    wait_until(lambda: len(slot.children(recursive=True)) >= 2, judge)  # the program runs
     below = slot.children(recursive=True)
     judge.kill()
     judge.wait()
-    _, alive = psutil.wait_procs([slot, *below], timeout=30)
-    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    wait_gone([slot, *below])
     assert list(tmp_path.iterdir()) == []
 
 
