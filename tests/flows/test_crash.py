@@ -24,6 +24,8 @@ MOMENTS = {
     "deciding": "decisions/stage2/*/shards/00003.json",
     "publishing": ".aside-curated/data",
 }
+FAST = "judging"
+"""The moment that `make test` tries; `make test-all` tries each."""
 
 
 def parquet_bytes(folder: Path) -> dict[str, bytes]:
@@ -51,7 +53,9 @@ def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
     return children
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment", [pytest.param(name, marks=() if name == FAST else pytest.mark.slow) for name in MOMENTS]
+)
 def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_path: Path, prefect_server: str) -> None:
     folder = tmp_path / "run"
     children = kill_at(folder, MOMENTS[moment])

@@ -41,7 +41,7 @@ def has_asked(folder: Path, requests: int) -> bool:
     return (folder / "asked.txt").exists() and len(asked(folder)) >= requests
 
 
-@pytest.mark.parametrize("kills", [(60,), (20, 50, 150)])
+@pytest.mark.parametrize("kills", [(60,), pytest.param((20, 50, 150), marks=pytest.mark.slow)])
 def test_killed_while_sampling(tmp_path: Path, kills: tuple[int, ...]) -> None:
     quiet, folder = tmp_path / "quiet", tmp_path / "killed"
     quiet.mkdir()

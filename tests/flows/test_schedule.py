@@ -155,7 +155,6 @@ def test_what_was_there_before_the_first_scheduled_run_is_not_announced(tiny_cop
     assert told == []
 
 
-@pytest.mark.slow
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
     """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
     assert cron_chain.result(timeout=3 * PATIENCE_S) == ["run", "refresh"]

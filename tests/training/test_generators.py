@@ -82,8 +82,8 @@ def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], fol
     assert set(made.versions[:change]) == {0}
     assert set(made.versions[change:]) == {7}
     assert made.token_ids == (A,) * change + (B,) * (LONG - change)
-    assert made.logprobs[:change] == pytest.approx([logprob(A)] * change, rel=1e-2)
-    assert made.logprobs[change:] == pytest.approx([logprob(B)] * (LONG - change), rel=1e-2)
+    assert made.logprobs[:change] == pytest.approx([logprob(A)] * change, abs=1e-5)  # float32 near 15 and 16
+    assert made.logprobs[change:] == pytest.approx([logprob(B)] * (LONG - change), abs=1e-5)  # float32 near 15 and 16
     assert logprob(B) != pytest.approx(logprob(A), rel=0.5)
     assert made.finish == "length"
 

@@ -24,8 +24,6 @@ from training.metrics import read_metrics
 from training.model import load_model
 from training.recipe import TrainRecipe
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 STEPS = 5
 SYNCHRONOUS: dict[str, Any] = {"collector": {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}}
@@ -82,6 +80,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(3, str(undisturbed / "recipe.toml"), "--out", str(out))
@@ -106,6 +105,7 @@ def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) ->
     assert [row["step"] for row in read_metrics(out)] == list(range(STEPS + 1))
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(str(undisturbed / "recipe.toml"), "--set", "steps=3", "--out", str(out), ranks=2)

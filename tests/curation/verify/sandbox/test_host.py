@@ -115,6 +115,7 @@ CROWD = {
 }
 
 
+@pytest.mark.slow
 def test_two_hundred_programs_at_once(strongest: Sandbox) -> None:
     dice = random.Random(7)
     kinds = [dice.choice(list(CROWD)) for _ in range(200)]
@@ -141,6 +142,7 @@ def test_stop_ends_the_tests_early(strongest: Sandbox) -> None:
     assert [ran.exit_code for ran in runs] == [0, 1]
 
 
+@pytest.mark.slow
 def test_endings_stay_the_same_under_eightfold_load(strongest: Sandbox) -> None:
     limits = Limits(cpu_s=0.4, wall_s=4.0, memory_mb=100)
     programs = {
