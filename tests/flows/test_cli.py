@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from typer.main import get_command
 from flows.cli import app
 from flows.run_folder import TITLES
 from tests.flows.conftest import DEMO, OPTIONAL, ROOT, Tiny, goldilocks, refusal, stamps
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:
@@ -168,7 +168,9 @@ def outside() -> dict[str, str]:
 def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The command as its own process."""
     command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=outside(), capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=outside(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -208,11 +210,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, prefect_server: st
         str(tmp_path / "run"),
     ]
     with subprocess.Popen(command, cwd=ROOT, env=outside(), stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 120
-        while not (tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists():
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.005)
+        wait_until((tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()

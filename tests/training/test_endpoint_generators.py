@@ -24,7 +24,6 @@ from training.model import load_model, load_tokenizer, save_model
 from training.run import train
 from training.vllm_settings import EndpointGeneratorSettings
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 STEPS = 3
 
 
@@ -43,6 +42,8 @@ def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
     return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_weights_change_under_requests_and_every_token_knows_its_own(
     vllm_servers: VllmServers, moved: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +102,8 @@ def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyP
     assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServers) -> None:
     generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
 
@@ -116,6 +119,8 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
     asyncio.run(work())
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_path: Path) -> None:
     made = recipe(
         steps=STEPS,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,7 +51,6 @@ print("same")
 """
 
 
-@pytest.mark.slow
 def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-c", WORKER, str(tmp_path / "meeting")]
@@ -62,7 +61,7 @@ def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
         for rank in range(2)
     ]
     try:
-        said = [rank.communicate(timeout=240)[0].decode() for rank in ranks]
+        said = [rank.communicate(timeout=PATIENCE_S)[0].decode() for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()

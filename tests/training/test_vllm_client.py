@@ -15,6 +15,7 @@ import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from tests.waiting import until
 from training.vllm_client import TrainingServers
 from training.vllm_settings import EndpointGeneratorSettings
 
@@ -67,7 +68,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
-    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 5.0, "per_server": 4, "retries": 4, **changes}
+    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 120.0, "per_server": 4, "retries": 4, **changes}
     return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
 
 
@@ -134,9 +135,7 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
             first = servers.servers.all[0]
             assert not first.alive
             server.start("")
-            async with asyncio.timeout(20):
-                while not first.alive:
-                    await asyncio.sleep(0.02)
+            await until(lambda: first.alive)
             made = await asked(servers, range(8))
         assert {one.versions for one in made} == {(1, 1, 1)}
 
@@ -182,11 +181,9 @@ def test_cancelling_closes_the_connection(start: Start) -> None:
     async def work() -> None:
         async with TrainingServers(settings(server), FOLDER) as servers:
             task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
-            while not server.events("asked"):
-                await asyncio.sleep(0.01)
+            await until(lambda: server.events("asked"))
             task.cancel()
-            while not server.events("closed"):
-                await asyncio.sleep(0.01)
+            await until(lambda: server.events("closed"))
 
     asyncio.run(work())
 

@@ -21,6 +21,7 @@ from curation.policies.vllm import Vllm
 from curation.prompts import PLAIN, SOLVE
 from curation.records import Answered, PolicyError
 from tests.curation.policies.conftest import Running, asked, tiny_settings
+from tests.waiting import until, wait_gone
 
 pytestmark = pytest.mark.vllm
 
@@ -87,8 +88,7 @@ def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
     async def cancelled() -> int:
         tasks = [asyncio.create_task(engine.answer(asked(n), 0)) for n in range(8)]
-        while engine.engine.vllm.output_processor.get_num_unfinished_requests() < 8:
-            await asyncio.sleep(0)
+        await until(lambda: engine.engine.vllm.output_processor.get_num_unfinished_requests() >= 8, tick_s=0)
         for task in tasks:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
@@ -218,8 +218,7 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path)
         assert any("EngineCore" in child.name() or "EngineCore" in " ".join(child.cmdline()) for child in children)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        _, alive = psutil.wait_procs(children, timeout=30)
-        assert alive == []
+        wait_gone(children)
     finally:
         process.kill()
         process.wait()

@@ -67,7 +67,13 @@ def test_verdicts_in_cpp(judge: CodeJudge, code: str, verdict: CodeVerdict) -> N
 
 
 @pytest.mark.parametrize(
-    "first", ["#include <iostream>", "#define MOST 5", '#pragma GCC optimize("O3")', "#include <version>"]
+    "first",
+    [
+        "#include <iostream>",
+        "#define MOST 5",
+        pytest.param('#pragma GCC optimize("O3")', marks=pytest.mark.slow),
+        pytest.param("#include <version>", marks=pytest.mark.slow),
+    ],
 )
 def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(judge: CodeJudge, first: str) -> None:
     code = f"{first}\n{HEAD}signed main() {{ int n; cin >> n; cout << n + 1; }}"
