@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from curation.verify.code_files import verify_programs
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.files import verify_programs
+from curation.verify.programs.judge import CodeJudge
 from flows.progress import bar
 
 

@@ -21,10 +21,10 @@ from curation.kattis import Package, find_packages
 from curation.records import SourceError
 from curation.rows import Row
 from curation.store import Shard, Stage, file_digest, read_shard
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import Runner, Wanted, problem_of
-from curation.verify.programs import CodeProblem
-from curation.verify.programs_judge import VERSION as PROGRAMS
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import Runner, Wanted, problem_of
 from flows.run_folder import Done, Run, drive, inputs, shard_counts
 from flows.stages import shard_by_shard
 

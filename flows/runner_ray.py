@@ -29,8 +29,8 @@ from curation.attempts import AttemptStore
 from curation.config import VerifySettings
 from curation.records import AttemptKey, ConfigError
 from curation.store import Shard
-from curation.verify.code_judging import ProgramJudge, Runner, Wanted
 from curation.verify.judge import MathJudge
+from curation.verify.programs.tables import ProgramJudge, Runner, Wanted
 from flows.runner import Work
 
 AHEAD = 2

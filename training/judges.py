@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from curation.records import Domain, Outcome
-from curation.verify.code_extraction import extract_code
 from curation.verify.judge import JudgeTask, MathJudge, Response
-from curation.verify.programs import CodeVerdict, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import extract_code
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.problem import CodeVerdict, Submission
 from training.config import RewardSettings
 from training.tasks import Task
 
@@ -62,7 +62,7 @@ class MathVerifier:
 
 
 class CodeVerifier:
-    """`curation.verify.programs_judge.CodeJudge`; ``every`` runs all tests, for the proportional reward."""
+    """`curation.verify.programs.judge.CodeJudge`; ``every`` runs all tests, for the proportional reward."""
 
     def __init__(self, judge: CodeJudge, threads: ThreadPoolExecutor, *, every: bool) -> None:
         self._judge, self._threads, self._every = judge, threads, every

@@ -12,15 +12,13 @@ Not here: judging (`curation.verify`), and what a group's rewards mean together 
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 from dataclasses import dataclass
 from typing import Protocol
 
 from curation.config.languages import ConsistencySettings
 from curation.records import Domain, Outcome
-from curation.verify.code_extraction import extract_code
 from curation.verify.extraction import extract_answer
+from curation.verify.programs.extraction import extract_code
 from training.config import RewardSettings
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -164,16 +162,6 @@ def sections(text: str) -> tuple[str, str]:
     """
     thoughts, _, answer = text.removeprefix(OPEN).partition(CLOSE)
     return thoughts, answer
-
-
-def group_tests(available: int, settings: RewardSettings, seed: int, group: str) -> tuple[int, ...]:
-    """Which of a problem's tests judge a whole group: ``settings.tests`` of them at random, in their order.
-
-    A function of the seed and the group's name only, so that every attempt of the group meets the same tests,
-    wherever and whenever it is judged.
-    """
-    order = {index: hashlib.blake2b(f"{seed}|{group}|{index}".encode()).digest() for index in range(available)}
-    return tuple(sorted(heapq.nsmallest(settings.tests, order, key=order.__getitem__)))
 
 
 def _one_language(judged: Judged, settings: RewardSettings, consistent: Consistent | None) -> bool:

@@ -22,7 +22,7 @@ from training.embedded.problems import Split, supply
 from training.recipe import CuratedData, Data, EmbeddedData
 
 if TYPE_CHECKING:
-    from curation.verify.programs import CodeProblem
+    from curation.verify.programs.problem import CodeProblem
 
 _NEEDED = ("id", "domain", "statement", "answer", "lang", "meta")
 
@@ -99,7 +99,7 @@ def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Ta
 
 def _programs(curated: Path) -> dict[str, CodeProblem]:
     """What the code verifier needs, by problem; problems with a checker or a function of their own are refused."""
-    from curation.verify.programs import CPU_S, MEMORY_MB, CodeProblem, CodeTest
+    from curation.verify.programs.problem import CPU_S, MEMORY_MB, CodeProblem, CodeTest
 
     rules = {
         row["problem"]: row

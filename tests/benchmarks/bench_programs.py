@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import json
+import math
 import multiprocessing
 import os
 import resource
@@ -33,20 +35,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curation.kattis import (
-    GENEROUS_S,
-    Package,
-    PackagedSubmission,
-    derived_limit,
-    find_packages,
-    read_package,
-    with_time_limit,
-)
+from curation.kattis import GENEROUS_S, Package, PackagedSubmission, find_packages, read_package
 from curation.records import GoldilocksError
-from curation.verify.code_benchmarks import human_eval, mbpp
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from tests.benchmarks.function_benchmarks import human_eval, mbpp
 
 PROGRAMS = 4
 TRIVIAL = "print(sum(map(int, input().split())))\n"
@@ -302,13 +296,14 @@ def _count(counts: Counter[str], line: dict[str, Any]) -> None:
 
 
 def _judged(judge: CodeJudge, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
-    problem = package.problem if package.time_given else with_time_limit(package, generous_s)
+    problem = package.problem if package.time_given else dataclasses.replace(package.problem, cpu_s=generous_s)
     right = [one for one in package.submissions if one.lang is not None and one.accepted]
     wrong = [one for one in package.submissions if one.lang is not None and one.rejected]
     results = list(judge.run((problem, _program(one)) for one in right))
     if not package.time_given:  # what was accepted under a generous limit is so under the one derived from it
         times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
-        problem = with_time_limit(package, derived_limit(max(times, default=0.4), package.multiplier))
+        limit = max(1, math.ceil(max(times, default=0.4) * package.multiplier))  # the format's rule
+        problem = dataclasses.replace(problem, cpu_s=float(limit))
     results += judge.run((problem, _program(one)) for one in wrong)
     for one, result in zip((*right, *wrong), results, strict=True):
         accepted = result.verdict is CodeVerdict.AC

@@ -16,10 +16,10 @@ import pytest
 
 from curation.records import ConfigError, SourceError
 from curation.store import Shard, read_table
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import ProgramJudge, Wanted
 from curation.verify.judge import JudgeTask, Response
-from curation.verify.programs import CodeProblem, CodeTest
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeProblem, CodeTest
+from curation.verify.programs.tables import ProgramJudge, Wanted
 from flows import code_stages, filter_stages
 from flows.demo.code.faults import row_of
 from flows.demo.code.tasks import TASKS

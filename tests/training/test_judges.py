@@ -11,7 +11,7 @@ import pytest
 
 from curation.export import CURATED
 from curation.records import TEST, Domain, Outcome, Prompted, SourceError, VerifierError
-from curation.verify.programs import CodeProblem, CodeTest
+from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded.problems import Split
 from training.judges import Judges, Verdict

@@ -25,9 +25,10 @@ from typing import Any
 
 from curation.records import SourceError, VerifierError
 from curation.store import replacing
-from curation.verify.code_extraction import LANGUAGES, CodeLang
-from curation.verify.comparison import Comparison, comparison_of_flags
-from curation.verify.programs import (
+from curation.verify.programs.comparison import Comparison, comparison_of_flags
+from curation.verify.programs.extraction import LANGUAGES, CodeLang
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.problem import (
     CPU_S,
     MEMORY_MB,
     Checker,
@@ -40,7 +41,6 @@ from curation.verify.programs import (
     ProgramResult,
     Submission,
 )
-from curation.verify.programs_judge import CodeJudge
 
 
 def verify_programs(

@@ -24,9 +24,10 @@ from threading import Lock
 from types import TracebackType
 
 from curation.records import Outcome
-from curation.verify.code_extraction import FoundCode, extract_code
 from curation.verify.judge import Judged, JudgeResult, Response
-from curation.verify.programs import (
+from curation.verify.programs.extraction import FoundCode, extract_code
+from curation.verify.programs.functions import function_tests, run_function
+from curation.verify.programs.problem import (
     TESTS_A_GROUP,
     CaseRun,
     CodeProblem,
@@ -35,9 +36,8 @@ from curation.verify.programs import (
     Submission,
     draw_tests,
 )
-from curation.verify.programs_functions import function_tests, run_function
-from curation.verify.programs_running import run_tests
-from curation.verify.programs_tools import Program, Toolbox, Unready, tools_folder
+from curation.verify.programs.running import run_tests
+from curation.verify.programs.tools import Program, Toolbox, Unready, tools_folder
 from curation.verify.sandbox import Sandbox
 
 VERSION = "programs-3"

@@ -3,7 +3,7 @@
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
 A problem is judged either by its tests (standard input in, standard output compared) or by a function's behaviour
-(`curation.verify.programs_functions`). Expected outputs stay in this process: the box that runs a submission is
+(`curation.verify.programs.functions`). Expected outputs stay in this process: the box that runs a submission is
 given the test's input and nothing else.
 
 Verdicts, as contest judges use them:
@@ -16,8 +16,8 @@ Verdicts, as contest judges use them:
   CE  the compiler, or Python's parser, rejects it
   BROKEN the judge failed: says nothing about the program
 
-This module holds no logic beyond these tables; `curation.verify.programs_running` runs,
-`curation.verify.programs_judge` judges many in parallel.
+This module holds no logic beyond these tables; `curation.verify.programs.running` runs,
+`curation.verify.programs.judge` judges many in parallel.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang
-from curation.verify.comparison import Comparison
+from curation.verify.programs.comparison import Comparison
+from curation.verify.programs.extraction import CodeLang
 
 CPU_S = 4.0
 """CPU seconds of one test unless the problem says otherwise (the recipe's limit)."""

@@ -26,13 +26,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.records import Outcome, VerifierError
-from curation.verify.code_extraction import CodeLang, extract_code
-from curation.verify.comparison import Comparison
 from curation.verify.judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
-from curation.verify.programs import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission, draw_tests
-from curation.verify.programs_judge import VERSION as PROGRAMS
-from curation.verify.programs_running import run_tests
-from curation.verify.programs_tools import Program, Toolbox, tools_folder
+from curation.verify.programs.comparison import Comparison
+from curation.verify.programs.extraction import CodeLang, extract_code
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.problem import (
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    Submission,
+    draw_tests,
+)
+from curation.verify.programs.running import run_tests
+from curation.verify.programs.tools import Program, Toolbox, tools_folder
 from curation.verify.sandbox import Sandbox
 
 VERSION = PROGRAMS

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeVerdict, Submission
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.sandbox import Compiled, Ending, Limits, Ran, Sandbox
 from curation.verify.sandbox.library import cache_folder
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.verify.checkers import check_outputs, valid_inputs
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
-from curation.verify.programs_judge import CodeJudge
-from curation.verify.programs_tools import Toolbox
+from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.tools import Toolbox
 
 VALIDATE_H = """#include <fstream>
 #include <iostream>

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
 
 TESTS = tuple(
     CodeTest(text.encode(), answer.encode())

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from curation.verify.code_benchmarks import human_eval, mbpp
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
-from curation.verify.programs_judge import CodeJudge
-from curation.verify.programs_linked import prototype
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.linked import prototype
+from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
+from tests.benchmarks.function_benchmarks import human_eval, mbpp
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "code"
+DATA = Path(__file__).resolve().parents[5] / "shared" / "data" / "code"
 ANSWER = 7_391_846_205
 CALLS = CodeProblem(
     "calls", function=FunctionTests("add", (FunctionCall((1, 2), 3), FunctionCall((ANSWER, 1), ANSWER + 1)))

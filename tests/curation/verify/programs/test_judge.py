@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang
 from curation.verify.judge import Response
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
-from curation.verify.programs_judge import CodeJudge, CodeTask
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import CodeJudge, CodeTask
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
 
 NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n in range(12)), cpu_s=1.0)
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"

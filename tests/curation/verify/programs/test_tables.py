@@ -3,8 +3,11 @@
 import polars as pl
 
 from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang, extract_code
-from curation.verify.code_judging import (
+from curation.verify.judge import JudgeTask, Response
+from curation.verify.programs.comparison import Comparison
+from curation.verify.programs.extraction import CodeLang, extract_code
+from curation.verify.programs.problem import Checker, CheckerKind
+from curation.verify.programs.tables import (
     ProgramJudge,
     Wanted,
     checker_of,
@@ -16,9 +19,6 @@ from curation.verify.code_judging import (
     program_answer,
     validator_of,
 )
-from curation.verify.comparison import Comparison
-from curation.verify.judge import JudgeTask, Response
-from curation.verify.programs import Checker, CheckerKind
 
 JUDGING = {
     "time_limit_s": 1.0,
