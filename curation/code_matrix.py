@@ -30,8 +30,7 @@ from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tables import Runner
-from curation.verify.programs.tools import Program, Toolbox
+from curation.verify.programs.tools import Program, Runner, Toolbox
 from curation.verify.sandbox import Limits
 
 VERSION = "code_matrix@3"

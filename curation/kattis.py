@@ -47,7 +47,7 @@ _VERDICTS = {
     "wrong_answer": frozenset({CodeVerdict.WA}),
     "time_limit_exceeded": frozenset({CodeVerdict.TLE}),
     "run_time_error": frozenset({CodeVerdict.RTE}),
-    "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.BROKEN},
+    "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.NA, CodeVerdict.BROKEN},
 }
 _UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
 _WORDS = {

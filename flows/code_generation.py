@@ -15,8 +15,8 @@ from curation import code_matrix, test_generation, tests_agreement
 from curation.verify.programs.checkers import valid_inputs
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Checker, Submission
-from curation.verify.programs.tables import Runner, validator_of
-from curation.verify.programs.tools import Program
+from curation.verify.programs.tables import validator_of
+from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.code_stages import Unit
 from flows.run_folder import Run

@@ -35,8 +35,9 @@ from curation.store import read_manifest, read_table
 from curation.twins import LINES
 from curation.verify.programs.checkers import check_outputs, valid_inputs
 from curation.verify.programs.comparison import same_output
+from curation.verify.programs.extraction import fenced
 from curation.verify.programs.problem import CodeVerdict
-from curation.verify.programs.tables import Runner, fenced
+from curation.verify.programs.tools import Runner
 from flows.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 

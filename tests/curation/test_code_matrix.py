@@ -13,7 +13,8 @@ from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.output_equivalence import canonical
 from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
-from curation.verify.programs.tables import Runner, checker_of
+from curation.verify.programs.tables import checker_of
+from curation.verify.programs.tools import Runner
 
 RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"

@@ -11,8 +11,9 @@ from curation.kattis import find_packages, read_package
 from curation.kattis_statement import needs_image, statement_text
 from curation.records import SourceError
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.judge import CodeJudge
+from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CheckerKind, CodeVerdict, Submission
+from curation.verify.programs.tools import Runner
 
 TEX = r"""\problemname{Two \emph{Sums}}
 % a comment that says 50\% nothing
@@ -83,8 +84,10 @@ def test_its_submissions_get_their_verdicts(tmp_path: Path) -> None:
     found = read_package(package(tmp_path / "sums"))
     programs = [one for one in found.submissions if one.lang is not None]
     problem = dataclasses.replace(found.problem, cpu_s=1.0)
-    with CodeJudge(2) as judge:
-        results = judge.run((problem, Submission(one.lang, one.code)) for one in programs if one.lang is not None)
+    with Runner(2) as runner:
+        results = judge_programs(
+            runner, ((problem, Submission(one.lang, one.code)) for one in programs if one.lang is not None)
+        )
         for one, result in zip(programs, results, strict=True):
             assert result.verdict in one.expected, one.name
 

@@ -47,6 +47,9 @@ class Comparison:
         return self.absolute is not None or self.relative is not None
 
 
+TOKENS = Comparison(case_sensitive=True)
+"""Token by token, with their case: how outputs are compared unless a problem says otherwise."""
+
 EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 """Byte for byte."""
 

@@ -72,12 +72,6 @@ def run_function(
     return _run_calls(tools, problem, tests, submission, indices, every, cut)
 
 
-def function_tests(problem: CodeProblem) -> int:
-    """How many tests a function problem has: its calls, or the test program as one."""
-    assert problem.function is not None
-    return len(problem.function.calls) if problem.function.style is FunctionStyle.CALLS else 1
-
-
 @lru_cache
 def _boxed(room: str) -> str:
     """The program that goes into a box: the room's text behind that of the values, with a call of its main function."""

@@ -1,32 +1,40 @@
-"""Judging many programs in parallel, in the shape that the math judge has.
+"""The judge of programs: one way from a program, or a response that holds one, to its verdict.
 
-    with CodeJudge(workers=4) as judge:
-        for result in judge.judge(tasks): …          # responses in, verdicts out, as MathJudge does
-        for result in judge.run(jobs): …             # programs in, verdicts per test out
+    with Runner(workers=4) as runner:
+        for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out: files of programs
 
-Each submission is a job for a thread, which drives one box; where fewer submissions wait than there are workers, the
-tests of one are split among them. Results come in the order they were asked in and do not depend on how the work was
-split: a program's runs end with its first failure in the problem's order.
+    with ProgramJudge(problems.__getitem__, seed=7) as judge:
+        for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does: measuring, training
 
-Invariants: one verdict per response; all responses of a task are judged by the same tests; equal programs within a
-task are judged once; BROKEN is never WRONG.
+A final answer of an attempt at a program is the program in one fenced block that names the language (`fenced`), so that
+it can be stored, compared as text and judged again. All attempts of one task are judged by the same tests: those that
+`draw_tests` draws by the seed and the problem's id, which twins share.
+
+What decides, in order: the response holds a program in a block that names its language, and it is the language asked
+for (else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
+its function, up to the first failure unless every one is asked for. Outputs are compared as the problem says
+(`curation.verify.programs.tables`): tokens with their case, where it says nothing.
+
+Invariants: one verdict per response, and one result per program, in order; results do not depend on how the work was
+split among threads; equal answers within a task are judged once; programs have no answer class but 0 (accepted), so
+that equal failures never look like a rival answer; BROKEN is never WRONG and counts in no pass rate.
 """
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
 from itertools import chain, islice
 from threading import Lock
 from types import TracebackType
+from typing import Self
 
-from curation.records import Outcome
-from curation.verify.judge import Judged, JudgeResult, Response
-from curation.verify.programs.extraction import FoundCode, extract_code
-from curation.verify.programs.functions import function_tests, run_function
+from curation.records import Outcome, VerifierError
+from curation.verify.judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
+from curation.verify.programs.extraction import extract_code, fenced
+from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (
     TESTS_A_GROUP,
     CaseRun,
@@ -37,23 +45,204 @@ from curation.verify.programs.problem import (
     draw_tests,
 )
 from curation.verify.programs.running import run_tests
-from curation.verify.programs.tools import Program, Toolbox, Unready, tools_folder
-from curation.verify.sandbox import Sandbox
+from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
 
 VERSION = "programs-3"
-"""Changes when a verdict could."""
+"""Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
+
+Job = tuple[CodeProblem, Submission | Unready]
+"""A program, or why there is none, with the problem that it answers."""
+_Part = list[CaseRun] | Unready
 
 
-@dataclass(frozen=True, slots=True)
-class CodeTask:
-    """One problem with the responses to judge, all by the same tests: those that ``seed`` draws.
+class ProgramJudge:
+    """The verifier of attempts at programs, called as `MathJudge` is. A context manager.
 
-    Example: ``CodeTask(problem, (Response("…```python\\nprint(1)\\n```", None),), seed=7)``
+    Args:
+        find: from a problem's id to what its attempts are judged by.
+        seed: draws the tests of a task that names no seed of its own.
+        tests: how many are drawn; None for all.
+        every: whether all of them are run, also behind a failure, so that verdicts tell the share that passed.
+        runner: what runs the programs; one of its own where none is given.
     """
 
-    problem: CodeProblem
-    responses: tuple[Response, ...]
-    seed: int = 0
+    version = VERSION
+
+    def __init__(
+        self,
+        find: Callable[[str], CodeProblem],
+        seed: int,
+        workers: int | None = None,
+        tests: int | None = TESTS_A_GROUP,
+        *,
+        every: bool = False,
+        rung: str | None = None,
+        allow_none: bool = False,
+        runner: Runner | None = None,
+    ) -> None:
+        self.find, self.seed, self.tests, self.every = find, seed, tests, every
+        self.runner = runner or Runner(workers, rung=rung, allow_none=allow_none)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.runner.__exit__(kind, error, trace)
+
+    def final_answer(self, response: Response) -> str | None:
+        """Return the final answer of a response."""
+        return program_answer(response)
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """Yield the verdicts on each task's responses, in order."""
+        for task in tasks:
+            yield JudgeResult(task.problem, self.submit(task).result())
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """Return the verdicts on one task's responses, as a future.
+
+        Args:
+            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+        """
+        answers = [program_answer(response) for response in task.responses] if found is None else list(found)
+        result: Future[tuple[Judged, ...]] = Future()
+        distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
+        if not distinct:
+            result.set_result(tuple(self._no_answer() for _ in answers))
+            return result
+        problem = self.find(task.problem)
+        drawn = draw_tests(problem, self.seed if task.seed is None else task.seed, self.tests)
+        lock = Lock()
+        verdicts: dict[str, Judged] = {}
+
+        def finish(answer: str, done: Future[Judged]) -> None:
+            with lock:
+                if result.done():
+                    return
+                if done.cancelled():
+                    result.cancel()
+                    return
+                error = done.exception()
+                if error is not None:
+                    result.set_exception(error)
+                    return
+                verdicts[answer] = done.result()
+                if len(verdicts) == len(distinct):
+                    result.set_result(tuple(self._no_answer() if one is None else verdicts[one] for one in answers))
+
+        tools = self.runner.tools
+        for answer in distinct:
+            future = self.runner.threads.submit(self._judged, tools, problem, answer, drawn)
+            future.add_done_callback(partial(finish, answer))
+        return result
+
+    def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Judged:
+        runs = run_program(tools, problem, submission_of(answer), drawn, every=self.every)
+        result = _joined([runs], self.every)
+        passed = _share(result) if self.every else None
+        if result.verdict is CodeVerdict.AC:
+            return Judged(Outcome.CORRECT, answer, 0, f"AC on {len(drawn)} tests", passed)
+        if result.verdict is CodeVerdict.NA:
+            return Judged(Outcome.NO_ANSWER, answer, None, result.how, passed)
+        if result.first_failed is None:
+            how = f"{result.verdict.value}: {_first_error(result.how)}"
+        else:
+            how = f"{result.verdict.value} on test {result.first_failed}" + (f": {result.how}" if result.how else "")
+        return Judged(result.outcome, answer, None, how, passed)
+
+    def _no_answer(self) -> Judged:
+        how = "no program in a block that names its language"
+        return Judged(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Refuse: code problems have no reference answer to check; their tests were, by agreement."""
+        for _ in references:
+            raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")
+        yield from ()
+
+    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """Yield CORRECT where two programs are the same text."""
+        for reference, answer in pairs:
+            yield Outcome.CORRECT if reference == answer else Outcome.WRONG
+
+
+def program_answer(response: Response) -> str | None:
+    """Return the final answer of a code attempt; None where the form is not kept."""
+    found = extract_code(response.text if response.text is not None else response.answer or "")
+    if found.lang is None or found.code is None:
+        return None
+    return fenced(found.lang, found.code)
+
+
+def submission_of(answer: str) -> Submission | Unready:
+    """Return the program of a final answer, or that there is none."""
+    found = extract_code(answer)
+    if found.lang is None or found.code is None:
+        return Unready(CodeVerdict.NA, found.why)
+    return Submission(found.lang, found.code)
+
+
+def submission_in(response: Response) -> Submission | Unready:
+    """Return the program of a response by way of its final answer, as attempts are judged."""
+    answer = program_answer(response)
+    return submission_of(response.text or response.answer or "" if answer is None else answer)
+
+
+def run_program(
+    tools: Toolbox,
+    problem: CodeProblem,
+    submission: Submission | Unready,
+    indices: Sequence[int],
+    *,
+    every: bool = False,
+    cut: Callable[[], bool] = bool,
+) -> list[CaseRun] | Unready:
+    """Run one program on these tests of its problem, to the first failure unless ``every`` is asked for.
+
+    ``cut`` is asked between tests whether the rest has become needless.
+    """
+    if isinstance(submission, Unready):
+        return submission
+    if problem.lang is not None and submission.lang is not problem.lang:
+        how = f"asked for {problem.lang.value}, answered in {submission.lang.value}"
+        return Unready(CodeVerdict.NA, how)
+    if problem.refused is not None:
+        return Unready(CodeVerdict.BROKEN, problem.refused)
+    if not problem.test_count:
+        return Unready(CodeVerdict.BROKEN, "the problem has no tests")
+    if cut():
+        return []
+    if problem.function is not None:
+        return run_function(tools, problem, submission, indices, every=every, cut=cut)
+    program = tools.prepare(submission)
+    if not isinstance(program, Program):
+        return program
+    return run_tests(tools, problem, program, indices, every=every, cut=cut)
+
+
+def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
+    """Yield the verdict on each program by all tests of its problem, in order, with its runs.
+
+    A bounded number is in flight. Where fewer programs wait than there are workers, the tests of one are split among
+    them.
+    """
+    flying: deque[list[Future[_Part]]] = deque()
+    source = iter(jobs)
+    ahead = list(islice(source, runner.workers))
+    parts = max(1, runner.workers // len(ahead)) if ahead and len(ahead) < runner.workers else 1
+    try:
+        for problem, submission in chain(ahead, source):
+            flying.append(_start(runner, problem, submission, every, parts))
+            while len(flying) >= 4 * runner.workers:
+                yield _joined([future.result() for future in flying.popleft()], every)
+        while flying:
+            yield _joined([future.result() for future in flying.popleft()], every)
+    finally:
+        for futures in flying:
+            for future in futures:
+                future.cancel()
 
 
 class _Race:
@@ -72,154 +261,23 @@ class _Race:
         return not self._every and self._first is not None and self._first < part
 
 
-_Part = list[CaseRun] | Unready
-_Job = tuple[CodeProblem, Submission, Sequence[int] | None]
+def _start(
+    runner: Runner, problem: CodeProblem, submission: Submission | Unready, every: bool, parts: int
+) -> list[Future[_Part]]:
+    total = problem.test_count
+    parts = max(1, min(parts, total))
+    size = -(-total // parts)
+    race = _Race(every)
+    tools = runner.tools
 
+    def run_part(part: int) -> _Part:
+        indices = range(total)[part * size : (part + 1) * size]
+        runs = run_program(tools, problem, submission, indices, every=every, cut=lambda: race.needless(part))
+        if isinstance(runs, list) and any(run.verdict is not CodeVerdict.AC for run in runs):
+            race.failed(part)
+        return runs
 
-class CodeJudge:
-    """The code verifier with its boxes. A context manager; raises `VerifierError` where no isolation is to be had.
-
-    ``tests`` is how many tests are drawn for the responses of a task (None: all). ``rung`` and ``allow_none`` are the
-    sandbox's.
-    """
-
-    version = VERSION
-
-    def __init__(
-        self,
-        workers: int | None = None,
-        *,
-        tests: int | None = TESTS_A_GROUP,
-        rung: str | None = None,
-        allow_none: bool = False,
-    ) -> None:
-        self.workers = workers or os.cpu_count() or 1
-        self.tests = tests
-        self.box = Sandbox(self.workers, rung=rung, allow_none=allow_none, tools=tools_folder())
-        self._tools = Toolbox(self.box)
-        self._threads = ThreadPoolExecutor(self.workers, "judge")
-
-    def __enter__(self) -> CodeJudge:
-        self.box.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        self.box.__exit__(kind, error, trace)
-
-    @property
-    def description(self) -> str:
-        """What isolates the programs here."""
-        return self.box.description
-
-    def judge(self, tasks: Iterable[CodeTask]) -> Iterator[JudgeResult]:
-        """The verdicts on each task's responses, in order: CORRECT, WRONG with the verdict in ``how``, NO_ANSWER …"""
-        waiting: deque[tuple[CodeTask, list[FoundCode], list[Submission]]] = deque()
-
-        def jobs() -> Iterator[_Job]:
-            for task in tasks:
-                found = [extract_code(response.text or response.answer or "") for response in task.responses]
-                distinct = list(dict.fromkeys(map(_submission, filter(_has_code, found))))
-                waiting.append((task, found, distinct))
-                drawn = draw_tests(task.problem, task.seed, self.tests)
-                for submission in distinct:
-                    yield task.problem, submission, drawn
-
-        results = self._through(jobs(), every=False)
-        done: dict[Submission, ProgramResult] = {}
-        while True:
-            while waiting and len(done) == len(waiting[0][2]):
-                task, found, _ = waiting.popleft()
-                yield JudgeResult(task.problem.id, tuple(_judged(one, done) for one in found))
-                done = {}
-            result = next(results, None)
-            if result is None:
-                break
-            done[waiting[0][2][len(done)]] = result
-        while waiting:
-            task, found, _ = waiting.popleft()
-            yield JudgeResult(task.problem.id, tuple(_judged(one, done) for one in found))
-            done = {}
-
-    def run(
-        self, jobs: Iterable[tuple[CodeProblem, Submission]], *, every: bool = False, seed: int | None = None
-    ) -> Iterator[ProgramResult]:
-        """The verdict on each program, in order, with its runs: up to the first failure unless ``every`` is asked for.
-
-        All tests of the problem, or with a ``seed`` those that `draw_tests` draws.
-        """
-        return self._through(
-            (
-                (problem, submission, None if seed is None else draw_tests(problem, seed, self.tests))
-                for problem, submission in jobs
-            ),
-            every=every,
-        )
-
-    def _through(self, jobs: Iterable[_Job], every: bool) -> Iterator[ProgramResult]:
-        """Each job's result, in order, with a bounded number in flight."""
-        flying: deque[list[Future[_Part]]] = deque()
-        source = iter(jobs)
-        ahead = list(islice(source, self.workers))
-        parts = max(1, self.workers // len(ahead)) if ahead and len(ahead) < self.workers else 1
-        try:
-            for problem, submission, drawn in chain(ahead, source):
-                flying.append(self._start(problem, submission, drawn, every, parts))
-                while len(flying) >= 4 * self.workers:
-                    yield _joined([future.result() for future in flying.popleft()], every)
-            while flying:
-                yield _joined([future.result() for future in flying.popleft()], every)
-        finally:
-            for futures in flying:
-                for future in futures:
-                    future.cancel()
-
-    def _start(
-        self, problem: CodeProblem, submission: Submission, drawn: Sequence[int] | None, every: bool, parts: int
-    ) -> list[Future[_Part]]:
-        total = len(problem.tests) if problem.function is None else function_tests(problem)
-        indices = list(drawn if drawn is not None and problem.function is None else range(total))
-        parts = max(1, min(parts, len(indices)))
-        size = -(-len(indices) // parts)
-        race = _Race(every)
-        return [
-            self._threads.submit(
-                _run_part, self._tools, problem, submission, indices[part * size : (part + 1) * size], every, race, part
-            )
-            for part in range(parts)
-        ]
-
-
-def _run_part(
-    tools: Toolbox,
-    problem: CodeProblem,
-    submission: Submission,
-    indices: Sequence[int],
-    every: bool,
-    race: _Race,
-    part: int,
-) -> _Part:
-    def cut() -> bool:
-        return race.needless(part)
-
-    if problem.refused is not None:
-        return Unready(CodeVerdict.BROKEN, problem.refused)
-    if problem.function is None and not problem.tests:
-        return Unready(CodeVerdict.BROKEN, "the problem has no tests")
-    if cut():
-        return []
-    if problem.function is not None:
-        runs = run_function(tools, problem, submission, indices, every=every, cut=cut)
-    else:
-        program = tools.prepare(submission)
-        if not isinstance(program, Program):
-            return program
-        runs = run_tests(tools, problem, program, indices, every=every, cut=cut)
-    if isinstance(runs, list) and any(run.verdict is not CodeVerdict.AC for run in runs):
-        race.failed(part)
-    return runs
+    return [runner.threads.submit(run_part, part) for part in range(parts)]
 
 
 def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
@@ -237,20 +295,13 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
     return ProgramResult(failed.verdict, failed.index, tuple(runs), failed.how)
 
 
-def _has_code(found: FoundCode) -> bool:
-    return found.code is not None
+def _share(result: ProgramResult) -> float:
+    """Return the share of a program's tests that it passed, of those that the judge could run."""
+    known = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
+    return sum(run.verdict is CodeVerdict.AC for run in known) / len(known) if known else 0.0
 
 
-def _submission(found: FoundCode) -> Submission:
-    assert found.lang is not None
-    assert found.code is not None
-    return Submission(found.lang, found.code)
-
-
-def _judged(found: FoundCode, done: dict[Submission, ProgramResult]) -> Judged:
-    if found.code is None:
-        return Judged(Outcome.NO_ANSWER, None, None, found.why)
-    result = done[_submission(found)]
-    where = "" if result.first_failed is None else f" on test {result.first_failed}"
-    how = f"{result.verdict.value}{where}" + (f": {result.how}" if result.how else "")
-    return Judged(result.outcome, found.code, 0 if result.verdict is CodeVerdict.AC else None, how)
+def _first_error(log: str) -> str:
+    """Return the compiler's first error, on one line."""
+    lines = log.splitlines() or [""]
+    return next((line for line in lines if "error" in line), lines[0])[:300]
