@@ -21,10 +21,11 @@ from curation.kattis import Package, find_packages
 from curation.records import SourceError
 from curation.rows import Row
 from curation.store import Shard, Stage, file_digest, read_shard
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import Runner, Wanted, problem_of
-from curation.verify.programs import CodeProblem
-from curation.verify.programs_judge import VERSION as PROGRAMS
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import build_problem
+from curation.verify.programs.tools import Runner
 from flows.run_folder import Done, Run, drive, inputs, shard_counts
 from flows.stages import shard_by_shard
 
@@ -149,7 +150,7 @@ class Unit:
         matrix = run.recipe.code.matrix
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
-        return problem_of(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
+        return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
 
     def candidates(self, run: Run) -> list[code_matrix.Candidate]:
         """The solutions that are run."""
@@ -261,8 +262,8 @@ class Programs:
         """On another machine it is read there anew."""
         return Programs, (self._run,)
 
-    def __call__(self, name: str) -> Wanted:
-        """The problem of a twin under its limits, and its language."""
+    def __call__(self, name: str) -> CodeProblem:
+        """The problem of a twin under its limits, with the language that it asks for."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]
@@ -270,8 +271,8 @@ class Programs:
         settings = self._run.recipe.code
         factor = twins.factor_of(language, settings.twins)
         matrix = settings.matrix
-        problem = problem_of(group, tests[group], judging[group], matrix.time_s, matrix.memory_mb, factor)
-        return Wanted(problem, CodeLang(language))
+        limits = matrix.time_s, matrix.memory_mb, factor
+        return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
 
     def _places(self) -> dict[str, tuple[int, str, str]]:
         folder = self._run.where("twins")

@@ -17,8 +17,8 @@ from curation import code_matrix, test_generation, tests_agreement
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import DROPPED, JUDGING, TEST, Answered, Domain, DropReason, Prompted
 from curation.store import Shard, Stage, read_shard
-from curation.verify.code_judging import Runner
-from curation.verify.programs_judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.tools import Runner
 from flows.code_generation import Made, failing_solutions, generate, lacks_tests
 from flows.code_stages import Unit, units
 from flows.policies import open_policy

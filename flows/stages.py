@@ -9,9 +9,9 @@ import polars as pl
 
 from curation.records import DROPPED
 from curation.store import Shard, Stage
-from curation.verify.code_judging import VERSION as PROGRAMS
-from curation.verify.code_judging import ProgramJudge
 from curation.verify.judge import Judge, MathJudge
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import ProgramJudge
 from flows.run_folder import Done, Run, drive, shard_counts
 
 

@@ -3,7 +3,8 @@
 The form decides first: an attempt that does not keep it is worth 0, and nothing else about it is looked at, so that
 `form_failure` can spare the verifier a call. Final answers are found by the verifier's own extraction.
 
-Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
+Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken form; a verdict that
+is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
 total: it is never 0. The total is the sum of the components. Pure functions; whether texts share a language is asked
 of the callable that is passed in.
 
@@ -17,8 +18,8 @@ from typing import Protocol
 
 from curation.config.languages import ConsistencySettings
 from curation.records import Domain, Outcome
-from curation.verify.code_extraction import extract_code
 from curation.verify.extraction import extract_answer
+from curation.verify.programs.extraction import extract_code
 from training.config import RewardSettings
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -115,6 +116,8 @@ def reward(judged: Judged, settings: RewardSettings, consistent: Consistent | No
         raise ValueError("an attempt that keeps the form needs a verdict before it is rewarded")
     if judged.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
         return Reward(excluded_by=judged.outcome.value)
+    if judged.outcome is Outcome.NO_ANSWER:
+        return Reward(broken_form="no answer in the form asked for")
     correct = judged.outcome is Outcome.CORRECT
     share = float(correct)
     if settings.code == "proportional" and judged.domain is Domain.CODE:

@@ -109,10 +109,9 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
     course = Course(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
         course.restore(checkpoint.state["course"])
-    domains = {task.asked.domain for task in (*tasks.values(), *held_out)}
     with ExitStack() as stack:
         logs = stack.enter_context(_logs(out, checkpoint))
-        judges = stack.enter_context(Judges(domains, recipe.judges, recipe.rewards))
+        judges = stack.enter_context(Judges((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
         consistent = _consistent() if recipe.rewards.language else None
         rollouts = Rollouts(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
         board = Board(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.comparison import EXACT, Comparison, comparison_of_flags, same_output
+from curation.verify.programs.comparison import EXACT, Comparison, comparison_of_flags, same_output
 
 NEAR = comparison_of_flags("float_tolerance 1e-6")
 

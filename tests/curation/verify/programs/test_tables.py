@@ -2,38 +2,28 @@
 
 import polars as pl
 
-from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang, extract_code
-from curation.verify.code_judging import (
-    ProgramJudge,
-    Wanted,
+from curation.records import JUDGING, Outcome
+from curation.verify.judge import JudgeTask, Response
+from curation.verify.programs.comparison import Comparison
+from curation.verify.programs.extraction import CodeLang, extract_code, fenced
+from curation.verify.programs.judge import ProgramJudge, program_answer
+from curation.verify.programs.problem import Checker, CheckerKind
+from curation.verify.programs.tables import (
+    build_problem,
     checker_of,
     checker_text,
     comparison_of,
     comparison_text,
-    fenced,
-    problem_of,
-    program_answer,
     validator_of,
 )
-from curation.verify.comparison import Comparison
-from curation.verify.judge import JudgeTask, Response
-from curation.verify.programs import Checker, CheckerKind
 
-JUDGING = {
-    "time_limit_s": 1.0,
-    "memory_mb": None,
-    "comparison": None,
-    "checker": None,
-    "checker_kind": None,
-    "checker_lang": None,
-}
+RULES = {**dict.fromkeys(JUDGING), "time_limit_s": 1.0}
 TESTS = [("1 2\n", "3\n"), ("5 -5\n", "0\n")]
 RIGHT = "<think>\nadd\n</think>\n```python\nprint(sum(map(int, input().split())))\n```\n"
 
 
 def test_attempts_are_judged_and_only_accepted_ones_have_a_class() -> None:
-    problem = problem_of("p", TESTS, JUDGING, 4.0, 300)
+    problem = build_problem("p", TESTS, RULES, 4.0, 300, lang=CodeLang.PYTHON)
     assert (problem.cpu_s, problem.memory_mb) == (1.0, 300)
     texts = (
         RIGHT,
@@ -43,7 +33,7 @@ def test_attempts_are_judged_and_only_accepted_ones_have_a_class() -> None:
         "```python\nprint(\n```",
         RIGHT,
     )
-    with ProgramJudge(lambda _: Wanted(problem, CodeLang.PYTHON), 7, 2) as judge:
+    with ProgramJudge(lambda _: problem, 7, 2) as judge:
         (result,) = judge.judge([JudgeTask("p", "", "en", tuple(Response(text, None) for text in texts))])
         found = [judge.final_answer(Response(text, None)) for text in texts]
         again = judge.submit(JudgeTask("p", "", "en", ()), found).result()

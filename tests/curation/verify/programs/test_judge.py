@@ -7,23 +7,24 @@ from collections.abc import Iterator
 import pytest
 
 from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang
-from curation.verify.judge import Response
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
-from curation.verify.programs_judge import CodeJudge, CodeTask
+from curation.verify.judge import JudgeTask, Response
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import ProgramJudge, judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
+from curation.verify.programs.tools import Runner
 
 NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n in range(12)), cpu_s=1.0)
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[CodeJudge]:
-    with CodeJudge(2) as judge:
-        yield judge
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
 
 
-def run(judge: CodeJudge, code: str, lang: CodeLang = CodeLang.PYTHON, problem: CodeProblem = NEXT) -> ProgramResult:
-    (result,) = judge.run([(problem, Submission(lang, code))])
+def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: CodeProblem = NEXT) -> ProgramResult:
+    (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
     return result
 
 
@@ -45,8 +46,8 @@ def run(judge: CodeJudge, code: str, lang: CodeLang = CodeLang.PYTHON, problem: 
         ("import os\nos._exit(0)", CodeVerdict.WA),
     ],
 )
-def test_verdicts_in_python(judge: CodeJudge, code: str, verdict: CodeVerdict) -> None:
-    result = run(judge, code)
+def test_verdicts_in_python(runner: Runner, code: str, verdict: CodeVerdict) -> None:
+    result = run(runner, code)
     assert result.verdict is verdict, result
     assert result.first_failed == (None if verdict is CodeVerdict.AC else 0)
 
@@ -61,8 +62,8 @@ def test_verdicts_in_python(judge: CodeJudge, code: str, verdict: CodeVerdict) -
         ("int main() { return undeclared; }", CodeVerdict.CE),
     ],
 )
-def test_verdicts_in_cpp(judge: CodeJudge, code: str, verdict: CodeVerdict) -> None:
-    result = run(judge, code, CodeLang.CPP)
+def test_verdicts_in_cpp(runner: Runner, code: str, verdict: CodeVerdict) -> None:
+    result = run(runner, code, CodeLang.CPP)
     assert result.verdict is verdict, result
 
 
@@ -75,39 +76,39 @@ def test_verdicts_in_cpp(judge: CodeJudge, code: str, verdict: CodeVerdict) -> N
         pytest.param("#include <version>", marks=pytest.mark.slow),
     ],
 )
-def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(judge: CodeJudge, first: str) -> None:
+def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(runner: Runner, first: str) -> None:
     code = f"{first}\n{HEAD}signed main() {{ int n; cin >> n; cout << n + 1; }}"
-    assert run(judge, code, CodeLang.CPP).verdict is CodeVerdict.AC
+    assert run(runner, code, CodeLang.CPP).verdict is CodeVerdict.AC
 
 
-def test_the_first_failure_ends_the_run_unless_every_test_is_asked_for(judge: CodeJudge) -> None:
+def test_the_first_failure_ends_the_run_unless_every_test_is_asked_for(runner: Runner) -> None:
     code = "n = int(input())\nprint(n + 1 if n != 5 and n != 8 else 0)"
-    short = run(judge, code)
+    short = run(runner, code)
     assert (short.verdict, short.first_failed, len(short.tests)) == (CodeVerdict.WA, 5, 6)
-    (long,) = judge.run([(NEXT, Submission(CodeLang.PYTHON, code))], every=True)
+    (long,) = judge_programs(runner, [(NEXT, Submission(CodeLang.PYTHON, code))], every=True)
     assert (long.verdict, long.first_failed, len(long.tests)) == (CodeVerdict.WA, 5, 12)
     assert [run.index for run in long.tests if run.verdict is CodeVerdict.WA] == [5, 8]
     assert all(run.cpu_s >= 0 and run.memory_mb > 0 for run in long.tests)
 
 
-def test_results_come_in_order_and_do_not_depend_on_the_workers(judge: CodeJudge) -> None:
+def test_results_come_in_order_and_do_not_depend_on_the_workers(runner: Runner) -> None:
     jobs = [
         (NEXT, Submission(CodeLang.PYTHON, f"n = int(input())\nprint(n + 1 if n < {bad} else 0)")) for bad in range(13)
     ]
-    wide = [(result.verdict, result.first_failed, len(result.tests)) for result in judge.run(jobs)]
-    with CodeJudge(1) as alone:
-        narrow = [(result.verdict, result.first_failed, len(result.tests)) for result in alone.run(jobs)]
+    wide = [(result.verdict, result.first_failed, len(result.tests)) for result in judge_programs(runner, jobs)]
+    with Runner(1) as alone:
+        narrow = [(result.verdict, result.first_failed, len(result.tests)) for result in judge_programs(alone, jobs)]
     assert wide == narrow
     assert [first for _, first, _ in wide] == [*range(12), None]
 
 
-def test_nothing_passes_from_one_test_to_the_next(judge: CodeJudge) -> None:
+def test_nothing_passes_from_one_test_to_the_next(runner: Runner) -> None:
     code = (
         "import os, builtins\nn = int(input())\nbuiltins.kept = getattr(builtins, 'kept', 0) + 1\n"
         "path = '/tmp/kept'\nseen = os.path.exists(path)\nopen(path, 'w').write('x')\n"
         "print(n + 1 if builtins.kept == 1 and not seen else 0)"
     )
-    result = run(judge, code)
+    result = run(runner, code)
     assert result.verdict is CodeVerdict.AC, result
 
 
@@ -121,13 +122,14 @@ def test_a_group_is_judged_by_the_same_tests_drawn_by_its_seed() -> None:
     assert draw_tests(NEXT, 7) == tuple(range(12))
 
 
-def test_responses_are_judged_as_the_math_judge_does(judge: CodeJudge) -> None:
+def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     right = "```python\nprint(int(input()) + 1)\n```"
     texts = [right, "```python\nprint(0)\n```", "I do not know.", "```\nprint(1)\n```", f"<think>hm</think>{right}"]
-    task = CodeTask(NEXT, tuple(Response(text, None) for text in texts), seed=3)
-    refused = CodeTask(CodeProblem("talk", refused="it is interactive"), (Response(right, None),))
-    empty = CodeTask(NEXT, (Response("nothing", None),))
-    first, second, third = judge.judge([task, refused, empty])
+    problems = {"next": NEXT, "talk": CodeProblem("talk", refused="it is interactive")}
+    task = JudgeTask("next", "", "en", tuple(Response(text, None) for text in texts), seed=3)
+    refused = JudgeTask("talk", "", "en", (Response(right, None),))
+    empty = JudgeTask("next", "", "en", (Response("nothing", None),))
+    first, second, third = ProgramJudge(problems.__getitem__, 7, runner=runner).judge([task, refused, empty])
     assert [one.outcome for one in first.verdicts] == [
         Outcome.CORRECT,
         Outcome.WRONG,
@@ -141,5 +143,5 @@ def test_responses_are_judged_as_the_math_judge_does(judge: CodeJudge) -> None:
     assert "interactive" in second.verdicts[0].how
 
 
-def test_a_problem_without_tests_accepts_nothing(judge: CodeJudge) -> None:
-    assert run(judge, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN
+def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
+    assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN

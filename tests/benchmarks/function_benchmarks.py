@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from curation.records import SourceError
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CPU_S, CodeProblem, FunctionTests, Submission
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CPU_S, CodeProblem, FunctionTests, Submission
 
 
 def human_eval(row: Mapping[str, Any]) -> tuple[CodeProblem, Submission]:

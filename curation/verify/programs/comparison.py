@@ -10,7 +10,7 @@ Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content t
 C's isspace says in the C locale; garbage behind the right answer, or a right beginning alone, is wrong; nothing of
 either output is executed or interpreted. Memory stays near the size of the outputs: they are read block by block.
 
-What it does not do: problems with several right outputs need a checker (`curation.verify.checkers`).
+What it does not do: problems with several right outputs need a checker (`curation.verify.programs.checkers`).
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Comparison:
         """Whether numbers may differ."""
         return self.absolute is not None or self.relative is not None
 
+
+TOKENS = Comparison(case_sensitive=True)
+"""Token by token, with their case: how outputs are compared unless a problem says otherwise."""
 
 EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 """Byte for byte."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from curation.records import SourceError
-from curation.verify.code_files import problem_of_row, read_problems
+from curation.verify.programs.files import problem_of_row, read_problems
 from flows.code_files import verify_code_file
 
 PROBLEMS = [

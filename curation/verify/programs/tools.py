@@ -1,4 +1,4 @@
-"""What the threads of a judge share: the sandbox, and programs compiled once by the hash of their sources and flags.
+"""What runs programs: the sandbox, the threads that drive it, and programs compiled once by the hash of their sources.
 
 Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
 sandbox failed is not remembered.
@@ -11,13 +11,15 @@ import importlib.util
 import os
 from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from types import TracebackType
+from typing import Self
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeVerdict, Submission
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.sandbox import Compiled, Ending, Limits, Ran, Sandbox
 from curation.verify.sandbox.library import cache_folder
 
@@ -44,7 +46,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """Why a program cannot be run: CE, or BROKEN where the compiler's box failed."""
+    """Why there is no program to run: NA, CE, or BROKEN where the compiler's box failed."""
 
     verdict: CodeVerdict
     how: str
@@ -133,6 +135,47 @@ class Toolbox:
             yield from self.box.run_python(
                 program.source, stdins, limits, args=args, files=files or {}, numpy=program.numpy
             )
+
+
+class Runner:
+    """A sandbox, its compiled programs, and threads that drive it. A context manager; started when first needed."""
+
+    def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self.rung, self.allow_none = rung, allow_none
+        self._box: Sandbox | None = None
+        self._tools: Toolbox | None = None
+        self._opening = Lock()
+        self.threads = ThreadPoolExecutor(self.workers, "programs")
+
+    @property
+    def tools(self) -> Toolbox:
+        """The sandbox with its compilers. Raises `VerifierError` where no isolation is to be had."""
+        with self._opening:
+            if self._tools is None:
+                self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
+                self._box.__enter__()
+                self._tools = Toolbox(self._box)
+            return self._tools
+
+    @property
+    def description(self) -> str:
+        """What isolates the programs here; opens the sandbox."""
+        return self.tools.box.description
+
+    def open(self) -> None:
+        """Open the sandbox now. Raises `VerifierError` where no isolation is to be had."""
+        self.tools  # noqa: B018  opened by being asked for
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.threads.shutdown(wait=kind is None, cancel_futures=True)
+        if self._box is not None:
+            self._box.__exit__(kind, error, trace)
 
 
 def tools_folder() -> Path:

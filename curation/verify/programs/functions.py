@@ -10,7 +10,7 @@ value is called. One call is one test, with a process and limits of its own. A t
 a second box (`caller` beside it) that answers its calls from what the submission returned, in rounds;
 the first round only gathers calls and is the same for all submissions.
 
-C++ test programs: `curation.verify.programs_linked`.
+C++ test programs: `curation.verify.programs.linked`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import (
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.linked import run_linked
+from curation.verify.programs.problem import (
     CaseRun,
     CodeProblem,
     CodeVerdict,
@@ -34,9 +35,8 @@ from curation.verify.programs import (
     FunctionTests,
     Submission,
 )
-from curation.verify.programs_linked import run_linked
-from curation.verify.programs_running import failure_of
-from curation.verify.programs_tools import Program, Toolbox, Unready, wants_numpy
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
 from curation.verify.sandbox import Limits, Ran
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
@@ -70,12 +70,6 @@ def run_function(
     if tests.style is FunctionStyle.ASSERTIONS:
         return [_run_assertions(tools, problem, tests, submission)]
     return _run_calls(tools, problem, tests, submission, indices, every, cut)
-
-
-def function_tests(problem: CodeProblem) -> int:
-    """How many tests a function problem has: its calls, or the test program as one."""
-    assert problem.function is not None
-    return len(problem.function.calls) if problem.function.style is FunctionStyle.CALLS else 1
 
 
 @lru_cache

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs.tools import Runner
 
 TESTS = tuple(
     CodeTest(text.encode(), answer.encode())
@@ -92,29 +93,29 @@ CPP = {
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[CodeJudge]:
-    with CodeJudge(2) as judge:
-        yield judge
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
 
 
-def verdict(judge: CodeJudge, problem: CodeProblem, lang: CodeLang, code: str) -> ProgramResult:
-    (result,) = judge.run([(problem, Submission(lang, code))])
+def verdict(runner: Runner, problem: CodeProblem, lang: CodeLang, code: str) -> ProgramResult:
+    (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
     return result
 
 
 @pytest.mark.parametrize("way", PYTHON)
-def test_python_reads_and_prints(judge: CodeJudge, way: str) -> None:
-    result = verdict(judge, SUM, CodeLang.PYTHON, PYTHON[way])
+def test_python_reads_and_prints(runner: Runner, way: str) -> None:
+    result = verdict(runner, SUM, CodeLang.PYTHON, PYTHON[way])
     assert result.verdict is CodeVerdict.AC, result
 
 
 @pytest.mark.parametrize("way", CPP)
-def test_cpp_reads_and_prints(judge: CodeJudge, way: str) -> None:
-    result = verdict(judge, SUM, CodeLang.CPP, CPP[way])
+def test_cpp_reads_and_prints(runner: Runner, way: str) -> None:
+    result = verdict(runner, SUM, CodeLang.CPP, CPP[way])
     assert result.verdict is CodeVerdict.AC, result
 
 
-def test_trailing_spaces_and_new_lines(judge: CodeJudge) -> None:
+def test_trailing_spaces_and_new_lines(runner: Runner) -> None:
     problem = CodeProblem("two", (CodeTest(b"", b"1 2\n"),))
     for code in (
         "print('1 2 ')",
@@ -123,12 +124,12 @@ def test_trailing_spaces_and_new_lines(judge: CodeJudge) -> None:
         "print(1); print(2)",
         "print('\\t1  2')",
     ):
-        assert verdict(judge, problem, CodeLang.PYTHON, code).verdict is CodeVerdict.AC, code
+        assert verdict(runner, problem, CodeLang.PYTHON, code).verdict is CodeVerdict.AC, code
     for code in ("print(12)", "print('1 2 3')", "print(1)", "pass", "print('1 2\\0')"):
-        assert verdict(judge, problem, CodeLang.PYTHON, code).verdict is CodeVerdict.WA, code
+        assert verdict(runner, problem, CodeLang.PYTHON, code).verdict is CodeVerdict.WA, code
 
 
-def test_ten_megabytes_in_and_out(judge: CodeJudge) -> None:
+def test_ten_megabytes_in_and_out(runner: Runner) -> None:
     text = b"\n".join(b"%d" % number for number in range(1_400_000)) + b"\n"
     assert len(text) > 10_000_000
     problem = CodeProblem("copy", (CodeTest(text, text),), cpu_s=10.0)
@@ -136,13 +137,13 @@ def test_ten_megabytes_in_and_out(judge: CodeJudge) -> None:
         (CodeLang.PYTHON, "import sys\nsys.stdout.write(sys.stdin.read())"),
         (CodeLang.CPP, HEAD + 'int main() { int a; while (scanf("%d", &a) == 1) printf("%d ", a); }'),
     ):
-        result = verdict(judge, problem, lang, code)
+        result = verdict(runner, problem, lang, code)
         assert result.verdict is CodeVerdict.AC, result
 
 
-def test_nul_and_invalid_utf_8_in_output(judge: CodeJudge) -> None:
+def test_nul_and_invalid_utf_8_in_output(runner: Runner) -> None:
     problem = CodeProblem("bytes", (CodeTest(b"\xff\x00\n", b"\xff\x00\n"),))
     copy = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
-    assert verdict(judge, problem, CodeLang.PYTHON, copy).verdict is CodeVerdict.AC
+    assert verdict(runner, problem, CodeLang.PYTHON, copy).verdict is CodeVerdict.AC
     other = "import sys\nsys.stdout.buffer.write(b'\\xfe\\x00')"
-    assert verdict(judge, problem, CodeLang.PYTHON, other).verdict is CodeVerdict.WA
+    assert verdict(runner, problem, CodeLang.PYTHON, other).verdict is CodeVerdict.WA

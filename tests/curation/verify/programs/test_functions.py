@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from curation.verify.code_benchmarks import human_eval, mbpp
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
-from curation.verify.programs_judge import CodeJudge
-from curation.verify.programs_linked import prototype
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.linked import prototype
+from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
+from curation.verify.programs.tools import Runner
 from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
+from tests.benchmarks.function_benchmarks import human_eval, mbpp
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "code"
+DATA = Path(__file__).resolve().parents[5] / "shared" / "data" / "code"
 ANSWER = 7_391_846_205
 CALLS = CodeProblem(
     "calls", function=FunctionTests("add", (FunctionCall((1, 2), 3), FunctionCall((ANSWER, 1), ANSWER + 1)))
@@ -67,55 +68,55 @@ CHEATS = {
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[CodeJudge]:
-    with CodeJudge(2) as judge:
-        yield judge
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
 
 
-def verdict(judge: CodeJudge, problem: CodeProblem, code: str, lang: CodeLang = CodeLang.PYTHON) -> CodeVerdict:
-    (result,) = judge.run([(problem, Submission(lang, code))])
+def verdict(runner: Runner, problem: CodeProblem, code: str, lang: CodeLang = CodeLang.PYTHON) -> CodeVerdict:
+    (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
     assert result.verdict is not CodeVerdict.BROKEN, result
     return result.verdict
 
 
 @pytest.mark.parametrize("problem", [CALLS, CHECK], ids=lambda problem: problem.id)
-def test_a_right_function_passes(judge: CodeJudge, problem: CodeProblem) -> None:
-    assert verdict(judge, problem, "def add(a, b):\n    print('debugging')\n    return a + b") is CodeVerdict.AC
+def test_a_right_function_passes(runner: Runner, problem: CodeProblem) -> None:
+    assert verdict(runner, problem, "def add(a, b):\n    print('debugging')\n    return a + b") is CodeVerdict.AC
 
 
 @pytest.mark.parametrize("problem", [CALLS, CHECK], ids=lambda problem: problem.id)
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_cheats_do_not_pass(judge: CodeJudge, problem: CodeProblem, cheat: str) -> None:
-    assert verdict(judge, problem, CHEATS[cheat]) in {CodeVerdict.WA, CodeVerdict.RTE}
+def test_cheats_do_not_pass(runner: Runner, problem: CodeProblem, cheat: str) -> None:
+    assert verdict(runner, problem, CHEATS[cheat]) in {CodeVerdict.WA, CodeVerdict.RTE}
 
 
-def test_methods_data_and_arguments_changed_in_place(judge: CodeJudge) -> None:
+def test_methods_data_and_arguments_changed_in_place(runner: Runner) -> None:
     calls = FunctionTests("Solution.pair", (FunctionCall(([3, 4], 7), [0, 1]), FunctionCall(([1.5, 1], 2.5), [0, 1])))
     code = "class Solution:\n    def pair(self, values, total):\n        return (0, 1)"
-    assert verdict(judge, CodeProblem("method", function=calls), code) is CodeVerdict.AC
+    assert verdict(runner, CodeProblem("method", function=calls), code) is CodeVerdict.AC
     program = (
         "a = [3, 1, 2]\nassert order(a) is None\nassert a == [1, 2, 3]\nassert {order(b) for b in ([2, 1],)} == {None}"
     )
     place = CodeProblem("place", function=FunctionTests("order", program=program))
-    assert verdict(judge, place, "def order(a): a.sort()") is CodeVerdict.AC
-    assert verdict(judge, place, "def order(a): sorted(a)") is CodeVerdict.WA
+    assert verdict(runner, place, "def order(a): a.sort()") is CodeVerdict.AC
+    assert verdict(runner, place, "def order(a): sorted(a)") is CodeVerdict.WA
 
 
-def test_calls_that_depend_on_results_and_exceptions(judge: CodeJudge) -> None:
+def test_calls_that_depend_on_results_and_exceptions(runner: Runner) -> None:
     program = (
         "import random\nx = 0\nfor i in range(5):\n    x = step(x)\nassert x == 5\n"
         "for i in range(3):\n    n = random.randint(0, 99)\n    assert step(n) == n + 1\n"
         "try:\n    step(None)\n    assert False\nexcept TypeError:\n    pass\n"
     )
     problem = CodeProblem("steps", function=FunctionTests("step", program=program))
-    assert verdict(judge, problem, "def step(x): return x + 1") is CodeVerdict.AC
-    assert verdict(judge, problem, "def step(x): return (x or 0) + 1") is CodeVerdict.WA
-    assert verdict(judge, problem, "def step(x): return x + 1 if x != 3 else 5") is CodeVerdict.WA
+    assert verdict(runner, problem, "def step(x): return x + 1") is CodeVerdict.AC
+    assert verdict(runner, problem, "def step(x): return (x or 0) + 1") is CodeVerdict.WA
+    assert verdict(runner, problem, "def step(x): return x + 1 if x != 3 else 5") is CodeVerdict.WA
 
 
-def test_tolerance_and_kinds_of_values(judge: CodeJudge) -> None:
+def test_tolerance_and_kinds_of_values(runner: Runner) -> None:
     third = FunctionTests("f", (FunctionCall((), 1 / 3),), tolerance=1e-6)
-    assert verdict(judge, CodeProblem("third", function=third), "def f(): return 0.3333333") is CodeVerdict.AC
+    assert verdict(runner, CodeProblem("third", function=third), "def f(): return 0.3333333") is CodeVerdict.AC
     for expected, returned, right in (
         ({"a": {1, 2}}, "{'a': {2, 1}}", True),
         ([1, [2, None]], "(1, (2, None))", True),
@@ -126,7 +127,7 @@ def test_tolerance_and_kinds_of_values(judge: CodeJudge) -> None:
         ({1, 2}, "[1, 2]", False),
     ):
         problem = CodeProblem("value", function=FunctionTests("f", (FunctionCall((), expected),)))
-        found = verdict(judge, problem, f"def f(): return {returned}")
+        found = verdict(runner, problem, f"def f(): return {returned}")
         assert (found is CodeVerdict.AC) is right, (expected, returned)
 
 
@@ -153,8 +154,8 @@ def test_values_pass_as_they_are() -> None:
         ("struct A { template <class T> bool operator==(T) { return true; } };\nA add(long, long){ return {}; }", False),
     ],
 )  # fmt: skip
-def test_cpp_functions(judge: CodeJudge, code: str, right: bool) -> None:
-    assert (verdict(judge, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
+def test_cpp_functions(runner: Runner, code: str, right: bool) -> None:
+    assert (verdict(runner, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
 
 
 def test_a_prototype_is_what_the_declaration_leaves_open() -> None:
@@ -171,7 +172,7 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_canonical_solutions_pass(judge: CodeJudge) -> None:
+def test_canonical_solutions_pass(runner: Runner) -> None:
     """A part of each benchmark; tests/benchmarks/bench_programs.py judges them whole."""
     jobs = [
         human_eval(row)
@@ -183,5 +184,5 @@ def test_canonical_solutions_pass(judge: CodeJudge) -> None:
         human_eval(row) for row in both if row["task_id"] in {"Python/32", "Python/10", "CPP/10", "CPP/22", "CPP/38"}
     ]
     jobs += [mbpp(row) for row in rows("mbpp_sanitized.jsonl") if row["task_id"] in {2, 56, 82, 126, 596, 737, 794}]
-    for (problem, _), result in zip(jobs, judge.run(jobs), strict=True):
+    for (problem, _), result in zip(jobs, judge_programs(runner, jobs), strict=True):
         assert result.verdict is CodeVerdict.AC, (problem.id, result)

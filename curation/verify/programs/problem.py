@@ -2,9 +2,9 @@
 
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
-A problem is judged either by its tests (standard input in, standard output compared) or by a function's behaviour
-(`curation.verify.programs_functions`). Expected outputs stay in this process: the box that runs a submission is
-given the test's input and nothing else.
+A problem asks for a program in one language, or in any. It is judged either by its tests (standard input in, standard
+output compared) or by a function's behaviour (`curation.verify.programs.functions`). Expected outputs stay in this
+process: the box that runs a submission is given the test's input and nothing else.
 
 Verdicts, as contest judges use them:
   AC  accepted: ended by itself with exit code 0 and the right output
@@ -14,10 +14,11 @@ Verdicts, as contest judges use them:
   RTE ended by a signal or with another exit code than 0, whatever it printed
   OLE more output than allowed
   CE  the compiler, or Python's parser, rejects it
+  NA  no answer: the response holds no program in the form asked for, or one in another language
   BROKEN the judge failed: says nothing about the program
 
-This module holds no logic beyond these tables; `curation.verify.programs_running` runs,
-`curation.verify.programs_judge` judges many in parallel.
+This module holds no logic beyond these tables; `curation.verify.programs.running` runs,
+`curation.verify.programs.tables` makes a `CodeProblem`, `curation.verify.programs.judge` judges.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from curation.records import Outcome
-from curation.verify.code_extraction import CodeLang
-from curation.verify.comparison import Comparison
+from curation.verify.programs.comparison import TOKENS, Comparison
+from curation.verify.programs.extraction import CodeLang
 
 CPU_S = 4.0
 """CPU seconds of one test unless the problem says otherwise (the recipe's limit)."""
@@ -50,11 +51,13 @@ class CodeVerdict(StrEnum):
     RTE = "RTE"
     OLE = "OLE"
     CE = "CE"
+    NA = "NA"
     BROKEN = "BROKEN"
 
 
 OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
     CodeVerdict.AC: Outcome.CORRECT,
+    CodeVerdict.NA: Outcome.NO_ANSWER,
     CodeVerdict.BROKEN: Outcome.BROKEN,
 }
 """What a program's verdict means for the attempt. A slow or crashing program is wrong; a broken judge is not."""
@@ -144,8 +147,10 @@ class FunctionTests:
 class CodeProblem:
     """A problem as the judge needs it: no statement, only what a program is measured by.
 
-    ``cpu_s`` and ``memory_mb`` hold for each test. Where ``refused`` says why a problem cannot be judged (it is
-    interactive, its checker is in a language that is not run), each submission is BROKEN with that reason.
+    ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
+    answer; None where any judged language will do. ``id`` seeds the draw of tests, so twins share it. Where ``refused``
+    says why a problem cannot be judged (it is interactive, its checker is in a language that is not run), each
+    submission is BROKEN with that reason.
 
     Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
     """
@@ -154,10 +159,18 @@ class CodeProblem:
     tests: tuple[CodeTest, ...] = ()
     cpu_s: float = CPU_S
     memory_mb: int = MEMORY_MB
-    comparison: Comparison = Comparison()  # noqa: RUF009  frozen
+    comparison: Comparison = TOKENS
     checker: Checker | None = None
     function: FunctionTests | None = None
     refused: str | None = None
+    lang: CodeLang | None = None
+
+    @property
+    def test_count(self) -> int:
+        """How many tests judge a program; the calls of a function count one each, a test program counts one."""
+        if self.function is None:
+            return len(self.tests)
+        return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +222,7 @@ def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROU
     The same problem and seed draw the same tests in every process. They come in the problem's order, samples first
     as the problem has them. None takes all.
     """
-    total = len(problem.tests)
+    total = problem.test_count
     if count is None or total <= count:
         return tuple(range(total))
     digest = hashlib.blake2b(f"{problem.id}\x1f{seed}".encode("utf-8", "surrogatepass"), digest_size=8).digest()

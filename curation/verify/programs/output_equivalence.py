@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import IO
 
-from curation.verify.checkers import check_outputs
-from curation.verify.comparison import Comparison, same_output
-from curation.verify.programs import CodeProblem, CodeVerdict
-from curation.verify.programs_tools import Toolbox
+from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.comparison import Comparison, same_output
+from curation.verify.programs.problem import CodeProblem, CodeVerdict
+from curation.verify.programs.tools import Toolbox
 
 _MOST_CLASSES = 6
 """Representatives that an output is compared with where a tolerance or a checker decides."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.verify.code_extraction import CodeLang, extract_code
+from curation.verify.programs.extraction import CodeLang, extract_code
 
 
 def test_the_first_block_after_the_thoughts() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.verify.checkers import check_outputs, valid_inputs
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
-from curation.verify.programs_judge import CodeJudge
-from curation.verify.programs_tools import Toolbox
+from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.tools import Runner
 
 VALIDATE_H = """#include <fstream>
 #include <iostream>
@@ -66,13 +66,13 @@ TESTS = tuple(CodeTest(b"%d\n" % n, b"2\n") for n in (12, 30, 100, 64, 18))
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[CodeJudge]:
-    with CodeJudge(1) as judge:
-        yield judge
+def runner() -> Iterator[Runner]:
+    with Runner(1) as runner:
+        yield runner
 
 
 @pytest.mark.parametrize("name", CHECKERS)
-def test_any_right_output_is_accepted_and_no_other(judge: CodeJudge, name: str) -> None:
+def test_any_right_output_is_accepted_and_no_other(runner: Runner, name: str) -> None:
     problem = CodeProblem("divisor", TESTS, checker=CHECKERS[name])
     codes = {
         "print(2)": (CodeVerdict.AC, None),
@@ -83,7 +83,7 @@ def test_any_right_output_is_accepted_and_no_other(judge: CodeJudge, name: str) 
         "pass": (CodeVerdict.WA, 0),
         "n = int(input())\nprint(2)\nassert n != 64": (CodeVerdict.RTE, 3),
     }
-    results = judge.run((problem, Submission(CodeLang.PYTHON, code)) for code in codes)
+    results = judge_programs(runner, ((problem, Submission(CodeLang.PYTHON, code)) for code in codes))
     assert [(result.verdict, result.first_failed) for result in results] == list(codes.values())
 
 
@@ -96,31 +96,32 @@ def test_any_right_output_is_accepted_and_no_other(judge: CodeJudge, name: str) 
         ("print(", "exit code 1"),
     ],
 )
-def test_a_checker_that_fails_is_broken(judge: CodeJudge, source: str, said: str) -> None:
+def test_a_checker_that_fails_is_broken(runner: Runner, source: str, said: str) -> None:
     checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": source}, ("validate.py",))
-    ((verdict, how),) = check_outputs(Toolbox(judge.box), checker, [(b"1", b"1", b"1")])
+    ((verdict, how),) = check_outputs(runner.tools, checker, [(b"1", b"1", b"1")])
     assert verdict is CodeVerdict.BROKEN
     assert said in how
 
 
-def test_a_checker_that_does_not_compile_is_broken(judge: CodeJudge) -> None:
+def test_a_checker_that_does_not_compile_is_broken(runner: Runner) -> None:
     checker = Checker(CheckerKind.TESTLIB, CodeLang.CPP, {"c.cpp": '#include "testlib.h"\n'}, ("c.cpp",))
-    (result,) = judge.run([(CodeProblem("x", TESTS, checker=checker), Submission(CodeLang.PYTHON, "print(2)"))])
+    problem = CodeProblem("x", TESTS, checker=checker)
+    (result,) = judge_programs(runner, [(problem, Submission(CodeLang.PYTHON, "print(2)"))])
     assert result.verdict is CodeVerdict.BROKEN
     assert "testlib.h" in result.how
 
 
-def test_flags_and_helpers_reach_the_checker(judge: CodeJudge) -> None:
+def test_flags_and_helpers_reach_the_checker(runner: Runner) -> None:
     sources = {"validate.py": "import sys, helper\nsys.exit(helper.code(sys.argv[4:]))", "helper.py": "def code(a): return 42 if a == ['x', '1'] else 43"}  # fmt: skip  # noqa: E501
-    tools = Toolbox(judge.box)
+    tools = runner.tools
     for args, wanted in ((("x", "1"), CodeVerdict.AC), ((), CodeVerdict.WA)):
         checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, sources, ("validate.py",), args)
         assert check_outputs(tools, checker, [(b"", b"", b"")])[0][0] is wanted
 
 
-def test_inputs_are_valid_where_their_validator_says_so_and_only_there(judge: CodeJudge) -> None:
+def test_inputs_are_valid_where_their_validator_says_so_and_only_there(runner: Runner) -> None:
     source = "import sys\nassert sys.argv[1:] == ['x']\nsys.exit(42 if int(sys.stdin.read()) < 9 else 43)"
     validator = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",), ("x",))
-    assert valid_inputs(Toolbox(judge.box), validator, [b"8\n", b"9\n", b"one\n"]) == [True, False, False]
+    assert valid_inputs(runner.tools, validator, [b"8\n", b"9\n", b"one\n"]) == [True, False, False]
     unfit = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"v.cpp": "int main() { return 42 }"}, ("v.cpp",))
-    assert valid_inputs(Toolbox(judge.box), unfit, [b"8\n"]) == [False]
+    assert valid_inputs(runner.tools, unfit, [b"8\n"]) == [False]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import Checker, CheckerKind, CodeVerdict
-from curation.verify.programs_tools import Program, Toolbox, ready
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import Checker, CheckerKind, CodeVerdict
+from curation.verify.programs.tools import Program, Toolbox, ready
 from curation.verify.sandbox import Ending, Limits, Ran
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)

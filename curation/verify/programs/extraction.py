@@ -30,6 +30,7 @@ LANGUAGES = {
 """Names of a language as blocks carry them, in small letters."""
 
 _THOUGHT = "</think>"
+_TICKS = re.compile(r"`{3,}")
 _OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,})[ \t]*(?P<name>[^\s`]*)[^`\n]*$", re.MULTILINE)
 
 
@@ -69,3 +70,10 @@ def extract_code(text: str) -> FoundCode:
     if not code.strip():
         return FoundCode(None, None, "the code block is empty")
     return FoundCode(lang, code, "")
+
+
+def fenced(lang: CodeLang, code: str) -> str:
+    """A program as a final answer: one block that names its language, whose fence the code does not hold."""
+    longest = max((len(found) for found in _TICKS.findall(code)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

@@ -3,8 +3,8 @@
 Invariants: expected outputs never enter a box; a program that does not end by itself with exit code 0 is never
 accepted, whatever it printed; a failure of the sandbox or of a checker is BROKEN and never a verdict on the program.
 
-What it does not do: function problems (`curation.verify.programs_functions`), many programs at once
-(`curation.verify.programs_judge`).
+What it does not do: function problems (`curation.verify.programs.functions`), many programs at once
+(`curation.verify.programs.judge`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from curation.verify.checkers import check_outputs
-from curation.verify.comparison import same_output
-from curation.verify.programs import CaseRun, CodeProblem, CodeVerdict
-from curation.verify.programs_tools import Program, Toolbox
+from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.comparison import same_output
+from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict
+from curation.verify.programs.tools import Program, Toolbox
 from curation.verify.sandbox import Ending, Limits, Ran
 
 _OUTPUT_LEAST = 16 << 20

@@ -15,9 +15,9 @@ import hashlib
 import re
 import secrets
 
-from curation.verify.programs import CaseRun, CodeProblem, CodeVerdict, Submission
-from curation.verify.programs_running import failure_of
-from curation.verify.programs_tools import CPP_FLAGS, Program, Toolbox, Unready, ready
+from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict, Submission
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import CPP_FLAGS, Program, Toolbox, Unready, ready
 from curation.verify.sandbox import Limits
 
 _SECRET = secrets.token_bytes(32)
