@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -19,6 +20,9 @@ from curation.config.places import Place, is_table, locate
 
 SHOWN = 80
 """Characters of a wrong value that are shown."""
+
+LIKENESS = 0.6
+"""Least ratio of `difflib` from which on a name is suggested for another."""
 
 TABLE, LIST = "input should be a table", "input should be a list"
 
@@ -72,9 +76,15 @@ def sentences(model: type[BaseModel], error: ValidationError) -> list[str]:
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return the names that resemble ``name`` most; several where they do so equally, none where none does."""
-    near = difflib.get_close_matches(name.casefold(), sorted(names))
-    likeness = {other: difflib.SequenceMatcher(None, other, name.casefold()).ratio() for other in near}
-    return sorted(other for other in near if likeness[other] == max(likeness.values()))
+    likeness = {other: _likeness(name.casefold(), other.casefold()) for other in names}
+    most = max(likeness.values(), default=0.0)
+    return sorted(other for other in likeness if likeness[other] == most) if most >= LIKENESS else []
+
+
+def _likeness(name: str, other: str) -> float:
+    if sorted(name) == sorted(other):  # letters that changed places: difflib finds `tsets` unlike `tests`
+        return 1.0
+    return difflib.SequenceMatcher(None, other, name).ratio()
 
 
 def _fault(model: type[BaseModel], detail: ErrorDetails) -> Fault:
@@ -202,6 +212,8 @@ def _shown(value: Any) -> str:
     """Return a value about as TOML writes it, cut to `SHOWN` characters."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, date | time):
+        return value.isoformat()
     return f"{_as_lists(value)!r:.{SHOWN}}"
 
 

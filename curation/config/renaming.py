@@ -33,7 +33,7 @@ def renamed_keys(table: object, renamed: Mapping[str, str]) -> list[str]:
 def _sentence(key: str, value: object, renamed: Mapping[str, str]) -> str | None:
     for old, new in renamed.items():
         old_key, by_value, old_value = old.partition(" = ")
-        match = _pattern(old_key).fullmatch(key)
+        match = key_pattern(old_key).fullmatch(key)
         if match is None or (by_value and not _equal(toml_value(old_value), value)):
             continue
         return f"`{key}{by_value}{old_value}` is now `{_filled(new, match.groups())}`."
@@ -47,7 +47,8 @@ def _filled(new: str, wild: Sequence[str]) -> str:
 
 
 @cache
-def _pattern(key: str) -> re.Pattern[str]:
+def key_pattern(key: str) -> re.Pattern[str]:
+    """Return the expression that a line's key stands for; its groups are what the wildcards stand for."""
     wild = {"*": r"([^.]*)", "**.": r"((?:[^.]+\.)*)"}
     literal = [re.escape(part) for part in _WILD.split(key)]
     groups = [wild[part] for part in _WILD.findall(key)]
