@@ -120,9 +120,11 @@ def translate(
 ) -> None:
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
+    from curation.config.loading import parse_settings
     from flows.languages import open_translator, said_of, translate_set
 
-    counts = translate_set(folder, open_translator(policy), TranslationSettings(share=share))
+    settings = parse_settings(TranslationSettings, {"share": share}, "goldilocks translate")
+    counts = translate_set(folder, open_translator(policy), settings)
     typer.echo(said_of(counts, folder))
 
 

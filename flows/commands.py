@@ -18,6 +18,7 @@ from flows.code_stages import check_source
 from flows.disputes import published_counts
 from flows.filter_stages import as_source
 from flows.funnel import MEASURING, StageStatus, status
+from flows.grader import check_grader
 from flows.plan import against_plan
 from flows.publish import published_verifier
 from flows.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, policy_name
@@ -125,6 +126,7 @@ def check_inputs(run: Run) -> None:
     for policy in (*asked, run.recipe.rewriting.policy, run.recipe.premises.policy):
         if isinstance(policy, RecordedPolicy):
             Recorded(policy, run.recipe_folder).check()
+    check_grader(run)
 
 
 def _print_plan(run: Run) -> None:

@@ -1,12 +1,13 @@
 """The recipe of a training run: what is trained, on which problems, how, and how it is watched.
 
-One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`. Reading TOML
-is the flows' work.
+One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`.
+`curation.config.loading` reads it from TOML.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
@@ -20,6 +21,7 @@ from training.config import (
     RewardSettings,
 )
 from training.curriculum.settings import CurriculumSettings
+from training.old_keys import TRAIN_RECIPE
 from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 
 EMBEDDED = "embedded"
@@ -105,6 +107,8 @@ class Checkpoints(Settings):
 
 class TrainRecipe(Settings):
     """A training run."""
+
+    renamed: ClassVar[Mapping[str, str]] = TRAIN_RECIPE
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name.")
     description: str = Field("", description="What it is for.")

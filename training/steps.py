@@ -28,7 +28,7 @@ from training.logprobs import PackedPolicy
 from training.model import load_model
 from training.objectives.base import ObjectiveInputs
 from training.objectives.registry import objective_of
-from training.objectives.statistics import (
+from training.objectives.step_statistics import (
     Measure,
     Statistic,
     added,

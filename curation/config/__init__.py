@@ -3,8 +3,8 @@
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
 anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
 
-Import settings from this package; the files behind it are `base`, `sources`, `filters`, `engines`, `policies`,
-`difficulty` and `recipe`. Nothing else of the house is imported here.
+Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
+here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
 """
 
 from curation.config.base import Settings, plain
@@ -24,9 +24,11 @@ from curation.config.policies import (
     Decoding,
     EndpointPolicy,
     LivePolicy,
+    PolicyFile,
     PolicySettings,
     RecordedPolicy,
     TorchPolicySettings,
+    TranslatorFile,
     VllmPolicy,
 )
 from curation.config.recipe import ExportSettings, Recipe
@@ -51,6 +53,7 @@ __all__ = [
     "LivePolicy",
     "NearDuplicateSettings",
     "Pick",
+    "PolicyFile",
     "PolicySettings",
     "PremisesSettings",
     "ProblemColumns",
@@ -69,6 +72,7 @@ __all__ = [
     "StatementSettings",
     "TorchPolicySettings",
     "TranslationSettings",
+    "TranslatorFile",
     "VerifySettings",
     "VllmPolicy",
     "plain",

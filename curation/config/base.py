@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
@@ -16,6 +17,9 @@ class Settings(BaseModel):
     """What all recipe tables share: no unknown keys, no silent casts, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Old key: new key, of a table that files begin with; see `curation.config.renaming`."""
 
     def digest(self) -> str:
         """A short hash of the settings; equal settings have equal digests in every process."""
@@ -60,3 +64,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(plain(item) for item in value)
     return value
+
+
+def toml_value(text: str) -> Any:
+    """Return a value that is written as in TOML, or as plain text."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text

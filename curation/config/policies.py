@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
+from curation.config.old_keys import RECIPE
 
 
 class AttemptColumns(Settings):
@@ -154,3 +156,19 @@ PolicySettings = Annotated[
     RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
 ]
 """Whoever may answer; `kind` says who."""
+
+
+class PolicyFile(Settings):
+    """A policy in a file of its own: one table, written as in a recipe."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
+
+    policy: PolicySettings = Field(description="Who answers.")
+
+
+class TranslatorFile(Settings):
+    """A policy that translates, in a file of its own."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
+
+    policy: Annotated[VllmPolicy | EndpointPolicy, Field(discriminator="kind")] = Field(description="Who translates.")

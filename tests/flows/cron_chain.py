@@ -39,7 +39,7 @@ def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
     """The tiny recipe with a schedule, and a trainer's recipe beside it."""
     recipe = write_tiny(folder)
     recipe.write_text(recipe.read_text() + schedule)
-    (folder / "train.toml").write_text('name = "stage"\n')
+    (folder / "train.toml").write_text('name = "stage"\nsteps = 1\nmodel = "nowhere"\n')
     return recipe
 
 

@@ -86,6 +86,15 @@ def test_refusals(schedule: str, words: str, tmp_path: Path, prefect_server: str
         deployments(scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n"))
 
 
+def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, prefect_server: str) -> None:
+    from flows.schedule import deployments
+
+    recipe = scheduled(tmp_path / "in", '\n[schedule]\ntrain = "odd.toml"\n')
+    (tmp_path / "in" / "odd.toml").write_text('name = "odd"\nmodel = "embedded"\nstep = 3\n')
+    with pytest.raises(ConfigError, match=r"odd\.toml: unknown key `step`; did you mean `steps`\?"):
+        deployments(recipe)
+
+
 def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
     recipe = scheduled(tmp_path / "in")
     with pytest.raises(ConfigError, match="one name"):

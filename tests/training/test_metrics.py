@@ -13,7 +13,7 @@ from training.batches import batch_numbers, policy_numbers, samples_of, shown
 from training.generators import Generated
 from training.metrics import GroupCount, Watch
 from training.objectives.grpo import GrpoSettings
-from training.objectives.statistics import Measure
+from training.objectives.step_statistics import Measure
 from training.plots import draw_plots
 from training.rewards import Reward
 from training.rollouts import Rollout
