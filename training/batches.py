@@ -13,7 +13,7 @@ import torch
 from training.config import ObjectiveSettings
 from training.objectives.base import RewardedSequences
 from training.objectives.registry import objective_of
-from training.objectives.statistics import over_steps
+from training.objectives.step_statistics import over_steps
 from training.packing import Sample
 from training.rollouts import Rollout
 from training.schedule import Group

@@ -18,7 +18,7 @@ from training.config import ComputeSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo
-from training.objectives.statistics import added, joined, measured_over_ranks, policy_statistics
+from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.ranks import Ranks
 
 V, T = 3, 2

@@ -12,7 +12,7 @@ from training.config import CollectorSettings, ComputeSettings, OptimSettings, P
 from training.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs, RewardedSequences, Statistic
 from training.objectives.grpo import GRPO, GrpoSettings
-from training.objectives.statistics import added, joined, measured_over_ranks, policy_statistics
+from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.packing import MicroBatch, Sample, pack
 from training.ranks import Ranks
 from training.rewards import Reward

@@ -13,7 +13,7 @@ up over ranks (where a wrapper averages gradients over ranks, the trainer multip
 itself how it adds up; nobody else knows it by its name.
 
 Not here: the statistics that are measured whatever the objective, and their way over ranks and steps
-(`training.objectives.statistics`).
+(`training.objectives.step_statistics`).
 """
 
 from __future__ import annotations
