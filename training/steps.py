@@ -26,11 +26,10 @@ from curation.records import GoldilocksError
 from training.config import ObjectiveSettings
 from training.logprobs import PackedPolicy
 from training.model import load_model
-from training.objectives.base import ObjectiveInputs
+from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
     Measure,
-    Statistic,
     added,
     joined,
     measured_over_ranks,
@@ -62,14 +61,9 @@ class Figures:
     padding: float
     micro_batches: int
     tokens: int  # of prompts and responses, as the model reads them
+    trained_tokens: int  # of responses, those that count
     seconds: float
     shared: float = 0.0
-    trained_tokens: int = 0  # of responses, those that count
-
-    @property
-    def stats(self) -> dict[str, float]:
-        """Return the statistics' values by name."""
-        return {name: measure.value for name, measure in self.statistics.items()}
 
 
 class Trainer:
@@ -137,9 +131,9 @@ class Trainer:
             padding_share(bins, lengths, packing.tokens),
             len(bins),
             read,
+            sum(len(sample.response) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
             1 - read / sum(lengths),
-            sum(len(sample.response) if sample.mask is None else sum(sample.mask) for sample in samples),
         )
 
     def weights(self) -> dict[str, Tensor]:

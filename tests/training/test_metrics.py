@@ -76,7 +76,10 @@ def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
 def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
     second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
-    steps = [Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 0.5), Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 0.5)]
+    steps = [
+        Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
+        Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
+    ]
     numbers = policy_numbers(steps)
     assert numbers["policy/loss"] == 0.25
     assert numbers["policy/mean"] == pytest.approx(1.75)

@@ -78,7 +78,14 @@ def test_figures_are_those_of_the_minibatch() -> None:
     assert figures.gradient_norm > 0
     assert 0 <= figures.padding < 1
     assert figures.shared == 0
-    assert figures.stats["entropy"] > 0
+    assert figures.statistics["entropy"].value > 0
+
+
+def test_tokens_that_are_masked_are_not_counted() -> None:
+    made = [replace(one, mask=[False, *[True] * (len(one.response) - 1)]) for one in samples()]
+    figures = solo().step(made, GrpoSettings())
+    assert figures.trained_tokens == sum(len(one.response) - 1 for one in made)
+    assert figures.statistics["entropy"].count == figures.trained_tokens
 
 
 def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:

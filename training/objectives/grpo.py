@@ -16,9 +16,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.objectives.base import Needs, Objective, ObjectiveInputs
+from training.objectives.base import Needs, Objective, ObjectiveInputs, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
-from training.objectives.step_statistics import Statistic, counted, mean_of
+from training.objectives.step_statistics import counted, mean_of
 
 
 class GrpoSettings(GroupCreditSettings):
