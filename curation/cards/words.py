@@ -80,7 +80,8 @@ COLUMN_WORDS: Mapping[str, str] = {
 }
 
 LANGUAGES: Mapping[str, str] = {
-    **{known.code: known.name for known in (*languages(), *neighbours())},
+    **{known.code: known.name for known in languages()},
+    **{known.code: known.name for known in neighbours()},
     **{"nl": "Dutch", "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali"},
     **{"sw": "Swahili", "te": "Telugu"},
 }

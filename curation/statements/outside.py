@@ -24,7 +24,7 @@ def _figures(known: Language) -> tuple[str, ...]:
 
 FIGURE = either(
     r"!\[[^\]]*\]\([^)]*\)|!\[\]|\[asy\]|<img\b|\\includegraphics|\\begin\{tikzpicture\}|\[(?:image|figure"
-    r"|diagram|图片?)\s*\d*\]|<(?:image|figure)[^>]{0,20}>",
+    r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>",
     *every(_figures),
 )
 

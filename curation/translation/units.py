@@ -34,10 +34,14 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "year": ("time", ("yrs?",)),
 }
 """Unit → what it measures, and expressions of the signs that all languages write for it."""
-_NAMES = {
-    name: "|".join((*signs, *every(lambda known, name=name: known.units.beside_numbers.get(name, ()))))
-    for name, (_, signs) in _SIGNS.items()
-}
+
+
+def _names(unit: str) -> str:
+    """Return the alternatives that name a unit, signs first."""
+    return "|".join((*_SIGNS[unit][1], *every(lambda known: known.units.beside_numbers.get(unit, ()))))
+
+
+_NAMES = {unit: _names(unit) for unit in _SIGNS}
 DIMENSIONS = {name: dimension for name, (dimension, _) in _SIGNS.items()}
 """Unit → what it measures."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -130,7 +130,7 @@ def read(path: Path, kind: type[T]) -> T:
         ConfigError: a field is missing, unknown, or of another type.
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    built: T = _built({"code": path.stem, **table}, kind, path.name)
+    built = _table({"code": path.stem, **table}, kind, path.name)
     script = getattr(built, "script", SCRIPTS[0])
     if script not in SCRIPTS:
         raise ConfigError(f"{path.name}: script is {script!r}; write one of {', '.join(SCRIPTS)}.")
@@ -139,16 +139,8 @@ def read(path: Path, kind: type[T]) -> T:
 
 def _built(value: Any, kind: Any, where: str) -> Any:
     """Return a value of TOML as the type that a field has."""
-    if is_dataclass(kind) and isinstance(value, dict):
-        names = [field.name for field in fields(kind)]
-        for name in names:
-            if name not in value:
-                raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
-        for name in value:
-            if name not in names:
-                raise ConfigError(f"{where}: {name} is no field; take it out, or correct its name.")
-        hints = get_type_hints(kind)
-        return kind(**{name: _built(value[name], hints[name], f"{where}, {name}") for name in names})
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        return _table(value, kind, where)
     inner = get_args(kind)
     if get_origin(kind) is tuple and isinstance(value, list):
         return tuple(_built(item, inner[0], where) for item in value)
@@ -159,3 +151,15 @@ def _built(value: Any, kind: Any, where: str) -> Any:
     if inner or type(value) is not kind:
         raise ConfigError(f"{where}: {value!r} is not of the type that belongs here ({kind}); correct it.")
     return value
+
+
+def _table(table: dict[str, Any], kind: type[T], where: str) -> T:
+    """Return a table of TOML as the class that describes it."""
+    hints = get_type_hints(kind)
+    for name in hints:
+        if name not in table:
+            raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
+    for name in table:
+        if name not in hints:
+            raise ConfigError(f"{where}: {name} is no field; take it out, or correct its name.")
+    return kind(**{name: _built(table[name], hints[name], f"{where}, {name}") for name in hints})

@@ -18,7 +18,10 @@ class Identification:
     own_letters: str
     """Regular expression (Rust) without which a text is not believed to be in the language; empty for none."""
     foreign_letters: str
-    """Regular expression (Rust) of letters that the language does not have, in its own script; empty for none."""
+    """Regular expression (Rust) of letters that make its tag doubtful; empty for none."""
+    letters_of_others: str
+    """Regular expression of all letters of its script that only other languages have; empty where the script does
+    not settle the language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

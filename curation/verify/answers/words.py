@@ -9,12 +9,11 @@ from fractions import Fraction
 from curation.languages.vocabulary import language, languages, neighbours, one_of
 from curation.verify.answers.forms import Words
 
-_BOOLEANS = {
-    word: meaning
-    for known in (*(known.answers for known in languages()), *neighbours())
-    for meaning, words in (("yes", known.yes), ("no", known.no))
-    for word in words
-}
+_SAID = (
+    *((known.answers.yes, known.answers.no) for known in languages()),
+    *((known.yes, known.no) for known in neighbours()),
+)
+_BOOLEANS = {word: "yes" for yes, _ in _SAID for word in yes} | {word: "no" for _, no in _SAID for word in no}
 _SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
     phrase: meaning for known in languages() for meaning, phrases in known.answers.same.items() for phrase in phrases
 }
