@@ -22,9 +22,6 @@ from training.config import (
 from training.curriculum.settings import CurriculumSettings
 from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 
-EMBEDDED = "embedded"
-"""The name of the shipped model, in place of a folder."""
-
 
 class EmbeddedData(Settings):
     """Problems of the embedded family (`training.embedded.problems`)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -77,7 +77,14 @@ class Decoding(Settings):
 class LivePolicy(Settings):
     """What policies that generate have in common."""
 
-    model: str = Field(min_length=1, description="Name of the model; for `vllm` also a folder with its weights.")
+    loads_folder: ClassVar[bool] = False
+    """Whether ``model`` may be a folder with weights, relative to the recipe's."""
+
+    model: str = Field(
+        min_length=1,
+        description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
+        "`embedded`: the shipped model.",
+    )
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
@@ -89,6 +96,8 @@ class LivePolicy(Settings):
 
 class VllmPolicy(EngineSettings, LivePolicy):
     """A model that vLLM runs on this machine, in an engine that belongs to the run."""
+
+    loads_folder = True
 
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
     revision: str | None = Field(
@@ -137,6 +146,8 @@ class EndpointPolicy(ServerSettings, LivePolicy):
 
 class TorchPolicySettings(LivePolicy):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
+
+    loads_folder = True
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
     in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")

@@ -183,7 +183,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
-            "stage1.policy: urls: 'localhost' is no address; write http://host:port/v1.",
+            "stage1.policy.urls: 'localhost' is no address; write http://host:port/v1.",
         ),
         (
             changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
