@@ -22,15 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.policies.checkpoints import end_tokens, fitting, require_same_shape, weight_files
+from curation.policies.checkpoints import end_tokens, fitting, require_same_shape, weight_files, write_weights
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from curation.scratch import sweep
+from curation.scratch import memory_folder, sweep
 from training.generators import Weights
 from training.model import load_tokenizer, require_model
 from training.vllm_client import TrainingServers
 from training.vllm_settings import EndpointGeneratorSettings
-from training.weights import IN_MEMORY, write_weights
 
 _PREFIX = "goldilocks-vllm-weights-"
 
@@ -122,7 +121,7 @@ class EndpointGenerator:
         aside.rename(folder)
 
     def _make_shared(self) -> Path:
-        where = IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
+        where = memory_folder()
         try:
             if self._settings.folder:
                 where = Path(self._settings.folder).expanduser()

@@ -24,9 +24,6 @@ from training.curriculum.settings import CurriculumSettings
 from training.old_keys import TRAIN_RECIPE
 from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 
-EMBEDDED = "embedded"
-"""The name of the shipped model, in place of a folder."""
-
 DEFAULT_OBJECTIVE = "grpo"
 """The `kind` of an `[objective]` that names none."""
 

@@ -31,7 +31,7 @@ from curation.records import StoreError
 from curation.store import write_aside
 from training.checkpoint import Checkpoint, Log, last_checkpoint, mark_run
 from training.course import Course
-from training.embedded import WEIGHTS
+from training.embedded import resolve_model
 from training.embedded.problems import Split
 from training.generators import Generator, GeneratorPool, TorchGenerator
 from training.judges import Judges
@@ -41,7 +41,7 @@ from training.model import load_tokenizer, require_model, save_model
 from training.objectives.registry import objective_of
 from training.plots import draw_plots
 from training.ranks import Ranks
-from training.recipe import EMBEDDED, TrainRecipe
+from training.recipe import TrainRecipe
 from training.reference import Reference
 from training.rewards import Consistent
 from training.rollouts import Rollouts
@@ -71,7 +71,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         trainer = Trainer(folder, recipe, ranks)
         needs = objective_of(recipe.objective).needs(recipe.objective)
         if needs.reference:
-            beside = folder if needs.reference_model is None else _resolved(needs.reference_model, recipe_folder)
+            beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             trainer.reference = Reference(beside, recipe, ranks, trainer.model.config.vocab_size)
         if not ranks.leads:
             trainer.follow()
@@ -87,13 +87,9 @@ def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     Raises:
         PolicyError: there is none.
     """
-    folder = _resolved(recipe.model, recipe_folder)
+    folder = resolve_model(recipe.model, recipe_folder)
     require_model(folder)
     return folder
-
-
-def _resolved(model: str, recipe_folder: Path) -> Path:
-    return WEIGHTS if model == EMBEDDED else recipe_folder / Path(model).expanduser()
 
 
 def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:

@@ -79,7 +79,14 @@ class Decoding(Settings):
 class LivePolicy(Settings):
     """What policies that generate have in common."""
 
-    model: str = Field(min_length=1, description="Name of the model; for `vllm` also a folder with its weights.")
+    loads_folder: ClassVar[bool] = False
+    """Whether ``model`` may be a folder with weights, relative to the recipe's."""
+
+    model: str = Field(
+        min_length=1,
+        description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
+        "`embedded`: the shipped model.",
+    )
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
@@ -91,6 +98,8 @@ class LivePolicy(Settings):
 
 class VllmPolicy(EngineSettings, LivePolicy):
     """A model that vLLM runs on this machine, in an engine that belongs to the run."""
+
+    loads_folder = True
 
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
     revision: str | None = Field(
@@ -139,6 +148,8 @@ class EndpointPolicy(ServerSettings, LivePolicy):
 
 class TorchPolicySettings(LivePolicy):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
+
+    loads_folder = True
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
     in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 
+from curation import scratch
 from curation.records import PolicyError
 from tests.training.test_steps import recipe
 from tests.training.vllm_running import logprobs_by_version
 from tests.vllm_servers import VllmServers
-from training import endpoint_generators
 from training.embedded import WEIGHTS
 from training.endpoint_generators import EndpointGenerator
 from training.metrics import read_metrics
@@ -83,7 +83,7 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
 
 
 def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(endpoint_generators, "IN_MEMORY", tmp_path)
+    monkeypatch.setattr(scratch, "IN_MEMORY", tmp_path)
     for name in (
         "goldilocks-vllm-weights-left",
         "goldilocks-vllm-weights-held",

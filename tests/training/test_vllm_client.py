@@ -114,6 +114,21 @@ def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word
     assert set(seeds) == set(range(6))
 
 
+def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_came_before(start: Start) -> None:
+    server = start("429")
+
+    async def work() -> None:
+        async with TrainingServers(settings(server, back_off_s=1.0), FOLDER) as servers:
+            made = asyncio.create_task(servers.generate((1, 2), {"seed": 0, "max_tokens": 9}))
+            while not server.events("asked"):
+                await asyncio.sleep(0.01)
+            await servers.update(Path("newer"), 7)
+            assert set((await made).versions) == {7}
+
+    asyncio.run(work())
+    assert [one["salt"].partition("-")[2] for one in server.events("asked")] == ["0", "7"]
+
+
 def test_a_server_that_dies_has_its_requests_moved_to_the_others(start: Start) -> None:
     dying, other = start("slow slow die"), start()
     made, servers = run(settings(dying, other), count=12)

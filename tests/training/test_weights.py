@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from curation.policies.checkpoints import write_weights
 from tests.waiting import until
 from training.embedded import WEIGHTS
 from training.generators import TorchGenerator, read_weights
 from training.model import load_model, load_tokenizer
-from training.weights import HandOver, Publisher, Way, follow, newest, write_weights
+from training.weights import HandOver, Publisher, Way, follow, newest
 
 
 def moved() -> dict[str, Tensor]:

@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from curation.policies.checkpoints import write_weights
+from curation.scratch import memory_folder
+
 Transfer = Literal["folder", "nccl", "ipc"]
 Weights = Path | Mapping[str, Any]
 """A folder of safetensors, or tensors by their names in the checkpoint."""
-
-IN_MEMORY = Path("/dev/shm")
-"""Where Linux has a file system in memory."""
 
 
 class Control(Protocol):
@@ -143,16 +143,13 @@ class _Forwarding:
 
 @contextmanager
 def _as_folder(weights: Weights) -> Iterator[Path]:
-    from safetensors.torch import save_file
-
     if isinstance(weights, Path):
         yield weights
         return
-    memory = IN_MEMORY if IN_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="goldilocks-weights-", dir=memory) as folder:
-        tensors = {name: value.detach().contiguous() for name, value in weights.items()}
-        save_file(tensors, Path(folder) / "model.safetensors")
-        yield Path(folder)
+    with tempfile.TemporaryDirectory(prefix="goldilocks-weights-", dir=memory_folder()) as parent:
+        folder = Path(parent) / "weights"
+        write_weights(weights, folder)
+        yield folder
 
 
 def _on_device(weights: Weights) -> Iterator[tuple[str, Any]]:

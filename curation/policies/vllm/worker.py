@@ -5,7 +5,8 @@ worker reads it through vLLM's public weight-update API, layer by layer, as it w
 wherever the folder can be seen, on CPUs as on GPUs.
 
 Importing this module registers the transfer under `FOLDER_TRANSFER`: vLLM imports it in each worker process for the
-sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, in functions.
+sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, by
+functions.
 """
 
 from __future__ import annotations

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LivePolicy, PolicySettings, plain
+from curation.config import LivePolicy, PolicySettings, Settings, plain
 from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
+from curation.policies.factory import POLICIES
 from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
-from curation.records import PolicyError
+from curation.records import Answered, AttemptKey, PolicyError, Prompted
+from flows.policies import POLICIES as FLOWS_POLICIES
+from flows.policies import open_policy as open_by_flows
+from training.embedded import WEIGHTS, resolve_model
 
 
 def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
@@ -32,6 +38,64 @@ def test_each_kind_opens_its_policy(models: Path, tmp_path: Path) -> None:
     assert isinstance(recorded, Recorded)
     assert isinstance(opened(models, kind="vllm", model="first"), Vllm)
     assert isinstance(opened(tmp_path, kind="endpoint", model="m", revision="1", urls=["http://h:1/v1"]), Endpoint)
+
+
+class Parrot:
+    """A policy of a kind that the house does not know: what it is asked, it says."""
+
+    in_flight = 1
+    about: Mapping[str, Any] = {}
+
+    def __init__(self, settings: ParrotSettings, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002
+        self.key = AttemptKey(f"parrot@{settings.age}", prompt.version if prompt else "none", "")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def answer(self, problem: Prompted, index: int) -> Answered | None:  # noqa: ARG002
+        return Answered(problem.statement, "stop", None)
+
+
+class ParrotSettings(Settings):
+    kind: Literal["parrot"] = "parrot"
+    age: int
+
+
+def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path) -> None:
+    """This file, and the line of the table."""
+    settings: Any = ParrotSettings(age=7)
+    table = {**POLICIES, "parrot": f"{__name__}:Parrot"}
+    policy = open_policy(settings, tmp_path, Prompt("judge@3", "Judge.", lambda asked: asked.statement), policies=table)
+    assert policy.key == AttemptKey("parrot@7", "judge@3", "")
+    with pytest.raises(PolicyError, match="'parrot' cannot be opened here; kinds are recorded, vllm, endpoint"):
+        open_policy(settings, tmp_path)
+
+
+def test_every_kind_of_settings_has_its_class() -> None:
+    union, _ = get_args(PolicySettings)
+    kinds = {name for one in get_args(union) for name in get_args(one.model_fields["kind"].annotation)}
+    assert kinds == set(FLOWS_POLICIES)
+    for place in FLOWS_POLICIES.values():
+        module, _, name = place.partition(":")
+        assert isinstance(getattr(import_module(module), name), type)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "torch"])
+def test_the_shipped_model_has_its_name(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+
+    def opened_by_flows(model: str) -> Any:
+        settings: Any = TypeAdapter(PolicySettings).validate_python({"kind": kind, "model": model})
+        return open_by_flows(settings, tmp_path)
+
+    by_name, by_folder = opened_by_flows("embedded"), opened_by_flows(str(WEIGHTS))
+    assert by_name.key == by_folder.key
+    assert by_name.about["model"] == WEIGHTS.name  # no path of this machine
+    assert resolve_model("embedded", tmp_path) == WEIGHTS
+    assert resolve_model("mine", tmp_path) == tmp_path / "mine"
 
 
 def test_another_prompt_is_another_key(models: Path) -> None:
