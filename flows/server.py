@@ -58,6 +58,8 @@ LEAN = {
     "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_REPOSSESSOR_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_ENABLED": "true",
+    "PREFECT_SERVER_DATABASE_TIMEOUT": "300",  # seconds; 10 and 5 by default, which a busy machine may need
+    "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "300",
 }
 
 
@@ -90,7 +92,12 @@ def prefect_api() -> Iterator[str]:
     try:
         # Prefect's import takes seconds, as the server's start does: let both take them at once
         from prefect.events.worker import EventsWorker
-        from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+        from prefect.settings import (
+            PREFECT_API_REQUEST_TIMEOUT,
+            PREFECT_API_URL,
+            PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+            temporary_settings,
+        )
 
         wait_for_server(
             process,
@@ -101,7 +108,11 @@ def prefect_api() -> Iterator[str]:
         )
         starting.close()
         with _settings_read_again():
-            own = {PREFECT_API_URL: address, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}  # whose thread costs 0.8 s a flow
+            own = {
+                PREFECT_API_URL: address,
+                PREFECT_API_REQUEST_TIMEOUT: START_S,
+                PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,  # whose thread costs 0.8 s a flow
+            }
             with temporary_settings(own):
                 yield address
             EventsWorker.drain_all(timeout=DRAIN_S)  # while there is a server that takes them
