@@ -71,7 +71,7 @@ def code(
     ],
     submissions: Annotated[
         Path,
-        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang` and `code`, or `response`."),
+        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
