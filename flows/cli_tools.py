@@ -65,9 +65,13 @@ def answers(
 
 @verify_app.command()
 def code(
-    problems: Annotated[Path, typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, limits, `checker`.")],
+    problems: Annotated[
+        Path,
+        typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`."),
+    ],
     submissions: Annotated[
-        Path, typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang` (python, cpp), `code`.")
+        Path,
+        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
@@ -138,8 +142,6 @@ def export(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
 ) -> None:
     """Write a curated set in the schema that another trainer reads."""
-    from curation.export_formats import export_set
+    from flows.files import export_folder
 
-    made = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
-    also = f", {made.system_prompt}" if made.system_prompt else ""
-    typer.echo(f"{made.rows:,} problems: {made.file}{also}")
+    export_folder(folder, form, out)

@@ -161,5 +161,11 @@ def test_programs_by_all_tests_or_by_their_share() -> None:
         reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
 
 
+def test_a_program_in_another_language_keeps_no_form() -> None:
+    found = reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0))
+    assert found.broken_form == "no answer in the form asked for"
+    assert (found.total, found.excluded) == (0.0, False)
+
+
 def test_sections() -> None:
     assert sections("<think>a</think>b") == ("a", "b")

@@ -14,10 +14,11 @@ What it does not do: interactive problems, whose validator talks with the progra
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Checker, CheckerKind, CodeVerdict
+from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
 from curation.verify.programs.tools import Program, Toolbox, ready
 from curation.verify.sandbox import Ending, Limits, Ran
 
@@ -30,6 +31,41 @@ _EXITS = {
     CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
     CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
 }
+
+
+_AS_SCRIPT = """\
+import json, os, subprocess, sys, tempfile
+held = json.loads({held!r})
+given, answer, output = map(os.path.abspath, sys.argv[1:4])
+with tempfile.TemporaryDirectory() as folder:
+    for name, text in held["sources"].items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+    feedback = os.path.join(folder, "feedback", "")
+    os.mkdir(feedback)
+    files = [given, answer, feedback] if held["kind"] == "kattis" else [given, output, answer]
+    with open(output if held["kind"] == "kattis" else os.devnull, "rb") as printed:
+        command = [sys.executable, held["main"], *files, *held["args"]]
+        done = subprocess.run(command, cwd=folder, stdin=printed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+if str(done.returncode) not in held["exits"]:
+    sys.exit("the checker failed with " + str(done.returncode))
+print(held["exits"][str(done.returncode)])
+"""
+
+
+def as_script(checker: Checker) -> str | None:
+    """Return a checker as one Python script, for other trainers; None where it is not in Python.
+
+    The script is called with the paths of input, expected output and output, and prints 1 or 0, as those of
+    open-r1's Codeforces problems are; it fails where the checker does.
+    """
+    if checker.lang is not CodeLang.PYTHON:
+        return None
+    if SCRIPT_FILE in checker.sources:
+        return checker.sources[SCRIPT_FILE]
+    exits = {str(code): int(verdict is CodeVerdict.AC) for code, verdict in _EXITS[checker.kind].items()}
+    held = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
+    return _AS_SCRIPT.format(held=json.dumps({**held, "args": list(checker.args), "exits": exits}))
 
 
 def check_outputs(

@@ -40,6 +40,9 @@ MEMORY_MB = 300
 TESTS_A_GROUP = 20
 """Tests drawn at random for one group of responses (the recipe's number)."""
 
+SCRIPT_FILE = "checker_script.py"
+"""Among a checker's sources: a script that is given three files and prints 1 or 0, beside the program that calls it."""
+
 
 class CodeVerdict(StrEnum):
     """What became of a program on one test, or of the program as a whole."""

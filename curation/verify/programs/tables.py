@@ -28,6 +28,7 @@ from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import (
     CPU_S,
     MEMORY_MB,
+    SCRIPT_FILE,
     Checker,
     CheckerKind,
     CodeProblem,
@@ -60,8 +61,6 @@ except ValueError:
 sys.exit(42 if points > 0 else 43)
 """
 """A checker script is given input, expected output and output as files, and says 1 or 0 as the last word."""
-SCRIPT_FILE = "checker_script.py"
-"""The source of a checker of kind script, beside the program that calls it."""
 
 
 def build_problem(
@@ -135,7 +134,10 @@ def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) ->
     problems = {}
     for name, (group, lang) in languages.items():
         pairs = [(given, wanted) for _, given, wanted in sorted(tests.get(name, ()))]
-        problem = build_problem(group, pairs, rules.get(name, nothing), lang=lang)
+        try:
+            problem = build_problem(group, pairs, rules.get(name, nothing), lang=lang)
+        except SourceError as error:
+            raise SourceError(f"{folder}, problem {name}: {error}") from error
         if problem.test_count:
             problems[name] = problem
     return problems
