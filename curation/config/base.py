@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 
@@ -40,6 +41,10 @@ class ByKind:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_wrap_validator_function(lambda value, _: self._checked(value), handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        choices: dict[Any, CoreSchema] = {kind: model.__pydantic_core_schema__ for kind, model in self.models().items()}
+        return handler(core_schema.tagged_union_schema(choices, "kind"))
 
     def _checked(self, value: Any) -> Any:
         models = self.models()
