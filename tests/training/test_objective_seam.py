@@ -88,6 +88,9 @@ def test_a_key_of_another_kind_is_refused(
 def test_a_registered_objective_stands_among_the_settings(registered: None) -> None:
     keys = {row.key for row in settings_of(TrainRecipe)}
     assert {"objective", "objective(grpo).kl", "objective(reinforce).baseline"} <= keys
+    schema = TrainRecipe.model_json_schema()
+    assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {"grpo", "reinforce"}
+    assert "baseline" in schema["$defs"]["ReinforceSettings"]["properties"]
 
 
 def test_a_curriculum_that_adapts_clipping_needs_an_objective_that_clips(registered: None) -> None:
