@@ -37,7 +37,7 @@ from curation.verify.checkers import check_outputs, valid_inputs
 from curation.verify.code_judging import Runner, fenced
 from curation.verify.comparison import same_output
 from curation.verify.programs import CodeVerdict
-from flows.commands import run_recipe
+from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 
 _FEW = 40

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.store import read_table
-from flows import code_stages, filter_stages
-from flows.demo.code.faults import row_of
-from flows.demo.code.tasks import TASKS
-from flows.run_folder import Run, new_run
-from flows.runner import spreading
+from flows.run.run_folder import Run, new_run
+from flows.run.runner import spreading
+from flows.stages import code_stages, filter_stages
+from tests.demo_data.code.faults import row_of
+from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
-from tests.flows.test_runner import CODE_RECIPE, RECIPE
+from tests.flows.run.test_runner import CODE_RECIPE, RECIPE
 
 
 def sums(run: Run) -> tuple[float, object]:
@@ -69,8 +69,8 @@ def woken(all_of: int) -> None:
     import ray
 
     def wake() -> None:
-        import flows.code_stages
-        import flows.filter_stages  # noqa: F401
+        import flows.stages.code_stages
+        import flows.stages.filter_stages  # noqa: F401
 
         time.sleep(2)
 
@@ -83,7 +83,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=200_000)
     options.add_argument("--tasks", type=int, default=96)
     given = options.parse_args()
-    os.environ.setdefault("RAY_worker_niceness", "0")  # as `flows.runner_ray` has it, for the clusters made here
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as `flows.run.runner_ray` has it, for the clusters made here
     import ray
 
     with tempfile.TemporaryDirectory() as name:

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from flows import cli
-from flows.server import prefect_api
+from flows.serve.server import prefect_api
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
@@ -41,7 +41,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def cron_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[list[str]]]:
     """What a cron and an event made of a served recipe, without anybody touching it; see `cron_chain`."""
-    from tests.flows.cron_chain import running_chain
+    from tests.flows.serve.cron_chain import running_chain
 
     with running_chain(tmp_path_factory.mktemp("cron")) as chain:
         yield chain
@@ -57,7 +57,7 @@ def waits_begin(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def demo_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo recipe, run once and undisturbed, in small shards; do not write into it."""
-    from flows.commands import run_recipe
+    from flows.cli.commands import run_recipe
 
     folder = tmp_path_factory.mktemp("demo") / "run"
     run_recipe(DEMO, ["shard_rows=40"], folder)

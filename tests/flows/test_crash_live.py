@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flows.commands import run_recipe
+from flows.cli.commands import run_recipe
 from tests.benchmarks.bench_crash import RUN, commands, finished_files, kill_at, result, write_recipe
 
 

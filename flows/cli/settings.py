@@ -1,0 +1,113 @@
+"""`goldilocks settings`: every field of a recipe, or of a trainer's, as its model describes it: none is left out."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from curation.config import Pick, Recipe
+from curation.records import ConfigError
+from flows.run.recipe import model_in, variants
+
+COLUMN = "path or { path | value, take }"
+"""How a column of a source is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field: its dotted key, its type as one writes it, its default, and its meaning.
+
+    Where a table may be one of several kinds, the key names the kind: `stage1.policy(vllm).model` is written
+    `stage1.policy.model`, where `stage1.policy.kind` is `vllm`.
+    """
+
+    key: str
+    kind: str
+    default: str
+    meaning: str
+
+
+def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
+    """All settings below a model, parents before children."""
+    for name, field in model.model_fields.items():
+        choice = variants(field)
+        if choice:
+            default = "required" if field.is_required() else ""
+            yield Setting(f"{prefix}{name}", "table", default, field.description or "")
+            for kind, variant in choice.items():
+                yield from settings_of(variant, f"{prefix}{name}({kind}).")
+            continue
+        inner = model_in(field.annotation)
+        is_list = typing.get_origin(field.annotation) is tuple and inner is not None
+        key = f"{prefix}{name}{'.N' if is_list else ''}"
+        column = inner is not None and inner.__name__ == "Pick"
+        if inner is None or column:
+            yield Setting(
+                key, _kind(field.annotation, column), _default(field, name, defaults), field.description or ""
+            )
+            continue
+        yield Setting(key, "table", "required" if field.is_required() else "", field.description or inner.__doc__ or "")
+        given = field.get_default(call_default_factory=True) if not field.is_required() else None
+        yield from settings_of(inner, f"{key}.", given if isinstance(given, BaseModel) else None)
+
+
+def written(key: str) -> str:
+    """A setting's key as a recipe holds it: without the kind of the tables it lies in."""
+    return re.sub(r"\(\w+\)", "", key)
+
+
+def print_settings(prefix: str, *, train: bool = False) -> None:
+    """Print the settings whose key begins with ``prefix``: of a recipe, or of a trainer's."""
+    from training.recipe import TrainRecipe
+
+    recipe: type[BaseModel] = TrainRecipe if train else Recipe
+    rows = [row for row in settings_of(recipe) if row.key.startswith(prefix) or written(row.key).startswith(prefix)]
+    if not rows:
+        tops = ", ".join(recipe.model_fields)
+        raise ConfigError(f"no setting begins with {prefix!r}; the top-level keys are: {tops}.")
+    table = Table(box=None, pad_edge=False)
+    for name in ("key", "type", "default", "meaning"):
+        table.add_column(name, overflow="fold", no_wrap=name == "key")
+    for row in rows:
+        table.add_row(*(escape(text) for text in (row.key, row.kind, row.default, row.meaning)))
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(table)
+    if any("(" in row.key for row in rows):
+        console.print("\ntable(kind).key is written table.key, where table.kind is that kind")
+    if any(row.kind == COLUMN for row in rows):
+        console.print(f"\n{COLUMN}:")
+        for name, field in Pick.model_fields.items():
+            console.print(f"  {name:<6} {field.description}")
+
+
+def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
+    if field.is_required():
+        return "required"
+    value = getattr(defaults, name) if defaults is not None else field.get_default(call_default_factory=True)
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(list(value) if isinstance(value, tuple) else value)
+
+
+def _kind(annotation: Any, column: bool) -> str:
+    if column:
+        return COLUMN
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " | ".join(arguments)
+    if origin is tuple:
+        return f"list of {_kind(arguments[0], False)}"
+    if arguments:
+        return " | ".join(_kind(part, False) for part in arguments if part is not type(None))
+    return {"str": "text", "int": "whole number", "float": "number", "bool": "true/false"}[annotation.__name__]

@@ -1,0 +1,69 @@
+"""The grader between the two stages: trained on what stage 1 keeps, published as a folder that stage 2 loads.
+
+    RUN/grader/set/data/    the survivors of stage 1
+    RUN/grader/training/    the training run; its model is what stage 2 samples
+    RUN/grader/made_from.json
+
+The folder is kept while the survivors and the training recipe are the same; a killed training goes on from its last
+checkpoint. Nothing of Prefect here, and nothing of torch until a model is trained.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from curation.records import ConfigError
+from curation.store import file_digest, read_table, write_aside, write_parquet
+from flows.run.run_folder import Done, Run, grader_folder
+
+
+def train_grader(run: Run, decided: Done) -> Path:
+    """Train the recipe's grader on the problems that a stage kept; returns the model's folder.
+
+    Raises:
+        ConfigError: the recipe has no grader, its training recipe is missing, or the stage kept nothing.
+    """
+    settings = run.recipe.grader
+    if settings is None:
+        raise ConfigError(f"recipe {run.recipe.name} names no grader; add a [grader] table.")
+    recipe = run.recipe_folder / settings.recipe
+    if not recipe.is_file():
+        raise ConfigError(f"grader.recipe: there is no file {recipe}; name a training recipe.")
+    if not decided.manifest.kept:
+        raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
+    folder = grader_folder(run.folder)
+    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe), "set": list(settings.set)}
+    _clear_if_changed(folder, made_from)
+    model = folder / "training" / "model"
+    if (folder / "DONE").exists():
+        return model
+    data = folder / "set" / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
+    _train(recipe, folder, settings.set)
+    write_aside(folder / "DONE", "")
+    return model
+
+
+def _train(recipe: Path, folder: Path, changes: tuple[str, ...]) -> None:
+    from flows.run.training import train
+
+    training = folder / "training"
+    if (training / "run.json").exists():
+        train(None, training, resume=True)
+        return
+    where = json.dumps(str((folder / "set").absolute()))
+    train(recipe, training, [*changes, f'data={{ kind = "curated", folders = [{where}] }}'])
+
+
+def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
+    path = folder / "made_from.json"
+    text = json.dumps(made_from, indent=1) + "\n"
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    write_aside(path, text)
