@@ -9,22 +9,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from curation import sources
-from curation.config import RecordedPolicy
-from curation.embeddings import require_embeddings
-from curation.policies.recorded import Recorded
 from curation.store import locked
 from flows.cli.plan import against_plan
 from flows.cli.training_status import is_training, training_lines
+from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
-from flows.run.funnel import MEASURING, StageStatus, status
-from flows.run.run_folder import FOLDERS, Run, difficulty_stage, found, new_run, policy_name
-from flows.run.runner import spreading
-from flows.stages.base import verifier_version
-from flows.stages.code_stages import check_source
-from flows.stages.filter_stages import as_source
+from flows.run.funnel import StageStatus, status
+from flows.run.run_folder import Run, new_run
+from flows.run.spreading import spreading
+from flows.run.stage import read_result
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
 
 
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
@@ -49,11 +46,9 @@ def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
     from flows.serve.server import prefect_api
 
     with prefect_api():
-        from flows.pipelines.curate_code import curate_code
-        from flows.pipelines.curate_math import curate_math
+        from flows.pipelines.curating import flow_of
 
-        line = curate_code if run.recipe.flow == "curate-code" else curate_math
-        flow = line.with_options(flow_run_name=run.recipe.name)
+        flow = flow_of(run.recipe).with_options(flow_run_name=run.recipe.name)
         with spreading(run.recipe):
             return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
 
@@ -69,13 +64,13 @@ def show_status(folder: Path) -> None:
 def print_funnel(run: Run) -> None:
     """The funnel as a table on standard output."""
     verifier = published_verifier(run) or verifier_version(run)
-    rows = status(run, verifier)
+    rows = status(run, pipeline_of(run.recipe), verifier)
     table = Table(title=Text(f"{run.recipe.name}: {run.folder}"), title_justify="left", box=None, pad_edge=False)
     for name in ("stage", "in", "kept", "dropped", "kept %"):
         table.add_column(name, justify="left" if name == "stage" else "right")
     table.add_column("why dropped", overflow="fold")
     for seen in rows:
-        if not seen.row.stage.endswith(MEASURING) or not seen.finished:
+        if seen.is_shown:
             _add_stage(table, seen)
     console = Console(highlight=False, markup=False)
     Console(highlight=False).print(table)
@@ -88,8 +83,8 @@ def print_funnel(run: Run) -> None:
         console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
     for line in against_plan(run):
         console.print(line, soft_wrap=True)
-    for part in run.stages:
-        judged = found(run, f"{part}.verdicts", verifier)
+    for part in run.parts:
+        judged = read_result(verdicts_of(part), run, verifier)
         labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
         if judged is not None and labelled:
             against = judged.manifest.notes["against_labels"]
@@ -112,44 +107,16 @@ def _add_stage(table: Table, seen: StageStatus) -> None:
     table.add_row(row.title, f"{row.rows_in:,}", f"{row.kept:,}", dropped, share, reasons.replace("[", "\\["))
 
 
-def check_inputs(run: Run) -> None:
-    """Whatever can be seen to be wrong with the inputs is said before anything runs."""
-    for source in run.recipe.sources:
-        check = check_source if source.domain == "code" else sources.check_source
-        check(source, run.recipe_folder)
-    for benchmark in run.recipe.contamination.against:
-        sources.check_source(as_source(benchmark), run.recipe_folder)
-    if "embedding" in run.recipe.contamination.methods:
-        require_embeddings()
-    asked = [difficulty_stage(run.recipe, part).policy for part in run.stages]
-    for policy in (*asked, run.recipe.rewriting.policy, run.recipe.premises.policy):
-        if isinstance(policy, RecordedPolicy):
-            Recorded(policy, run.recipe_folder).check()
-
-
 def _print_plan(run: Run) -> None:
-    """What a run would read and do, and what of it is already there."""
+    """Print what a run would read and do, and what of it is already there."""
     recipe = run.recipe
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
     check_inputs(run)
-    for source in recipe.sources:
-        limit = f", at most {source.limit:,} rows" if source.limit else ""
-        console.print(f"  source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}")
-    for benchmark in recipe.contamination.against:
-        console.print(f"  benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}")
-    for name, policy in (("rewriting", recipe.rewriting.policy), ("premises", recipe.premises.policy)):
-        if policy is not None:
-            console.print(f"  {name}: {policy.name if isinstance(policy, RecordedPolicy) else policy.model}")
-    for part in run.stages:
-        table = difficulty_stage(recipe, part)
-        band = table.band
-        console.print(
-            f"  {part}: {policy_name(table)}, {band.attempts} attempts a problem; kept with at least "
-            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
-            f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
-        )
-    finished = [name for name in FOLDERS if found(run, name) is not None]
+    stages = pipeline_of(recipe).stages_of(run)
+    for line in (line for stage in stages for line in stage.describe(run)):
+        console.print(f"  {line}")
+    finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
     console.print(
         f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"
     )

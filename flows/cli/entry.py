@@ -103,7 +103,7 @@ def review(
     reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="This problem is not used.")] = None,
 ) -> None:
     """Show the disputed labels, or settle one of them; the next run applies what was settled."""
-    from flows.publish.disputes import review_run
+    from flows.cli.review import review_run
 
     review_run(folder, accept, reject, answer)
 
@@ -130,7 +130,7 @@ def refresh(
     ] = None,
 ) -> None:
     """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
-    from flows.pipelines.refresh import refresh_run
+    from flows.cli.refresh import refresh_run
 
     refresh_run(folder, policy, attempts)
 

@@ -1,11 +1,12 @@
 """One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence.
 
-The stages are those of the line; what refreshes made of the problem since stands below, version by version.
+The stages are those of the pipeline; what refreshes made of the problem since stands below, version by version.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,114 +14,106 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from curation import premises
-from curation.records import ATTEMPT, StoreError
-from flows.cli import explain_code, explain_versions
+from curation.records import ATTEMPT
+from flows.cli import explain_versions
+from flows.cli.find_problem import filters_of, find_id
+from flows.publish.curated_set import published_verifier
 from flows.publish.versions import newest_run
-from flows.run.funnel import MEASURING
-from flows.run.run_folder import ALL_TITLES, Run, found, open_run
-from flows.stages.base import verifier_version
-from flows.stages.difficulty_stages import made_attempts
+from flows.run.lookup import rows_of
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import Stage, read_result
+from flows.stages.attempts import attempts_of, made_attempts
+from flows.stages.decisions import decisions_of
+from flows.stages.export import EXPORT
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
+
+_STATEMENT = ("statement", "answer")
 
 
 def explain_problem(folder: Path, problem: str) -> None:
     """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
-    from flows.publish.curated_set import published_verifier  # which looks problems up by this module's `find_id`
-
     run = open_run(folder.absolute())
     console = Console(highlight=False)
     name = find_id(run, problem)
-    read = _rows(run, "sources", "kept", name)
-    for row in read.iter_rows(named=True):
+    first, *filters = filters_of(run)
+    before = rows_of(first.folder_in(run), "kept", name)
+    for row in before.iter_rows(named=True):
         console.print(f"[bold]{name}[/bold]  row {row['row']} of {escape(row['source'])} ({escape(row['license'])})")
         _print_field(console, "statement", row["statement"])
         for option in row["choices"] or ():
             _print_field(console, "option", option)
         _print_field(console, "reference", row["answer"])
-    for stage in run.filters[1:]:
-        if stage not in (*MEASURING, "twins"):
-            _print_filter(console, run, stage, name, read)
-        if stage == "tests":
-            explain_code.print_matrix(console, run, name)
+    for stage in filters:
+        before = _print_filter(console, run, stage, name, before)
+    asked = _asked_ids(run, filters[-1] if filters else first, name)
     verifier = published_verifier(run) or verifier_version(run)
-    asked = list(explain_code.twins_of(run, name)) or [name]
-    for part in run.stages:
+    for part in run.parts:
         for one in asked:
             if one != name:
                 console.print(f"  asked as {one}")
             _print_difficulty(console, run, part, verifier, one)
     for one in asked:
         explain_versions.print_versions(console, run, one, _print_attempts)
-    newest = newest_run(run.folder)
-    curated = pl.concat([_rows(newest, "export", "kept", one) for one in asked])
-    over = pl.concat([_rows(newest, "export", "dropped", one) for one in asked])
-    for row in over.iter_rows(named=True):
-        console.print(f"[bold]{ALL_TITLES['export']}[/bold]: dropped, {row['reason']}: {escape(row['evidence'])}")
-    if not curated.is_empty():
-        console.print(f"[bold]{ALL_TITLES['export']}[/bold]: in the curated set")
+    _print_export(console, newest_run(run.folder), asked)
 
 
-def find_id(run: Run, beginning: str) -> str:
-    """The one id of the run that begins so.
-
-    Raises:
-        StoreError: none does, or several do.
-    """
-    files = sorted((run.where("sources") / "kept").glob("*.parquet"))
-    matching: set[str] = set()
-    for file in files:
-        ids = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select("id").collect()
-        matching.update(ids["id"])
-    if not matching and (original := explain_code.original_of(run, beginning)) is not None:
-        return original
-    if not matching:
-        raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
-    if len(matching) > 1:
-        shown = ", ".join(sorted(matching)[:5])
-        raise StoreError(
-            f"{beginning!r} begins {len(matching)} ids: {shown}{' …' if len(matching) > 5 else ''}; give more."
-        )
-    return matching.pop()
+def _asked_ids(run: Run, last: Stage, name: str) -> list[str]:
+    """Return the ids under which attempts at a problem are made: of its rows behind the last filter, else its own."""
+    ids = rows_of(last.folder_in(run), "kept", name, "group")
+    return ids["id"].to_list() if ids.height else [name]
 
 
-def _rows(run: Run, stage: str, table: str, name: str, verifier: str = "", column: str = "id") -> pl.DataFrame:
-    files = sorted((run.where(stage, verifier) / table).glob("*.parquet"))
-    parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == name).collect() for file in files]
-    return pl.concat(parts) if parts else pl.DataFrame({column: []}, schema={column: pl.String})
+def _print_export(console: Console, run: Run, asked: Sequence[str]) -> None:
+    folder, title = EXPORT.folder_in(run), f"[bold]{EXPORT.title}[/bold]"
+    for one in asked:
+        for row in rows_of(folder, "dropped", one).iter_rows(named=True):
+            console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
+    if any(rows_of(folder, "kept", one).height for one in asked):
+        console.print(f"{title}: in the curated set")
 
 
 def _print_field(console: Console, label: str, text: Any) -> None:
     console.print(f"  {label:<10} {text if text is not None else '(none)'}", soft_wrap=True, markup=False)
 
 
-def _print_filter(console: Console, run: Run, stage: str, name: str, read: pl.DataFrame) -> None:
-    title = f"[bold]{ALL_TITLES[stage]}[/bold]"
-    kept, dropped = _rows(run, stage, "kept", name), _rows(run, stage, "dropped", name)
+def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
+    """Print what a stage did to the rows of a problem; returns those that it kept.
+
+    Args:
+        before: the rows that the stages before it handed on.
+    """
+    title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
+    kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
     for row in dropped.iter_rows(named=True):
         where = f"row {row['row']} of {escape(row['source'])}"
         console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
+    texts = {(row["source"], row["row"]): [row[key] for key in _STATEMENT] for row in before.iter_rows(named=True)}
     for row in kept.iter_rows(named=True):
-        changed = row["raw_statement"] is not None or row["raw_answer"] is not None
-        rewritten = changed and stage in ("rewriting", "statements")
-        console.print(f"{title}: kept row {row['row']} of {escape(row['source'])}{', rewritten' if rewritten else ''}")
-        if stage == "review":
-            _print_field(console, "reference", row["answer"])
-        if rewritten:
+        where = f"row {row['row']} of {escape(row['source'])}"
+        if row["id"] != name:
+            console.print(f"{title}: kept {where}, as {row['id']}")
+            continue
+        is_rewritten = texts.get((row["source"], row["row"])) not in (None, [row[key] for key in _STATEMENT])
+        console.print(f"{title}: kept {where}{', rewritten' if is_rewritten else ''}")
+        if is_rewritten:
             _print_field(console, "statement", row["statement"])
             _print_field(console, "reference", row["answer"])
-    if stage == "premises":
-        for row in _rows(run, stage, "votes", name, column="problem").iter_rows(named=True):
-            votes = (f"{count} {vote.value}" for vote in premises.Vote if (count := row[vote.value]))
-            _print_field(console, "votes", ", ".join(votes) or None)
-    if stage == "rewriting":
-        for row in _rows(run, stage, "rewritings", name).filter(~pl.col("accepted")).iter_rows(named=True):
-            _print_field(console, "refused", row["why"])
-    if kept.is_empty() and dropped.is_empty() and not read.is_empty():
+    for line in stage.explain(run, folder, name):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+    if kept.is_empty() and dropped.is_empty():
         console.print(f"{title}: [dim]not reached[/dim]")
+    return kept
+
+
+def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
+    """Return a problem's rows of a table, also those that it stands in under another id."""
+    rows = rows_of(folder, table, name)
+    return rows if rows.height else rows_of(folder, table, name, "group")
 
 
 def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
-    decisions = _rows(run, f"{part}.decisions", "decisions", name, verifier, "problem")
+    decisions = rows_of(decisions_of(part).folder_in(run, verifier), "decisions", name, "problem")
     title = f"[bold]{part.replace('stage', 'stage ')}[/bold]"
     if decisions.is_empty():
         console.print(f"{title}: [dim]not reached[/dim]")
@@ -136,8 +129,8 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
 
 
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
-    verdicts = _rows(run, f"{part}.verdicts", "verdicts", name, verifier, "problem")
-    made = found(run, f"{part}.attempts")
+    verdicts = rows_of(verdicts_of(part).folder_in(run, verifier), "verdicts", name, "problem")
+    made = read_result(attempts_of(part), run)
     held = made_attempts(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
     ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
     seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())

@@ -35,7 +35,7 @@ def print_versions(
         console.print(f"[bold]{_title(version)}[/bold]: {_fate(row)}", soft_wrap=True)
         console.print(f"  {_measured(row)}{_again(version, why)}", soft_wrap=True, markup=False)
         if why is not None:
-            attempts(console, later, run.stages[-1], version.verifier, name)
+            attempts(console, later, run.parts[-1], version.verifier, name)
 
 
 def _title(version: Version) -> str:

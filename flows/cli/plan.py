@@ -20,12 +20,14 @@ from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, r
 from curation.records import ConfigError, Policy
 from curation.sampling import Sampled, Sampler
 from curation.store import locked, read_manifest, read_table, write_aside
+from flows.pipelines.by_recipe import pipeline_of
+from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
-from flows.run.run_folder import Done, Run, difficulty_stage, new_run
+from flows.run.run_folder import Run, difficulty_stage, new_run
 from flows.run.sampling_session import asked_of
-from flows.stages import filter_stages, model_stages
-from flows.stages.base import open_judge
-from flows.stages.difficulty_stages import stopping_rule
+from flows.run.stage import StageResult
+from flows.stages.attempts import attempts_of, stopping_rule
+from flows.stages.judging import open_judge
 
 PLAN = "plan.json"
 """In the run folder: the plan of each stage, as `curation.planning.StagePlan.row` gives it."""
@@ -66,10 +68,10 @@ def plan_recipe(
         count = min(pilot, kept.height)
         chosen = kept[[number * kept.height // count for number in range(count)]]
         if run.recipe.grader is None:
-            plans = [_plan(run, part, chosen, kept.height) for part in run.stages]
+            plans = [_plan(run, part, chosen, kept.height) for part in run.parts]
         else:
-            first = _plan(run, run.stages[0], chosen, kept.height)
-            plans = [first, *(_as_piloted(run, part, first) for part in run.stages[1:])]
+            first = _plan(run, run.parts[0], chosen, kept.height)
+            plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
         write_aside(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
@@ -84,28 +86,17 @@ def held_plan(run: Run) -> dict[str, StagePlan]:
 
 def actual(run: Run, part: str) -> Actual | None:
     """What a finished stage of attempts took; None where it is not finished."""
-    manifest = read_manifest(run.where(f"{part}.attempts"))
+    manifest = read_manifest(attempts_of(part).folder_in(run))
     if manifest is None:
         return None
     notes = manifest.notes
     return Actual(notes["counted"], notes["tokens"], notes["ms"] / 1000)
 
 
-def _filtered(run: Run) -> Done:
-    """The stages before any attempt, as the flow runs them, but for the votes on premises, which are not cheap."""
-    work = {
-        "rewriting": model_stages.rewrite_choices,
-        "statements": filter_stages.filter_statements,
-        "review": filter_stages.apply_reviews,
-        "references": filter_stages.check_references,
-        "duplicates": filter_stages.find_duplicates,
-        "near_duplicates": filter_stages.find_near_duplicates,
-        "contamination": filter_stages.find_contamination,
-    }
-    done = filter_stages.read_sources(run)
-    for name in run.filters[1:]:
-        done = work[name](run, done) if name in work else done
-    return done
+def _filtered(run: Run) -> StageResult:
+    """Run the stages before any attempt, as the flow does, but for those that are left out of plans."""
+    stages = pipeline_of(run.recipe).before_attempts(run)
+    return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
 
 
 def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan:

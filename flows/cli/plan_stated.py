@@ -13,8 +13,9 @@ from curation.config import Recipe, StatedCosts
 from curation.planning import Cost, Estimate, Rates, StagePlan
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
+from flows.run.policies import policy_name
 from flows.run.recipe import load_recipe
-from flows.run.run_folder import difficulty_stage, policy_name
+from flows.run.run_folder import PARTS, difficulty_stage
 
 
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
@@ -26,7 +27,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     recipe = load_recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
-    parts = ("stage1",) if recipe.stage2 is None else ("stage1", "stage2")
+    parts = PARTS if recipe.stage2 is not None else PARTS[:1]
     return [_stage(recipe, recipe.costs, part, number, path) for number, part in enumerate(parts)]
 
 
@@ -59,7 +60,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
     every = float(costs.problems * settings.band.attempts)
     return StagePlan(
         stage=part,
-        policy=policy_name(settings),
+        policy=policy_name(settings.policy),
         problems=costs.problems,
         pilot=0,
         tokens_per_s=speed * costs.gpus,

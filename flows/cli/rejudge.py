@@ -19,10 +19,17 @@ from curation.config import Recipe
 from curation.records import ConfigError, StoreError
 from curation.store import locked, read_table
 from flows.cli.commands import print_funnel
+from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set
+from flows.run.pipeline import read_results, run_pipeline
 from flows.run.recipe import override_recipe
-from flows.run.run_folder import Done, Run, as_written, found, open_run, with_grader
-from flows.stages import base, difficulty_stages
+from flows.run.run_folder import Run, as_written, open_run, with_grader
+from flows.run.stage import Kind
+from flows.stages.attempts import attempts_of
+from flows.stages.decisions import decisions_of
+from flows.stages.export import EXPORT
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
 
 _REJUDGED = re.compile(r"workers|verify\.\w+|stage[12]\.band\.(?!attempts\b)\w+")
 
@@ -57,14 +64,17 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
             f"{folder}: the recipe has changed since its set was published; finish it with `goldilocks run`."
         )
     run = Run(folder, with_changes(run, overrides), run.recipe_folder)
+    pipeline = pipeline_of(run.recipe)
     with locked(folder):
-        filters = [_held(run, name) for name in run.filters]
+        filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
+        attempts = read_results(run, [attempts_of(part) for part in run.parts])
         before = _snapshot(run, old)
-        new = base.verifier_version(run)
-        decided = [_decide_again(run, part, filters[-1]) for part in run.stages]
+        new = verifier_version(run)
+        again = [stage for part in run.parts for stage in (verdicts_of(part), decisions_of(part))]
+        results = run_pipeline(run, again, results=filters.plus(*attempts))
         after = _snapshot(run, new)
         run.save()
-        curated_set.publish(run, filters, decided, curated_set.export_problems(run, filters[-1], decided))
+        curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
     changes = list(changed(before, after))
     total = sum(frame.height for frame, _ in after.values())
     console.print(f"verifier {old} → {new}: {len(changes)} of {total:,} decisions changed")
@@ -142,25 +152,13 @@ def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
     return why
 
 
-def _decide_again(run: Run, part: str, problems: Done) -> Done:
-    made = _held(run, f"{part}.attempts")
-    return difficulty_stages.decide(run, part, problems, difficulty_stages.judge_attempts(run, part, problems, made))
-
-
-def _held(run: Run, stage: str) -> Done:
-    done = found(run, stage)
-    if done is None:
-        raise StoreError(f"{run.where(stage)} is not finished; finish the run with `goldilocks run`.")
-    return done
-
-
 def _snapshot(run: Run, verifier: str) -> Snapshot:
     return {
         part: (
-            read_table(run.where(f"{part}.decisions", verifier), "decisions"),
-            read_table(run.where(f"{part}.verdicts", verifier), "verdicts"),
+            read_table(decisions_of(part).folder_in(run, verifier), "decisions"),
+            read_table(verdicts_of(part).folder_in(run, verifier), "verdicts"),
         )
-        for part in run.stages
+        for part in run.parts
     }
 
 

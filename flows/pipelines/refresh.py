@@ -7,24 +7,22 @@ of the version that it makes (`flows.publish.versions`); one that was killed goe
 
 from __future__ import annotations
 
-import importlib.util
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from prefect import flow
-from rich.console import Console
 
 from curation import difficulty, export, refreshing, review, versions
-from curation.config import LivePolicy, Recipe, TorchPolicySettings, VllmPolicy
-from curation.records import JUDGED, ConfigError, Outcome, PolicyError, SourceError, StoreError
-from curation.store import Shard, Stage, file_digest, locked, read_shard, read_table
-from flows.pipelines import tasks
+from curation.config import Recipe
+from curation.records import StoreError
+from curation.store import Shard, StageFolder, file_digest, locked, read_shard, read_table
+from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.curating import as_task
+from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.artifacts import show_set
 from flows.publish.versions import (
@@ -33,20 +31,22 @@ from flows.publish.versions import (
     Version,
     decisions_of,
     held,
-    measured_on,
     place_of,
     refreshed,
     settle,
     summary,
 )
-from flows.run.funnel import MEASURING, status
+from flows.run.funnel import status
+from flows.run.pipeline import read_results, run_pipeline
 from flows.run.policies import open_policy
-from flows.run.recipe import parse_recipe
-from flows.run.run_folder import Done, Run, difficulty_stage, drive, found, inputs, open_run, shard_counts
-from flows.stages.difficulty_stages import made_attempts, stopping_rule, trusting_people
+from flows.run.run_folder import Run, difficulty_stage, open_run
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, run_stage, shard_counts
+from flows.stages.attempts import attempts_of, made_attempts, measured_on, stopping_rule
+from flows.stages.decisions import trusting_people
+from flows.stages.verdicts import verdicts_of
 
-MODELS = ("", "model", "hf")
-"""Where in a checkpoint's folder the weights in Hugging Face format may lie."""
+CHOSEN = "chosen"
+"""In the folder of a version: the problems that were judged again for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,10 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The finished line behind a set."""
+    """The finished pipeline behind a set; ``results`` are its filters and its decisions."""
 
     run: Run
-    filters: Sequence[Done]
-    decided: Sequence[Done]
+    results: Results
     newest: Version
     before: Version | None
 
@@ -89,7 +88,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         recipe, home = with_policy(line.run, policy)
         if curated_set.published_version(line.run) != line.newest.number and line.newest.origin == "refresh":
             done = _show(line, line.newest)  # a refresh that was killed while it published
-            name = open_policy(difficulty_stage(recipe, line.run.stages[-1]).policy, home).key.policy
+            name = open_policy(difficulty_stage(recipe, line.run.parts[-1]).policy, home).key.policy
             if name == line.newest.policy:
                 return done
         if _is_repeated(refreshed(Run(folder, recipe, home), line.newest), line, attempts):
@@ -98,37 +97,42 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         chosen = choose_problems(run, line, attempts)
         if not chosen.manifest.kept:
             return Refreshed(line.newest, False, {}, {})
-        part = run.stages[-1]
-        made = tasks.make_attempts(run, part, chosen)
-        verdicts = tasks.judge_attempts(run, part, chosen, made)
-        return _publish(run, line, chosen, made, verdicts)
+        part = run.parts[-1]
+        results = run_pipeline(run, (attempts_of(part), verdicts_of(part)), as_task, Results((chosen,)))
+        return _publish(run, line, results)
 
 
-def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> Done:
-    """The problems to judge again, as a stage in the shards of the line; beside them, why."""
-    band = difficulty_stage(run.recipe, run.stages[-1]).band
+def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> StageResult:
+    """Choose the problems to judge again, as a stage in the shards of the pipeline; beside them, why."""
+    band = difficulty_stage(run.recipe, run.parts[-1]).band
     trained = read_trained(attempts) if attempts is not None else refreshing.TRAINED.to_frame()
     old, number = decisions_of(run.folder, line.newest.number), line.newest.number + 1
-    rows = refreshing.choose(old, trained, band, run.recipe.refresh, number, _policy_of(run))
-    problems = line.filters[-1]
+    chosen = refreshing.choose(old, trained, band, run.recipe.refresh, number, _policy_of(run))
 
-    def work(index: int) -> Shard:
-        frame = read_shard(problems.folder, "kept", index).join(rows, left_on="id", right_on="problem", how="inner")
-        why = frame.select(problem="id", why="why")
-        return Shard(frame.height, {"kept": frame.drop("why"), "why": why})
+    def choose(job: StageRun) -> StageResult:
+        problems = job.problems.folder
 
-    counts = shard_counts(problems.folder)
-    stage = _choosing(run, line, line.newest, attempts)
-    return drive(stage, ((rows, partial(work, index)) for index, rows in enumerate(counts)), total=sum(counts))
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index).join(chosen, left_on="id", right_on="problem", how="inner")
+            why = frame.select(problem="id", why="why")
+            return Shard(frame.height, {"kept": frame.drop("why"), "why": why})
+
+        counts = shard_counts(problems)
+        shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
+        return job.compute(_chosen_folder(run, line, line.newest, attempts), shards, total=sum(counts))
+
+    folder = str((run.place / CHOSEN).relative_to(run.folder))
+    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=folder, work=choose), run, line.results)
 
 
-def _choosing(run: RefreshedRun, line: _Line, before: Version, attempts: Path | None) -> Stage:
-    """The stage that chooses, for the version after ``before``; its settings are all that a refresh depends on."""
-    band = difficulty_stage(run.recipe, run.stages[-1]).band
+def _chosen_folder(run: RefreshedRun, line: _Line, before: Version, attempts: Path | None) -> StageFolder:
+    """Return the folder of what is chosen for the version after ``before``, by all that a refresh depends on."""
+    band = difficulty_stage(run.recipe, run.parts[-1]).band
     seen = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {_policy_of(run)} {seen}"
-    made_from = inputs(line.filters[-1], version=before.digest)
-    return Stage(run.place / "chosen", "chosen", refreshing.VERSION, made_by, made_from)
+    problems = line.results.problems
+    made_from = {problems.name: problems.manifest.digest, "version": before.digest}
+    return StageFolder(run.place / CHOSEN, CHOSEN, refreshing.VERSION, made_by, made_from)
 
 
 def _is_repeated(run: RefreshedRun, line: _Line, attempts: Path | None) -> bool:
@@ -138,17 +142,18 @@ def _is_repeated(run: RefreshedRun, line: _Line, attempts: Path | None) -> bool:
     """
     if line.newest.origin != "refresh" or line.before is None or (attempts is not None and not attempts.is_file()):
         return False
-    return _choosing(run, line, line.before, attempts).manifest() is not None
+    return _chosen_folder(run, line, line.before, attempts).manifest() is not None
 
 
 def _policy_of(run: RefreshedRun) -> str:
     """Who judges again, as attempts are filed: ``model@revision``."""
-    return open_policy(difficulty_stage(run.recipe, run.stages[-1]).policy, run.recipe_folder).key.policy
+    return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, line: _Line, chosen: Done, made: Done, verdicts: Done) -> Refreshed:
+def _publish(run: RefreshedRun, line: _Line, results: Results) -> Refreshed:
     """Decide, make the next version of old and new decisions, and publish it."""
-    part, old = run.stages[-1], decisions_of(run.folder, line.newest.number)
+    part, old = run.parts[-1], decisions_of(run.folder, line.newest.number)
+    chosen, verdicts = results.problems, results[verdicts_of(part)]
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
     names = read_table(chosen.folder, "kept", ["id"])["id"]
@@ -160,7 +165,7 @@ def _publish(run: RefreshedRun, line: _Line, chosen: Done, made: Done, verdicts:
     table = merged(old, new, line, run.recipe)
     cost = {
         "problems": len(names),
-        **_spent(run, made, verdicts),
+        **_spent(run, results[attempts_of(part)], verdicts),
         "kept_rates": table.height - len(names),
     }
     root = line.newest.root
@@ -173,14 +178,14 @@ def _publish(run: RefreshedRun, line: _Line, chosen: Done, made: Done, verdicts:
 def _show(line: _Line, version: Version) -> Refreshed:
     """Publish a refreshed version, and show it on Prefect's page."""
     run = refreshed(line.run, version)
-    curated = curated_set.republish(line.run, version, line.filters, line.decided)
-    seen = [one.row for one in status(run, version.verifier) if one.finished]
-    funnel = [row for row in seen if row.stage.partition(".")[2] not in MEASURING]
+    curated = curated_set.republish(line.run, version, line.results)
+    stages = status(run, pipeline_of(run.recipe), version.verifier)
+    funnel = [one.row for one in stages if one.finished and one.is_shown]
     show_set(line.run.recipe.name, curated, funnel)
-    return Refreshed(version, True, _why(run.place / "chosen"), version.cost)
+    return Refreshed(version, True, _why(run.place / CHOSEN), version.cost)
 
 
-def _spent(run: RefreshedRun, made: Done, verdicts: Done) -> dict[str, int]:
+def _spent(run: RefreshedRun, made: StageResult, verdicts: StageResult) -> dict[str, int]:
     """The attempts that count and their tokens, however often the refresh was killed in between."""
     counted = read_table(verdicts.folder, "verdicts").select("problem", "index")
     held = made_attempts(run, made).read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
@@ -202,74 +207,11 @@ def merged(old: pl.DataFrame, new: pl.DataFrame, line: _Line, recipe: Recipe) ->
     order = old.select("problem")
     rest = old.drop("published").join(new, on="problem", how="anti")
     both = order.join(pl.concat([rest, new.select(rest.columns)]), on="problem", how="left", maintain_order="left")
-    index = read_table(line.filters[-1].folder, "kept", ["id", "group", "source", "weight"])
+    index = read_table(line.results.problems.folder, "kept", ["id", "group", "source", "weight"])
     index = index.join(both.filter("keep"), left_on="id", right_on="problem", how="semi", maintain_order="left")
     leaving = export.over_quota(index, recipe.export.size, recipe.seed) if index.height else {}
     stays = pl.col("keep") & ~pl.col("problem").is_in(list(leaving))
     return both.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
-
-
-def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
-    """The run's recipe with another policy in its last stage, and the folder that the policy's paths refer to.
-
-    Raises:
-        ConfigError, PolicyError: there is no such policy, or it cannot be meant.
-    """
-    part = run.stages[-1]
-    table = run.recipe.model_dump(mode="json")
-    table["grader"] = None  # it has been trained; what it became stands in the stage
-    if path.is_dir():
-        table[part]["policy"] = _checkpoint(path, difficulty_stage(run.recipe, part).policy)
-        return parse_recipe(table, str(path)), path.absolute().parent
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--policy {path}: not TOML ({error}).") from error
-    if set(given) != {"policy"} or not isinstance(given["policy"], dict):
-        raise ConfigError(f"--policy {path}: write one table, [policy], as in a recipe's [stage2.policy].")
-    table[part]["policy"] = given["policy"]
-    return parse_recipe(table, str(path)), path.absolute().parent
-
-
-def _checkpoint(path: Path, like: object) -> dict[str, Any]:
-    """A checkpoint's folder as a policy's table, asked and decoded like the policy before where that was live.
-
-    vLLM samples it where that is installed; else, or where torch did so before, torch does.
-    """
-    home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
-    if home is None:
-        raise PolicyError(f"--policy {path}: the folder holds no model (no config.json); name a checkpoint.")
-    quick = importlib.util.find_spec("vllm") is not None and not isinstance(like, TorchPolicySettings)
-    kind: type[LivePolicy] = VllmPolicy if quick else TorchPolicySettings
-    fields = set(kind.model_fields) if isinstance(like, kind) else {"prompt", "decoding"}
-    same = like.model_dump(mode="json", include=fields - {"model", "revision"}) if isinstance(like, LivePolicy) else {}
-    return {**same, "kind": "vllm" if quick else "torch", "model": str(home.absolute())}
-
-
-def read_trained(path: Path) -> pl.DataFrame:
-    """Attempts that training made, in the `curation.refreshing.TRAINED` schema.
-
-    Args:
-        path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
-            trainer's own ``attempts.jsonl``; an attempt that kept no form has none and counts as not correct.
-
-    Raises:
-        SourceError: the file is not there, not readable, or lacks a column.
-    """
-    try:
-        frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
-        if "outcome" in frame.columns:
-            judged = frame.filter(pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in JUDGED]))
-            right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
-            frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
-        return frame.select(refreshing.TRAINED.names()).cast(refreshing.TRAINED)
-    except FileNotFoundError as error:
-        raise SourceError(f"--attempts {path}: there is no such file.") from error
-    except pl.exceptions.PolarsError as error:
-        wanted = ", ".join(refreshing.TRAINED.names())
-        raise SourceError(f"--attempts {path}: cannot be read with the columns {wanted} ({error}).") from error
 
 
 def _line(run: Run) -> _Line:
@@ -284,25 +226,9 @@ def _line(run: Run) -> _Line:
         raise StoreError(f"{run.folder} holds no finished run of its recipe; finish it with `goldilocks run`.")
     newest = known[-1]
     verifier = next(version.verifier for version in known if version.digest == newest.root)
-    stages = [found(run, name) for name in run.filters]
-    decided = [found(run, f"{part}.decisions", verifier) for part in run.stages]
-    whole = [done for done in (*stages, *decided) if done is not None]
-    if len(whole) < len(stages) + len(decided):
-        raise StoreError(f"{run.folder}: stages behind the set are missing; make them with `goldilocks run`.")
+    stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in (Kind.FILTER, Kind.DECISION)]
     before = known[-2] if len(known) > 1 else None
-    return _Line(run, whole[: len(stages)], whole[len(stages) :], newest, before)
-
-
-def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> Refreshed:
-    """`goldilocks refresh`: the flow, with a Prefect API of its own where the user has none, and what it came to."""
-    from flows.serve.server import prefect_api
-
-    with prefect_api():
-        done = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
-    for line in told(done):
-        console.print(line)
-    return done
+    return _Line(run, read_results(run, stages, verifier), newest, before)
 
 
 def told(done: Refreshed) -> list[str]:

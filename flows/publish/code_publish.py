@@ -15,40 +15,47 @@ import polars as pl
 from curation import cards, twins
 from curation.records import JUDGING, TEST
 from curation.store import read_manifest, read_shard, read_table, write_parquet
-from flows.run.run_folder import Done, Run, shard_counts
-from flows.stages.code_stages import language_of
+from flows.run.run_folder import Run
+from flows.run.stage import StageResult, shard_counts
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.export import EXPORT
+from flows.stages.matrix import MATRIX
+from flows.stages.tests import TESTS
+from flows.stages.twins import language_of
 
 FILE_BYTES = 256 << 20
 """A file of tests is closed once its inputs and outputs hold so many bytes."""
 
 
-def write_beside(run: Run, exported: Done, folder: Path) -> None:
+def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
     """Write ``tests/`` and ``judging/`` of the exported problems into the folder of the set."""
-    _write(folder / "tests", "tests", (_tests(run, exported, index) for index in _shards(exported)), TEST)
-    _write(folder / "judging", "judging", (_judging(run, exported, index) for index in _shards(exported)), JUDGING)
+    _write(folder / TESTS_TABLE, TESTS_TABLE, (_tests(run, exported, index) for index in _shards(exported)), TEST)
+    _write(
+        folder / JUDGING_TABLE, JUDGING_TABLE, (_judging(run, exported, index) for index in _shards(exported)), JUDGING
+    )
 
 
-def _shards(exported: Done) -> range:
+def _shards(exported: StageResult) -> range:
     return range(len(shard_counts(exported.folder)))
 
 
-def _twins(exported: Done, index: int) -> pl.DataFrame:
+def _twins(exported: StageResult, index: int) -> pl.DataFrame:
     """twin, problem and language of a shard's exported rows."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
     table = [(name, group, language_of(meta)) for name, group, meta in rows]
     return pl.DataFrame(table, schema={"twin": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
 
 
-def _tests(run: Run, exported: Done, index: int) -> pl.DataFrame:
-    held = read_shard(run.where("tests"), "tests", index)
+def _tests(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
+    held = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
     joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
     renamed = joined.drop("problem").rename({"twin": "problem"}).select(TEST.names())
     return renamed.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
 
 
-def _judging(run: Run, exported: Done, index: int) -> pl.DataFrame:
+def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
-    held = read_shard(run.where("tests"), "judging", index)
+    held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
     joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
     factors = [twins.factor_of(language, settings.twins) for language in joined["language"]]
     limits = pl.col("time_limit_s").fill_null(settings.matrix.time_s) * pl.Series("factor", factors, pl.Float64)
@@ -73,17 +80,17 @@ def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.S
 
 def facts(run: Run) -> cards.CodeFacts:
     """The card's figures on tests, from the notes of the finished stages."""
-    tested, matrix = read_manifest(run.where("tests")), read_manifest(run.where("matrix"))
+    tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(MATRIX.folder_in(run))
     assert tested is not None
     assert matrix is not None
     notes = tested.notes
-    exported = read_table(run.where("export"), "kept", ["group", "meta"])
+    exported = read_table(EXPORT.folder_in(run), "kept", ["group", "meta"])
     languages: dict[str, int] = {}
     for meta in exported["meta"] if exported.height else ():
         language = str(json.loads(meta or "{}").get(twins.LANGUAGE, "python"))
         languages[language] = languages.get(language, 0) + 1
     groups = set(exported["group"]) if exported.height else set()
-    counted = read_table(run.where("tests"), "tests", ["problem"])
+    counted = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
     return cards.CodeFacts(
         tests_read=notes["tests"] - notes["power_made"],
         tests=counted.filter(pl.col("problem").is_in(list(groups))).height if counted.height else 0,

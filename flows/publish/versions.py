@@ -18,7 +18,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -26,9 +25,12 @@ import polars as pl
 
 from curation import versions
 from curation.records import DropReason, StoreError
-from curation.store import Shard, Stage, read_shard, read_table, write_aside, write_parquet
-from flows.run.run_folder import Done, Run, inputs, open_run
-from flows.stages.base import shard_by_shard, split_rows
+from curation.store import Shard, read_shard, read_table, write_aside, write_parquet
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import Results, StageResult, StageRun
+from flows.stages.attempts import today
+from flows.stages.base import split_rows
+from flows.stages.decisions import decisions_of as decisions_stage
 
 FOLDER = "versions"
 ABOUT = "about.json"
@@ -71,14 +73,10 @@ class RefreshedRun(Run):
 
     place: Path = Path()
 
-    def where(self, stage: str, verifier: str = "") -> Path:
-        """The folder of a stage."""
-        part, _, kind = stage.partition(".")
-        if stage == "export":
-            return self.place / "export"
-        if kind and part == self.stages[-1]:
-            return self.place / kind / (verifier if kind != "attempts" else "")
-        return Run.where(self, stage, verifier)
+    @property
+    def version_folder(self) -> Path | None:
+        """The version's folder."""
+        return self.place
 
 
 def held(folder: Path) -> list[Version]:
@@ -113,7 +111,7 @@ def decisions_of(folder: Path, number: int) -> pl.DataFrame:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
 
-def gather(last: Done, exported: Done, measured: str) -> pl.DataFrame:
+def gather(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
     """The decisions behind a set, with whether each problem stands in it.
 
     Args:
@@ -181,22 +179,23 @@ def newest_run(folder: Path) -> Run:
     return refreshed(run, newest) if newest is not None and newest.origin == "refresh" else run
 
 
-def apply(run: RefreshedRun, problems: Done, decisions: pl.DataFrame, verifier: str) -> Done:
-    """Decisions that are made already as a finished stage over all problems, in their shards.
+def apply(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
+    """Return decisions that are made already as a finished stage over all problems, in their shards.
 
     Args:
         decisions: `curation.versions.KEPT` rows, one for each problem.
     """
-    name = f"{run.stages[-1]}.decisions"
+    job = StageRun(decisions_stage(run.parts[-1]), run, filters)
+    problems, part = job.problems.folder, job.stage.part
 
     def work(index: int) -> Shard:
-        frame = read_shard(problems.folder, "kept", index)
+        frame = read_shard(problems, "kept", index)
         own = frame.select(problem="id").join(decisions, on="problem", how="left", maintain_order="left")
-        kept, dropped = split_rows(frame, run.stages[-1], own["reason"].to_list(), own["evidence"].to_list())
+        kept, dropped = split_rows(frame, part, own["reason"].to_list(), own["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": own.drop("published")})
 
-    stage = Stage(run.where(name, verifier), name, "applied@1", digest_of(decisions), inputs(problems))
-    return shard_by_shard(stage, problems, work)
+    folder = job.open("applied@1", digest_of(decisions), job.problems, verifier=verifier)
+    return job.shard_by_shard(folder, work)
 
 
 def changelog(folder: Path) -> str:
@@ -227,31 +226,6 @@ def summary(version: Version) -> str:
     return f"version {version.number} of {version.made_on}, judged by {version.policy}: {changed or 'no change'}" + (
         f", unchanged {kept:,}" if kept else ""
     )
-
-
-def measured_on(run: Run, part: str) -> str:
-    """The day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
-    key = json.loads((run.where(f"{part}.attempts") / "key.json").read_text(encoding="utf-8"))
-    name = " ".join((key["policy"], key["prompt"], key["sampling"]))
-    path = run.folder / FOLDER / "measured_on.json"
-    noted: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if name not in noted:
-        noted[name] = _begun(run.folder / "attempts", key)
-        write_aside(path, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
-    return noted[name]
-
-
-def _begun(store: Path, key: Mapping[str, str]) -> str:
-    """The day on which the store of attempts under a key was made."""
-    for path in store.glob("*/key.json"):
-        if key.items() <= json.loads(path.read_text(encoding="utf-8")).items():
-            return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
-    return today()
-
-
-def today() -> str:
-    """This day, as YYYY-MM-DD in UTC."""
-    return datetime.now(UTC).date().isoformat()
 
 
 def digest_of(table: pl.DataFrame) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation import policies
-from curation.config import TorchPolicySettings
+from curation.config import RecordedPolicy, TorchPolicySettings
+from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
 
@@ -32,3 +33,16 @@ def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | 
 
         return TorchPolicy(settings, recipe_folder, prompt)
     return policies.open_policy(settings, recipe_folder, prompt)
+
+
+def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:
+    """Refuse a file of recorded attempts that is missing or not as the recipe says, by reading its first rows."""
+    if isinstance(settings, RecordedPolicy):
+        Recorded(settings, recipe_folder).check()
+
+
+def policy_name(settings: PolicySettings | None) -> str:
+    """Return a policy as a recipe names it; a live one's revision is known once it has answered."""
+    if settings is None:
+        return "nobody"
+    return settings.name if isinstance(settings, RecordedPolicy) else settings.model

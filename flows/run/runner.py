@@ -3,9 +3,9 @@
 A runner maps works to shards and hands them over in order; the one who asked writes them, alone. So what is on disk is
 the same, byte by byte, whoever computed, and a machine that dies costs time only.
 
-Only stages whose shards stand for themselves are spread (`SPREAD`): filters, reference checks, verdicts, programs on
-tests. Sampling stays with its policy, whose engine or servers are spread by themselves, and reading stays with its
-file. Verdicts on attempts are made beside sampling; the stage spreads where they are made again.
+Only stages whose shards stand for themselves are spread (`Stage.runs_anywhere`): filters, reference checks, verdicts,
+programs on tests. Sampling stays with its policy, whose engine or servers are spread by themselves, and reading stays
+with its file. Verdicts on attempts are made beside sampling; the stage spreads where they are made again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from curation.config import Recipe
 from curation.store import Shard
 
 Work = Callable[[], Shard]
-
-SPREAD = frozenset({"statements", "programs", "references", "matrix", "stage1.verdicts", "stage2.verdicts"})
-"""Stages whose shards another machine may compute."""
 
 
 class Runner(Protocol):
@@ -43,27 +39,17 @@ class Local:
 _running: ContextVar[Runner | None] = ContextVar("runner", default=None)
 
 
-def runner_of(stage: str) -> Runner:
-    """Who computes the shards of a stage of this name, inside `spreading`."""
+def current_runner(runs_anywhere: bool) -> Runner:
+    """Who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
     runner = _running.get()
-    return runner if runner is not None and stage in SPREAD else Local()
+    return runner if runner is not None and runs_anywhere else Local()
 
 
 @contextmanager
-def spreading(recipe: Recipe) -> Iterator[None]:
-    """Have the recipe's runner compute shards for the length of the block.
-
-    Raises:
-        ConfigError: the runner is not installed, or cannot be reached.
-    """
-    if recipe.runner == "local":
+def computing_on(runner: Runner) -> Iterator[None]:
+    """Have a runner compute shards for the length of the block."""
+    token = _running.set(runner)
+    try:
         yield
-        return
-    from flows.run.runner_ray import ray_runner
-
-    with ray_runner(recipe.verify) as runner:
-        token = _running.set(runner)
-        try:
-            yield
-        finally:
-            _running.reset(token)
+    finally:
+        _running.reset(token)

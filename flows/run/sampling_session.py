@@ -22,10 +22,11 @@ from curation.progress import Progress
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, Prompted
 from curation.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
-from curation.store import Shard, Stage, read_shard
+from curation.store import Shard, StageFolder, read_shard
 from curation.verify.judge import Judge
 from flows.run.progress import note
-from flows.run.run_folder import Done, Run, difficulty_stage, shard_counts
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.stage import Stage, StageResult, shard_counts
 
 METRICS = "metrics.jsonl"
 """In the run folder: one line per report of progress, of all stages."""
@@ -37,15 +38,15 @@ class SamplingSession:
     def __init__(
         self,
         run: Run,
-        part: str,
-        problems: Done,
         stage: Stage,
+        problems: StageResult,
+        folder: StageFolder,
         policy: Policy,
         store: AttemptStore,
         judge: Judge,
         rule: Rule,
     ) -> None:
-        self._run, self._part, self._problems, self._stage = run, part, problems, stage
+        self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._metrics = run.folder / METRICS
         self._runner: asyncio.Runner | None = None
@@ -97,9 +98,9 @@ class SamplingSession:
         return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
 
     async def _begin(self) -> None:
-        settings = difficulty_stage(self._run.recipe, self._part).sampling
+        settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
         rows = shard_counts(self._problems.folder)
-        lacking = [index for index in range(len(rows)) if not self._stage.finished(index)]
+        lacking = [index for index in range(len(rows)) if not self._folder.finished(index)]
         await self._policy.__aenter__()
         self._entered = True
         sampler = Sampler(
@@ -143,7 +144,7 @@ class SamplingSession:
                 yield asked
 
     def _report(self, progress: Progress) -> None:
-        row = {"at": round(time.time(), 2), "stage": f"{self._part}.attempts", **progress.row()}
+        row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
         note(spoken(progress))

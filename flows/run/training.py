@@ -1,15 +1,11 @@
 """A training stage as a bare function: its recipe from TOML, or from the folder of a run that is resumed.
 
-Nothing of Prefect here (its flow is in `flows.pipelines.train_stage`), so that the processes of torchrun start quickly:
-``torchrun --nproc-per-node N -m flows.run.training RECIPE.toml --out DIR`` trains with N processes; every process
-reads the recipe, rank 0 does the talking.
+Nothing of Prefect here (its flow is in `flows.pipelines.train_stage`), so that the processes of torchrun start quickly.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from curation.config import plain
-from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.records import ConfigError, StoreError
 from flows.run.recipe import set_value
 
 if TYPE_CHECKING:
@@ -83,24 +79,3 @@ def _checked(table: dict[str, Any], overrides: Sequence[str], where: str) -> Tra
             for detail in error.errors()
         ]
         raise ConfigError(f"recipe {where}: " + "\n  ".join(found)) from error
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Without Prefect: what torchrun starts in every process."""
-    parser = argparse.ArgumentParser(prog="python -m flows.run.training", description="Train by a recipe.")
-    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
-    parser.add_argument("--out", type=Path, metavar="DIR")
-    parser.add_argument("--resume", type=Path, metavar="DIR")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
-    given = parser.parse_args(arguments)
-    try:
-        model = train(given.recipe, given.resume or given.out, given.overrides, resume=given.resume is not None)
-    except GoldilocksError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(model)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

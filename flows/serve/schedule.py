@@ -14,7 +14,7 @@ run is tried again, and as every line it goes on where it was; so does the next 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,11 +26,12 @@ from prefect.flows import Flow
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
 from curation.store import locked, write_aside
-from flows.cli.commands import check_inputs
+from flows.pipelines.by_recipe import check_inputs
+from flows.pipelines.curating import curate
 from flows.publish.versions import Version, latest, summary
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
-from flows.run.runner import spreading
+from flows.run.spreading import spreading
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
@@ -49,8 +50,6 @@ RETRIES, RETRY_S = 2, 30
 PATIENT = 40
 """Retries of a refresh: it must wait where the line is at work in the folder, for nothing starts it again."""
 
-Line = Callable[[Path, Path, list[str]], Path]
-
 
 @flow(name="curate-math", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
 def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
@@ -61,9 +60,7 @@ def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] |
         out: the run folder; runs/NAME where absent.
         overrides: settings changed, as key=value.
     """
-    from flows.pipelines.curate_math import curate_math
-
-    _curate(curate_math.fn, recipe, out, overrides or [])
+    _curate(recipe, out, overrides or [])
 
 
 @flow(name="curate-code", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
@@ -75,9 +72,7 @@ def scheduled_code(recipe: Path, out: Path | None = None, overrides: list[str] |
         out: the run folder; runs/NAME where absent.
         overrides: settings changed, as key=value.
     """
-    from flows.pipelines.curate_code import curate_code
-
-    _curate(curate_code.fn, recipe, out, overrides or [])
+    _curate(recipe, out, overrides or [])
 
 
 @flow(name="train-stage", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
@@ -126,7 +121,7 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
         _announce(open_run(folder), done.version)
 
 
-def _curate(line: Line, recipe: Path, out: Path | None, overrides: list[str]) -> None:
+def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
     """What `goldilocks run` does, for a run that nobody watches."""
     run = new_run(recipe, overrides, out)
     run.check_owner()
@@ -140,7 +135,7 @@ def _curate(line: Line, recipe: Path, out: Path | None, overrides: list[str]) ->
         _begin_announcing(run)
         run.save()
         with gpus() if needs_gpus(run) else nullcontext(), spreading(run.recipe):
-            line(recipe, run.folder, overrides)
+            curate(recipe, run.folder, overrides)
         after = latest(run.folder)
     # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
     if after is not None and after.origin == "run" and _announce(run, after):
@@ -149,7 +144,7 @@ def _curate(line: Line, recipe: Path, out: Path | None, overrides: list[str]) ->
 
 def needs_gpus(run: Run) -> bool:
     """Whether a policy of the recipe runs on this machine."""
-    policies = [difficulty_stage(run.recipe, part).policy for part in run.stages]
+    policies = [difficulty_stage(run.recipe, part).policy for part in run.parts]
     return any(one.kind == "vllm" or (one.kind == "torch" and one.device != "cpu") for one in policies)
 
 

@@ -19,7 +19,7 @@ from curation.verify.programs import Checker, Submission
 from curation.verify.programs_tools import Program
 from curation.verify.sandbox import Ending, Limits
 from flows.run.run_folder import Run
-from flows.stages.code_stages import Unit
+from flows.stages.units import Unit
 
 _GENERATOR_MB = 512
 _GIVEN = 20

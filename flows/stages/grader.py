@@ -17,10 +17,11 @@ from pathlib import Path
 
 from curation.records import ConfigError
 from curation.store import file_digest, read_table, write_aside, write_parquet
-from flows.run.run_folder import Done, Run, grader_folder
+from flows.run.run_folder import Run, grader_folder
+from flows.run.stage import MATH, Results, StageResult, Step
 
 
-def train_grader(run: Run, decided: Done) -> Path:
+def train_grader(run: Run, decided: StageResult) -> Path:
     """Train the recipe's grader on the problems that a stage kept; returns the model's folder.
 
     Raises:
@@ -67,3 +68,14 @@ def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_aside(path, text)
+
+
+def _work(run: Run, results: Results) -> None:
+    train_grader(run, results.decisions[-1])
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.grader is not None
+
+
+GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled)

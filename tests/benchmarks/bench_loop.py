@@ -124,7 +124,7 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
 
 def refreshed_set(run: Path, number: int, trained: Path) -> None:
     """The set's version ``number`` + 1, where it is not there yet."""
-    from flows.pipelines.refresh import refresh_run
+    from flows.cli.refresh import refresh_run
 
     done = run / f"refreshed-{number}"
     if not done.exists():

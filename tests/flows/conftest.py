@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from flows import cli
+from flows.pipelines.curate_math import CURATE_MATH
 from flows.serve.server import prefect_api
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +100,10 @@ def refusal(*arguments: str | Path) -> str:
 
 OPTIONAL = ("rewriting", "review", "contamination", "premises")
 """Stages that only a run with verdicts of people, with benchmarks, or with a model asked beside attempts has."""
+
+STAGES = {stage.name: stage for stage in CURATE_MATH.stages}
+TITLES = [stage.title for stage in CURATE_MATH.stages if stage.name not in OPTIONAL]
+"""Of every run of the math pipeline, in order."""
 
 TINY: dict[str, tuple[str, str | None, str, str]] = {
     # name: statement, reference, final answers of the weak model, and of the strong one

@@ -16,8 +16,7 @@ import pytest
 from typer.main import get_command
 
 from flows.cli import app
-from flows.run.run_folder import TITLES
-from tests.flows.conftest import DEMO, OPTIONAL, ROOT, Tiny, goldilocks, refusal, stamps
+from tests.flows.conftest import DEMO, ROOT, TITLES, Tiny, goldilocks, refusal, stamps
 
 
 def commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:
@@ -178,9 +177,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -> None:
     done = cli("run", tiny_run.recipe, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    assert [line[:24].rstrip() for line in done.stderr.splitlines()] == [
-        title for name, title in TITLES.items() if name not in OPTIONAL
-    ]
+    assert [line[:24].rstrip() for line in done.stderr.splitlines()] == TITLES
     assert "curated set and card: " in done.stdout.splitlines()[-1]
     noise = re.compile("prefect|uvicorn|flow run|task run|INFO|WARNING|ERROR|Traceback|http", re.IGNORECASE)
     assert noise.findall(done.stdout.replace(str(tmp_path), "") + done.stderr) == []

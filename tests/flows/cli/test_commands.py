@@ -14,8 +14,7 @@ import pytest
 from curation.records import DropReason
 from curation.store import locked
 from curation.verify import answers
-from flows.run.run_folder import FOLDERS, TITLES
-from tests.flows.conftest import OPTIONAL, TINY, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
+from tests.flows.conftest import STAGES, TINY, TITLES, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
 NAMES = list(TINY)
 
@@ -112,7 +111,7 @@ def test_the_card_is_named_in_one_piece(tiny_run: Tiny) -> None:
 
 def test_off_a_terminal_progress_is_one_plain_line_a_stage(tiny_run: Tiny) -> None:
     lines = tiny_run.err.splitlines()
-    assert [line[:24].rstrip() for line in lines] == [title for name, title in TITLES.items() if name not in OPTIONAL]
+    assert [line[:24].rstrip() for line in lines] == TITLES
     assert [line for line in lines if not re.fullmatch(r".{24} +[\d,]+ rows +\d+\.\d s", line)] == []
     assert int(lines[0][24:].split()[0]) == len(TINY)
 
@@ -131,7 +130,7 @@ def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
     folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
     assert {folder for folder in folders if not folder.startswith("curated/")} == {
         "decisions/stage2",
-        FOLDERS["export"],
+        STAGES["export"].folder,
         "versions/0002",
     }
 
@@ -157,7 +156,7 @@ def test_a_source_that_only_looks_different_is_read_and_nothing_more(tiny_copy: 
     before = stamps(tiny_copy.folder)
     assert tiny_copy.run().status == 0
     folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
-    assert folders == {FOLDERS["sources"]}
+    assert folders == {STAGES["sources"].folder}
 
 
 def test_set_changes_the_recipe_of_the_run(tiny_copy: Tiny) -> None:
@@ -196,10 +195,10 @@ def cut(path: Path) -> None:
 
 ODD: list[tuple[str, Callable[[Path], None], str]] = [
     # a file, what happens to it, and the shard that must be made again
-    (f"{FOLDERS['sources']}/DONE.json", Path.unlink, ""),
-    (f"{FOLDERS['statements']}/shards/00001.json", Path.unlink, f"{FOLDERS['statements']} 00001"),
-    (f"{FOLDERS['references']}/kept/00000.parquet", cut, f"{FOLDERS['references']} 00000"),
-    (f"{FOLDERS['duplicates']}/kept/00002.parquet", Path.unlink, f"{FOLDERS['duplicates']} 00002"),
+    (f"{STAGES['sources'].folder}/DONE.json", Path.unlink, ""),
+    (f"{STAGES['statements'].folder}/shards/00001.json", Path.unlink, f"{STAGES['statements'].folder} 00001"),
+    (f"{STAGES['references'].folder}/kept/00000.parquet", cut, f"{STAGES['references'].folder} 00000"),
+    (f"{STAGES['duplicates'].folder}/kept/00002.parquet", Path.unlink, f"{STAGES['duplicates'].folder} 00002"),
     ("verdicts/stage1/*/verdicts/00001.parquet", cut, "verdicts/stage1 00001"),
     ("decisions/stage2/*/shards/00003.json", Path.unlink, "decisions/stage2 00003"),
 ]

@@ -165,7 +165,7 @@ def test_explain_shows_the_matrix(finished: Path) -> None:
 
 
 def test_a_folder_without_packages_is_one_sentence(tmp_path: Path) -> None:
-    from flows.stages.code_stages import check_source
+    from flows.stages.sources import check_source
 
     source = load_recipe(RECIPES / "demo_code.toml").sources[0]
     empty = source.model_copy(update={"kind": "kattis", "path": "nothing", "code": None})

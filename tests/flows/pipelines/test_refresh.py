@@ -10,7 +10,9 @@ import pytest
 from curation.records import GoldilocksError, problem_id
 from curation.store import locked
 from flows.cli.commands import show_status
-from flows.pipelines.refresh import Refreshed, read_trained, refresh_run, with_policy
+from flows.cli.refresh import refresh_run
+from flows.pipelines.refresh import Refreshed
+from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.versions import decisions_of, held, newest_run
 from flows.run.run_folder import open_run

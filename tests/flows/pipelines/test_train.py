@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from curation.records import ConfigError, GoldilocksError, StoreError
+from flows.pipelines.train import main
 from flows.pipelines.train_stage import train_stage
-from flows.run.training import load_train_recipe, main, read_run, train
+from flows.run.training import load_train_recipe, read_run, train
 from training.recipe import EmbeddedData
 
 RECIPE = Path(__file__).parents[3] / "flows" / "recipes" / "train_embedded.toml"

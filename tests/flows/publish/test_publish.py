@@ -15,9 +15,9 @@ from curation.export import CURATED
 from curation.records import DROPPED
 from flows.publish import curated_set
 from flows.run.recipe import parse_recipe
-from flows.run.run_folder import TITLES, new_run
+from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
-from tests.flows.conftest import OPTIONAL, TINY, Tiny, goldilocks
+from tests.flows.conftest import OPTIONAL, STAGES, TINY, Tiny, goldilocks
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -57,7 +57,7 @@ def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
     card = (curated / "README.md").read_text(encoding="utf-8")
     head = yaml.safe_load(card.split("---\n")[1])
     assert head["configs"][0]["data_files"]
-    for name, title in TITLES.items():
+    for name, title in ((stage.name, stage.title) for stage in STAGES.values()):
         if not name.endswith((".attempts", ".verdicts")) and name not in OPTIONAL:
             assert f"| {title[0]}{title[1:]} |" in card
     assert "weak@1" in card

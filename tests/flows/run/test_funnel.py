@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.run.run_folder import FOLDERS
-from tests.flows.conftest import TINY, Tiny, goldilocks, tries, write_jsonl
+from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
 FILTERS = ["Sources", "Format filter", "Reference check", "Exact duplicates", "Near duplicates"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
@@ -53,7 +52,7 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
         shutil.rmtree(folder / "stages" / name)
     for name in ("verdicts", "decisions", "curated"):
         shutil.rmtree(folder / name)
-    stage = folder / FOLDERS["references"]
+    stage = folder / STAGES["references"].folder
     (stage / "DONE.json").unlink()
     for mark in sorted(stage.glob("shards/*.json"))[2:]:
         mark.unlink()
@@ -69,13 +68,13 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
 
 
 def test_the_first_stage_cannot_know_how_many_shards_there_will_be(tiny_copy: Tiny) -> None:
-    (tiny_copy.folder / FOLDERS["sources"] / "DONE.json").unlink()
+    (tiny_copy.folder / STAGES["sources"].folder / "DONE.json").unlink()
     assert "[so far: 4 shards]" in funnel(tiny_copy.folder)["Sources"][3]
 
 
 def test_measuring_stages_are_shown_while_they_run(tiny_copy: Tiny) -> None:
     shutil.rmtree(tiny_copy.folder / "decisions" / "stage2")
-    shutil.rmtree(tiny_copy.folder / FOLDERS["export"])
+    shutil.rmtree(tiny_copy.folder / STAGES["export"].folder)
     (verdicts,) = (tiny_copy.folder / "verdicts" / "stage2").iterdir()
     (verdicts / "DONE.json").unlink()
     rows = funnel(tiny_copy.folder)

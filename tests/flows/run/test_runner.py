@@ -20,9 +20,17 @@ from curation.verify.code_extraction import CodeLang
 from curation.verify.code_judging import ProgramJudge, Wanted
 from curation.verify.judge import JudgeTask, Response
 from curation.verify.programs import CodeProblem, CodeTest
+from flows.pipelines.curate_code import CURATE_CODE
+from flows.pipelines.curate_math import CURATE_MATH
+from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
-from flows.run.runner import Local, runner_of, spreading
-from flows.stages import code_stages, filter_stages
+from flows.run.runner import Local, computing_on, current_runner
+from flows.run.spreading import spreading
+from flows.stages.matrix import MATRIX
+from flows.stages.programs import PROGRAMS
+from flows.stages.references import REFERENCES
+from flows.stages.sources import SOURCES
+from flows.stages.statements import STATEMENTS
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
@@ -53,8 +61,7 @@ def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
         write_jsonl(inputs / "sums.jsonl", rows)
     run = new_run(recipe, [f"runner={runner}"], out)
     with spreading(run.recipe):
-        stated = filter_stages.filter_statements(run, filter_stages.read_sources(run))
-        filter_stages.check_references(run, stated)
+        run_pipeline(run, (SOURCES, STATEMENTS, REFERENCES))
     stages = out / "stages"
     return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
 
@@ -93,8 +100,7 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
         write_jsonl(inputs / "lists.jsonl", [row_of(task, draw, tests=2, right=2, wrong=1) for task in TASKS[:4]])
     run = new_run(recipe, [f"runner={runner}"], out)
     with spreading(run.recipe):
-        filtered = code_stages.filter_programs(run, code_stages.read_programs(run))
-        matrix = code_stages.run_matrix(run, filtered)
+        matrix = run_pipeline(run, (SOURCES, PROGRAMS, MATRIX))[MATRIX]
     files = {file for file in out.rglob("*.parquet") if not file.is_relative_to(matrix.folder / "runs")}
     told: dict[str, object] = {str(file.relative_to(out)): file.read_bytes() for file in files}
     return told | {"runs": read_table(matrix.folder, "runs").drop("cpu_s").rows()}
@@ -155,7 +161,13 @@ def killing_a_node(cluster: Any, out: Path, stage: str, shards: int) -> Iterator
 def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
     made = [Shard(number, {}, kept_rows=number) for number in range(3)]
     assert list(Local().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
-    assert isinstance(runner_of("statements"), Local)
+    elsewhere = Local()
+    assert current_runner(True) is not elsewhere
+    with computing_on(elsewhere):
+        assert current_runner(True) is elsewhere
+        assert current_runner(False) is not elsewhere
+    spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
+    assert spread == {"statements", "programs", "references", "matrix", "stage1.verdicts", "stage2.verdicts"}
 
 
 @pytest.mark.slow

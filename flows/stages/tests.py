@@ -8,22 +8,24 @@ voting solutions agree → the problem's fate. The rules are those of `curation.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import polars as pl
 
 from curation import code_matrix, test_generation, tests_agreement
-from curation.prompts.testing import COUNT, TESTING
-from curation.records import DROPPED, JUDGING, TEST, Answered, Domain, DropReason, Prompted
-from curation.store import Shard, Stage, read_shard
+from curation.records import DROPPED, JUDGING, TEST, DropReason
+from curation.store import Shard, read_shard
 from curation.verify.code_judging import Runner
 from curation.verify.programs_judge import VERSION as PROGRAMS
-from flows.run.policies import open_policy
-from flows.run.run_folder import Done, Run, inputs
-from flows.stages.base import shard_by_shard
-from flows.stages.code_generation import Made, failing_solutions, generate, lacks_tests
-from flows.stages.code_stages import Unit, units
+from flows.run.run_folder import Run
+from flows.run.stage import CODE, Stage, StageResult, StageRun
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.code_generation import Made, failing_solutions, generate
+from flows.stages.generators import ANSWERED_TABLE, GENERATORS
+from flows.stages.matrix import MATRIX
+from flows.stages.matrix_table import matrix_lines
+from flows.stages.units import units
 
 POWER = pl.Schema(
     {
@@ -40,86 +42,40 @@ POWER = pl.Schema(
 )
 """What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
 
-ANSWERED = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
 
-
-def ask_generators(run: Run, before: Done, matrix: Done) -> Done:
-    """Have the recipe's model write generators for the problems that need tests; its responses are kept."""
-    settings = run.recipe.code.generation
-    assert settings.policy is not None
-    policy = open_policy(settings.policy, run.recipe_folder, TESTING)
-    about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
-    stage = Stage(run.where("generators"), "generators", TESTING.version, about, inputs(before, matrix))
-    if (manifest := stage.manifest()) is not None:
-        return Done(stage.name, stage.folder, manifest, reused=True)
-
-    async def ask(wanted: Sequence[Prompted]) -> list[tuple[str, int, str]]:
-        gate = asyncio.Semaphore(max(1, policy.in_flight))
-
-        async def one(problem: Prompted, index: int) -> Answered | None:
-            async with gate:
-                return await policy.answer(problem, index)
-
-        asked = [(problem, index) for problem in wanted for index in range(settings.responses)]
-        answers = await asyncio.gather(*(one(problem, index) for problem, index in asked))
-        pairs = zip(asked, answers, strict=True)
-        return [(problem.id, index, said.text) for (problem, index), said in pairs if said is not None and said.text]
-
-    with asyncio.Runner() as loop:
-        loop.run(policy.__aenter__())
-        try:
-
-            def work(index: int) -> Shard:
-                wanted = [
-                    Prompted(
-                        unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(settings.batch)}
-                    )
-                    for unit in units(run, before, index)
-                    if _needs(run, unit, read_shard(matrix.folder, "runs", index))
-                ]
-                rows = loop.run(ask(wanted))
-                count = read_shard(before.folder, "kept", index).height
-                table = pl.DataFrame(rows, schema=ANSWERED, orient="row")
-                return Shard(count, {"answered": table}, kept_rows=count, notes={"asked": len(wanted)})
-
-            return shard_by_shard(stage, before, work)
-        finally:
-            loop.run(policy.__aexit__(None, None, None))
-
-
-def make_tests(run: Run, before: Done, matrix: Done, asked: Done | None = None) -> Done:
-    """Tests that are believed, tests that were made, and the problems that have enough of them."""
-    settings = run.recipe.code
+def make_tests(job: StageRun) -> StageResult:
+    """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
+    run, settings = job.run, job.recipe.code
+    matrix, asked = job.results[MATRIX], job.results.get(GENERATORS)
     about = f"{settings.agreement.digest()} {settings.generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {code_matrix.VERSION} {PROGRAMS}"
-    sources = inputs(before, matrix, *([asked] if asked is not None else []))
-    stage = Stage(run.where("tests"), "tests", version, about, sources)
+    read = [job.problems, matrix, *([asked] if asked is not None else [])]
+    problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
-            frame = read_shard(before.folder, "kept", index)
             said: dict[str, list[str]] = {}
-            if asked is not None:
-                for name, text in read_shard(asked.folder, "answered", index).select("problem", "text").iter_rows():
+            if answered is not None:
+                for name, text in read_shard(answered, ANSWERED_TABLE, index).select("problem", "text").iter_rows():
                     said.setdefault(name, []).append(text)
-            return _decide_shard(run, before, matrix, index, frame, runner, said)
+            return _decide_shard(run, problems, measured, index, runner, said)
 
-        return shard_by_shard(stage, before, work)
+        return job.shard_by_shard(job.open(version, about, *read), work)
 
 
 def _decide_shard(
     run: Run,
-    before: Done,
-    matrix: Done,
+    before: Path,
+    matrix: Path,
     index: int,
-    frame: pl.DataFrame,
     runner: Runner,
     said: Mapping[str, Sequence[str]],
 ) -> Shard:
     settings = run.recipe.code.agreement
-    runs = read_shard(matrix.folder, "runs", index)
-    outputs = read_shard(matrix.folder, "outputs", index)
-    limits = {row["problem"]: row for row in read_shard(matrix.folder, "limits", index).iter_rows(named=True)}
+    frame = read_shard(before, "kept", index)
+    runs = read_shard(matrix, "runs", index)
+    outputs = read_shard(matrix, "outputs", index)
+    limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
     all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
     for unit in units(run, before, index):
         own = runs.filter(pl.col("problem") == unit.name)
@@ -144,8 +100,8 @@ def _decide_shard(
     tables = {
         "kept": kept,
         "dropped": dropped,
-        "tests": tests,
-        "judging": pl.DataFrame(judging, schema=JUDGING),
+        TESTS_TABLE: tests,
+        JUDGING_TABLE: pl.DataFrame(judging, schema=JUDGING),
         "runs": every,
         "decisions": decided,
         "problems": problems,
@@ -167,7 +123,7 @@ def _split(
         .otherwise("reason")
         .alias("reason"),
         pl.when(pl.col("seen").is_null()).then(whys).otherwise("evidence").alias("evidence"),
-        pl.lit("tests").alias("stage"),
+        pl.lit(TESTS.name).alias("stage"),
     )
     dropped = joined.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
     return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
@@ -190,8 +146,15 @@ def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: Made) -> tu
     return name, wrong, len(caught), len(caught | made.caught), *made.counts()
 
 
-def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
-    """Whether a problem has too few tests, or a known wrong solution passes those that stay."""
-    own = runs.filter(pl.col("problem") == unit.name)
-    staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
-    return lacks_tests(run, own, staying)
+def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:
+    return matrix_lines(folder, MATRIX.folder_in(run), problem)
+
+
+TESTS = Stage(
+    name="tests",
+    title="Tests by agreement",
+    folder="stages/10-tests",
+    work=make_tests,
+    domains=CODE,
+    explain=_explain,
+)
