@@ -79,7 +79,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
     path = folder / FILE
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     found: dict[str, Verdict] = {}
     for number, line in enumerate(lines, start=1):

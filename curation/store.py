@@ -81,7 +81,7 @@ class Manifest:
     inputs: Mapping[str, str]
 
 
-class Stage:
+class StageFolder:
     """One stage's folder, open for writing or reading.
 
     Opening with another fingerprint than the folder's discards what is there. ``write`` finishes a shard,

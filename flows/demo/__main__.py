@@ -15,7 +15,7 @@ import polars as pl
 from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError
-from flows.commands import run_recipe
+from flows.cli.commands import run_recipe
 from flows.demo.code import report as code_report
 from flows.demo.live import report as live
 from flows.demo.report import show

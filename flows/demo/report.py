@@ -27,7 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from curation.records import DropReason
-from flows.demo.rows import KEEP, REWRITTEN
+
+KEEP, REWRITTEN = "keep", "rewritten"
+"""What can be expected of a planted row besides a DropReason."""
 
 COLUMNS = ("source", "row", "statement", "stage", "reason", "rewritten")
 

@@ -38,7 +38,7 @@ from curation.verify.programs.comparison import same_output
 from curation.verify.programs.extraction import fenced
 from curation.verify.programs.problem import CodeVerdict
 from curation.verify.programs.tools import Runner
-from flows.commands import run_recipe
+from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 
 _FEW = 40

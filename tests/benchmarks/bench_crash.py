@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from flows.server import prefect_api
+from flows.serve.server import prefect_api
 from training.embedded import WEIGHTS
 from training.embedded.problems import Split, supply
 

@@ -35,9 +35,9 @@ from typing import Any
 import polars as pl
 
 from curation.store import write_aside
-from flows.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
+from flows.serve.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
+from tests.embedded_model.measure import measure
 from training.embedded import WEIGHTS
-from training.embedded.measure import measure
 from training.embedded.problems import Split, supply
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
@@ -86,8 +86,8 @@ class Plan:
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
     """The run folder of the first version of the set."""
-    from flows.commands import run_recipe
-    from flows.versions import held
+    from flows.cli.commands import run_recipe
+    from flows.publish.versions import held
 
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(supply(1000 + seed, Split.TRAIN), plan.problems)
@@ -102,7 +102,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
 
 def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Path) -> Path:
     """The run folder of one stretch of training, finished."""
-    from flows.train import train
+    from flows.run.training import train
 
     if (out / "summary.json").exists():
         return out
@@ -124,7 +124,7 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
 
 def refreshed_set(run: Path, number: int, trained: Path) -> None:
     """The set's version ``number`` + 1, where it is not there yet."""
-    from flows.refresh import refresh_run
+    from flows.cli.refresh import refresh_run
 
     done = run / f"refreshed-{number}"
     if not done.exists():

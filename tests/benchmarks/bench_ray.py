@@ -21,28 +21,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.store import read_table
-from flows import code_stages, filter_stages
-from flows.demo.code.faults import row_of
-from flows.demo.code.tasks import TASKS
-from flows.run_folder import Run, new_run
-from flows.runner import spreading
+from flows.run.pipeline import run_pipeline
+from flows.run.run_folder import Run, new_run
+from flows.run.spreading import spreading
+from flows.run.stage import run_stage
+from flows.stages.matrix import MATRIX
+from flows.stages.programs import PROGRAMS
+from flows.stages.references import REFERENCES
+from flows.stages.sources import SOURCES
+from flows.stages.statements import STATEMENTS
+from tests.demo_data.code.faults import row_of
+from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
-from tests.flows.test_runner import CODE_RECIPE, RECIPE
+from tests.flows.run.test_runner import CODE_RECIPE, RECIPE
 
 
 def sums(run: Run) -> tuple[float, object]:
     """Seconds of the format filter and the reference check, and what they kept."""
-    read = filter_stages.read_sources(run)
+    read = run_pipeline(run, [SOURCES])
     begun = time.perf_counter()
-    checked = filter_stages.check_references(run, filter_stages.filter_statements(run, read))
+    checked = run_pipeline(run, (STATEMENTS, REFERENCES), results=read)[REFERENCES]
     return time.perf_counter() - begun, checked.manifest.digest
 
 
 def programs(run: Run) -> tuple[float, object]:
     """Seconds of every program on every test, and what came out."""
-    filtered = code_stages.filter_programs(run, code_stages.read_programs(run))
+    filtered = run_pipeline(run, (SOURCES, PROGRAMS))
     begun = time.perf_counter()
-    matrix = code_stages.run_matrix(run, filtered)
+    matrix = run_stage(MATRIX, run, filtered)
     return time.perf_counter() - begun, read_table(matrix.folder, "runs").drop("cpu_s").rows()
 
 
@@ -69,8 +75,7 @@ def woken(all_of: int) -> None:
     import ray
 
     def wake() -> None:
-        import flows.code_stages
-        import flows.filter_stages  # noqa: F401
+        import flows.pipelines.by_recipe  # noqa: F401
 
         time.sleep(2)
 
@@ -83,7 +88,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=200_000)
     options.add_argument("--tasks", type=int, default=96)
     given = options.parse_args()
-    os.environ.setdefault("RAY_worker_niceness", "0")  # as `flows.runner_ray` has it, for the clusters made here
+    os.environ.setdefault("RAY_worker_niceness", "0")  # as `flows.run.runner_ray` has it, for the clusters made here
     import ray
 
     with tempfile.TemporaryDirectory() as name:

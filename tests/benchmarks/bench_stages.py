@@ -20,10 +20,10 @@ import polars as pl
 
 from curation.cards import compared
 from curation.records import DropReason, problem_id
-from flows.commands import run_recipe
-from flows.demo.live.make_data import Drawn, rows, write
+from flows.cli.commands import run_recipe
 from flows.demo.live.report import RECIPE, decisions_of
-from flows.server import prefect_api
+from flows.serve.server import prefect_api
+from tests.demo_data.live.make_data import Drawn, rows, write
 
 COLUMNS = (
     "seed", "never solved by stage 1", "(wrong)", "kept by two stages", "(sound)", "one stage: kept", "(wrong)",

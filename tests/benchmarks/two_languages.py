@@ -140,7 +140,7 @@ def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
 
 
 def responses(seed: int) -> Iterator[tuple[str, str]]:
-    """Training problems, each with one response, without end: what `training.embedded.make.train` learns from."""
+    """Training problems, each with one response, without end: what `tests.embedded_model.make.train` learns from."""
     random = Random(seed + 1)
     for exercise in exercises(seed, held_out=False):
         yield exercise.statement, response(exercise, random)
@@ -160,7 +160,7 @@ def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None
 
 def make_model(folder: Path, seed: int, steps: int) -> None:
     """Train the model from nothing and save it; it has the embedded model's size."""
-    from training.embedded.make import Making, train
+    from tests.embedded_model.make import Making, train
     from training.model import save_model
 
     making = Making(seed=seed, steps=steps)

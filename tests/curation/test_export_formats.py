@@ -16,7 +16,7 @@ from curation.export_formats import FORMATS, Exported, export_set
 from curation.prompts import SOLVE
 from curation.records import JUDGING, TEST, Domain, Prompted, SourceError
 from curation.verify.programs.files import problem_of_row, read_problems
-from flows.files import export_folder
+from flows.cli.files import export_folder
 from tests.curation.verify.programs.corpus import PROBLEMS, write_set
 
 MATH = {

@@ -17,7 +17,7 @@ import pytest
 from curation.records import StoreError
 from curation.store import (
     Shard,
-    Stage,
+    StageFolder,
     file_digest,
     finished_shards,
     locked,
@@ -35,15 +35,15 @@ def frame(*ids: str) -> pl.DataFrame:
     return pl.DataFrame({"id": ids, "reason": ["proof" if name < "m" else "debris" for name in ids]})
 
 
-def stage(folder: Path, *, version: str = "v1", settings: str = "s", inputs: Mapping[str, str] = INPUTS) -> Stage:
-    return Stage(folder, "statements", version, settings, inputs)
+def stage(folder: Path, *, version: str = "v1", settings: str = "s", inputs: Mapping[str, str] = INPUTS) -> StageFolder:
+    return StageFolder(folder, "statements", version, settings, inputs)
 
 
 def shard(kept: str, dropped: str = "") -> Shard:
     return Shard(len(kept + dropped), {"kept": frame(*kept), "dropped": frame(*dropped)}, notes={"seen": 2})
 
 
-def made(folder: Path, **identity: str) -> Stage:
+def made(folder: Path, **identity: str) -> StageFolder:
     """A finished stage of two shards: five rows in, three kept, two dropped."""
     one = stage(folder, **identity)
     one.prepare()

@@ -19,7 +19,8 @@ import polars as pl
 import pytest
 
 from flows import cli
-from flows.server import prefect_api
+from flows.pipelines.curate_math import CURATE_MATH
+from flows.serve.server import prefect_api
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
@@ -41,7 +42,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def cron_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[list[str]]]:
     """What a cron and an event made of a served recipe, without anybody touching it; see `cron_chain`."""
-    from tests.flows.cron_chain import running_chain
+    from tests.flows.serve.cron_chain import running_chain
 
     with running_chain(tmp_path_factory.mktemp("cron")) as chain:
         yield chain
@@ -57,7 +58,7 @@ def waits_begin(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def demo_run(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo recipe, run once and undisturbed, in small shards; do not write into it."""
-    from flows.commands import run_recipe
+    from flows.cli.commands import run_recipe
 
     folder = tmp_path_factory.mktemp("demo") / "run"
     run_recipe(DEMO, ["shard_rows=40"], folder)
@@ -99,6 +100,10 @@ def refusal(*arguments: str | Path) -> str:
 
 OPTIONAL = ("rewriting", "review", "contamination", "premises")
 """Stages that only a run with verdicts of people, with benchmarks, or with a model asked beside attempts has."""
+
+STAGES = {stage.name: stage for stage in CURATE_MATH.stages}
+TITLES = [stage.title for stage in CURATE_MATH.stages if stage.name not in OPTIONAL]
+"""Of every run of the math pipeline, in order."""
 
 TINY: dict[str, tuple[str, str | None, str, str]] = {
     # name: statement, reference, final answers of the weak model, and of the strong one

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.commands import run_recipe
+from flows.cli.commands import run_recipe
 from tests.benchmarks.bench_crash import RUN, commands, finished_files, kill_at, result, write_recipe
 
 

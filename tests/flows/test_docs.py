@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.recipe import load_recipe, parse_recipe
+from flows.run.recipe import load_recipe, parse_recipe
+from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
-from tests.flows.test_cli import commands
 
 COMMANDS = dict(commands())
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from training.embedded.make import make_tokenizer, new_model
+from tests.embedded_model.make import make_tokenizer, new_model
 from training.model import save_model
 
 

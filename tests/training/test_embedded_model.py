@@ -13,9 +13,9 @@ import torch
 from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.prompts import SOLVE
 from curation.records import Answered, Domain, Policy, Prompted
+from tests.embedded_model.make import Making, train
+from tests.embedded_model.measure import measure
 from training.embedded import WEIGHTS, tokens
-from training.embedded.make import Making, train
-from training.embedded.measure import measure
 from training.embedded.problems import Split, supply
 from training.generate import TorchPolicy
 from training.model import load_model, load_tokenizer, published

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from curation.records import PolicyError
+from tests.embedded_model.make import make_tokenizer
 from tests.waiting import until
-from training.embedded.make import make_tokenizer
 from training.generators import Generated, GeneratorPool, TorchGenerator
 from training.model import load_model, save_model
 

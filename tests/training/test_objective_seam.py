@@ -18,7 +18,7 @@ import torch
 from pydantic import ValidationError
 
 from curation.config import plain
-from flows.settings import settings_of
+from flows.cli.settings import settings_of
 from tests.training.reinforce import REINFORCE, TABLE, ReinforceSettings, run_recipe, step
 from tests.training.test_run import lines
 from tests.training.test_steps import recipe

@@ -37,7 +37,7 @@ def asked(made: TrainRecipe, folder: Path) -> Path:
 
 def command(*arguments: str, ranks: int = 1) -> list[str]:
     many = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
-    return [sys.executable, *many, "-m", "flows.train", *arguments]
+    return [sys.executable, *many, "-m", "flows.pipelines.train", *arguments]
 
 
 def run(*arguments: str, ranks: int = 1) -> None:

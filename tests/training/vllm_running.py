@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from training.embedded.make import make_tokenizer, new_model
+from tests.embedded_model.make import make_tokenizer, new_model
 from training.generators import Generated
 from training.model import load_model, save_model
 from training.vllm_generators import VllmGenerator

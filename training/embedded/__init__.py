@@ -1,8 +1,8 @@
 """The embedded model: a tiny Llama that does short sums, for demos, tests and machines without a GPU.
 
-`problems` is its endless supply of problems, `solutions` are the ways of working it is shown, `tokens` its tokenizer,
-`make` trains it from nothing (``python -m training.embedded.make``), `measure` says how often it is right. Its weights
-lie in ``weights/``, beside this file.
+`problems` is its endless supply of problems, `solutions` are the ways of working it is shown, `tokens` its tokenizer.
+Its weights lie in ``weights/``, beside this file; ``python -m tests.embedded_model.make`` in the repository trains it
+from nothing, and says how often it is right.
 
 Nothing heavy is imported here: `problems` needs no torch.
 """

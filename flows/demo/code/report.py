@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from curation.store import read_table
-from flows.demo.code.faults import KEEP
+from flows.demo.report import KEEP
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent.parent / "recipes" / "demo_code.toml"

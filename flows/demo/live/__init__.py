@@ -1,4 +1,5 @@
 """The demo's second part: problems of the embedded family, sampled live with the embedded model.
 
-`problems.jsonl` and `planted.jsonl` are made by `make_data`; nothing here is recorded but the problems.
+Nothing here is recorded but the problems; ``python -m tests.demo_data.live.make_data`` in the repository makes
+`problems.jsonl` and `planted.jsonl`.
 """

@@ -70,8 +70,8 @@ def _hard(run: Path, first: pl.DataFrame, second: pl.DataFrame, say: Callable[[s
 
 def refresh(run: Path, console: Console) -> None:
     """Train the grader for a few more steps, and publish the version of the set that the newer checkpoint makes."""
-    from flows.refresh import refresh_run  # brings Prefect along
-    from flows.train import train
+    from flows.cli.refresh import refresh_run  # brings Prefect along
+    from flows.run.training import train
 
     run = run.absolute()
     newer, recipe = run / "newer", RECIPE.parent / "train_demo_grader.toml"

@@ -1,0 +1,122 @@
+"""What `goldilocks run` and `goldilocks status` do and print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from curation.store import locked
+from flows.cli.plan import against_plan
+from flows.cli.training_status import is_training, training_lines
+from flows.pipelines.by_recipe import check_inputs, pipeline_of
+from flows.publish.curated_set import published_verifier
+from flows.publish.disputes import published_counts
+from flows.publish.versions import latest, newest_run, summary
+from flows.run.funnel import StageStatus, status
+from flows.run.run_folder import Run, new_run
+from flows.run.spreading import spreading
+from flows.run.stage import read_result
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
+
+
+def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
+    """Run a recipe; returns the folder of the curated set, None after a dry run."""
+    run = new_run(path, overrides, out)
+    run.check_owner()
+    if dry:
+        _print_plan(run)
+        return None
+    check_inputs(run)
+    with locked(run.folder):
+        run.save()
+        curated = _run_flow(run, path, overrides)
+    print_funnel(newest_run(run.folder))
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"\ncurated set and card: {curated / 'README.md'}")
+    return curated
+
+
+def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
+    """The recipe's Prefect flow, with a Prefect API of its own where the user has none."""
+    from flows.serve.server import prefect_api
+
+    with prefect_api():
+        from flows.pipelines.curating import flow_of
+
+        flow = flow_of(run.recipe).with_options(flow_run_name=run.recipe.name)
+        with spreading(run.recipe):
+            return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
+
+
+def show_status(folder: Path) -> None:
+    """Print the funnel of a run folder, finished or not; of a training run how far it is."""
+    if is_training(folder):
+        Console(highlight=False, markup=False, soft_wrap=True).print("\n".join(training_lines(folder)))
+        return
+    print_funnel(newest_run(folder.absolute()))
+
+
+def print_funnel(run: Run) -> None:
+    """The funnel as a table on standard output."""
+    verifier = published_verifier(run) or verifier_version(run)
+    rows = status(run, pipeline_of(run.recipe), verifier)
+    table = Table(title=Text(f"{run.recipe.name}: {run.folder}"), title_justify="left", box=None, pad_edge=False)
+    for name in ("stage", "in", "kept", "dropped", "kept %"):
+        table.add_column(name, justify="left" if name == "stage" else "right")
+    table.add_column("why dropped", overflow="fold")
+    for seen in rows:
+        if seen.is_shown:
+            _add_stage(table, seen)
+    console = Console(highlight=False, markup=False)
+    Console(highlight=False).print(table)
+    if rows[-1].finished and not rows[-1].row.kept:
+        console.print("Nothing is left for the curated set; the table says where the rows went.")
+    if (version := latest(run.folder)) is not None:
+        console.print(summary(version), soft_wrap=True)
+    if disputed := published_counts(run):
+        waits = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
+        console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
+    for line in against_plan(run):
+        console.print(line, soft_wrap=True)
+    for part in run.parts:
+        judged = read_result(verdicts_of(part), run, verifier)
+        labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
+        if judged is not None and labelled:
+            against = judged.manifest.notes["against_labels"]
+            share = f"{labelled - against:,} of {labelled:,} verdicts ({100 * (1 - against / labelled):.2f} %)"
+            others = f"; the others: {judged.folder / 'against_labels'}" if against else ""
+            console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
+
+
+def _add_stage(table: Table, seen: StageStatus) -> None:
+    row = seen.row
+    if not seen.finished and not seen.shards:
+        table.add_row(row.title, "", "", "", "", "not begun")
+        return
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(row.reasons.items(), key=lambda r: -r[1]))
+    if not seen.finished:
+        of = f" of {seen.total}" if seen.total is not None else ""
+        reasons = f"[so far: {seen.shards}{of} shards] {reasons}"
+    share = f"{100 * row.kept / row.rows_in:.1f}" if row.rows_in else ""
+    dropped = f"{row.dropped:,}"
+    table.add_row(row.title, f"{row.rows_in:,}", f"{row.kept:,}", dropped, share, reasons.replace("[", "\\["))
+
+
+def _print_plan(run: Run) -> None:
+    """Print what a run would read and do, and what of it is already there."""
+    recipe = run.recipe
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
+    check_inputs(run)
+    stages = pipeline_of(recipe).stages_of(run)
+    for line in (line for stage in stages for line in stage.describe(run)):
+        console.print(f"  {line}")
+    finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
+    console.print(
+        f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"
+    )

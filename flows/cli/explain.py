@@ -1,0 +1,158 @@
+"""One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence.
+
+The stages are those of the pipeline; what refreshes made of the problem since stands below, version by version.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+
+from curation.records import ATTEMPT
+from flows.cli import explain_versions
+from flows.cli.find_problem import filters_of, find_id
+from flows.publish.curated_set import published_verifier
+from flows.publish.versions import newest_run
+from flows.run.lookup import rows_of
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import Stage, read_result
+from flows.stages.attempts import attempts_of, made_attempts
+from flows.stages.decisions import decisions_of
+from flows.stages.export import EXPORT
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
+
+_STATEMENT = ("statement", "answer")
+
+
+def explain_problem(folder: Path, problem: str) -> None:
+    """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
+    run = open_run(folder.absolute())
+    console = Console(highlight=False)
+    name = find_id(run, problem)
+    first, *filters = filters_of(run)
+    before = rows_of(first.folder_in(run), "kept", name)
+    for row in before.iter_rows(named=True):
+        console.print(f"[bold]{name}[/bold]  row {row['row']} of {escape(row['source'])} ({escape(row['license'])})")
+        _print_field(console, "statement", row["statement"])
+        for option in row["choices"] or ():
+            _print_field(console, "option", option)
+        _print_field(console, "reference", row["answer"])
+    for stage in filters:
+        before = _print_filter(console, run, stage, name, before)
+    asked = _asked_ids(run, filters[-1] if filters else first, name)
+    verifier = published_verifier(run) or verifier_version(run)
+    for part in run.parts:
+        for one in asked:
+            if one != name:
+                console.print(f"  asked as {one}")
+            _print_difficulty(console, run, part, verifier, one)
+    for one in asked:
+        explain_versions.print_versions(console, run, one, _print_attempts)
+    _print_export(console, newest_run(run.folder), asked)
+
+
+def _asked_ids(run: Run, last: Stage, name: str) -> list[str]:
+    """Return the ids under which attempts at a problem are made: of its rows behind the last filter, else its own."""
+    ids = rows_of(last.folder_in(run), "kept", name, "group")
+    return ids["id"].to_list() if ids.height else [name]
+
+
+def _print_export(console: Console, run: Run, asked: Sequence[str]) -> None:
+    folder, title = EXPORT.folder_in(run), f"[bold]{EXPORT.title}[/bold]"
+    for one in asked:
+        for row in rows_of(folder, "dropped", one).iter_rows(named=True):
+            console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
+    if any(rows_of(folder, "kept", one).height for one in asked):
+        console.print(f"{title}: in the curated set")
+
+
+def _print_field(console: Console, label: str, text: Any) -> None:
+    console.print(f"  {label:<10} {text if text is not None else '(none)'}", soft_wrap=True, markup=False)
+
+
+def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
+    """Print what a stage did to the rows of a problem; returns those that it kept.
+
+    Args:
+        before: the rows that the stages before it handed on.
+    """
+    title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
+    kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
+    for row in dropped.iter_rows(named=True):
+        where = f"row {row['row']} of {escape(row['source'])}"
+        console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
+    texts = {(row["source"], row["row"]): [row[key] for key in _STATEMENT] for row in before.iter_rows(named=True)}
+    for row in kept.iter_rows(named=True):
+        where = f"row {row['row']} of {escape(row['source'])}"
+        if row["id"] != name:
+            console.print(f"{title}: kept {where}, as {row['id']}")
+            continue
+        is_rewritten = texts.get((row["source"], row["row"])) not in (None, [row[key] for key in _STATEMENT])
+        console.print(f"{title}: kept {where}{', rewritten' if is_rewritten else ''}")
+        if is_rewritten:
+            _print_field(console, "statement", row["statement"])
+            _print_field(console, "reference", row["answer"])
+    for line in stage.explain(run, folder, name):
+        console.print(f"  {line}", soft_wrap=True, markup=False)
+    if kept.is_empty() and dropped.is_empty():
+        console.print(f"{title}: [dim]not reached[/dim]")
+    return kept
+
+
+def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
+    """Return a problem's rows of a table, also those that it stands in under another id."""
+    rows = rows_of(folder, table, name)
+    return rows if rows.height else rows_of(folder, table, name, "group")
+
+
+def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
+    decisions = rows_of(decisions_of(part).folder_in(run, verifier), "decisions", name, "problem")
+    title = f"[bold]{part.replace('stage', 'stage ')}[/bold]"
+    if decisions.is_empty():
+        console.print(f"{title}: [dim]not reached[/dim]")
+        return
+    row = decisions.row(0, named=True)
+    fate = "kept" if row["keep"] else f"dropped, {row['reason']}"
+    console.print(f"{title} ({escape(row['policy'])}, {verifier}): {fate}: {escape(row['evidence'])}", soft_wrap=True)
+    if row["pass_rate"] is not None:
+        failed = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
+        interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+        console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failed}")
+    _print_attempts(console, run, part, verifier, name)
+
+
+def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
+    verdicts = rows_of(verdicts_of(part).folder_in(run, verifier), "verdicts", name, "problem")
+    made = read_result(attempts_of(part), run)
+    held = made_attempts(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
+    ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
+    seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
+    for verdict in verdicts.iter_rows(named=True):
+        group = verdict["answer_class"]
+        votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
+        console.print(
+            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
+            f"{votes}; {verdict['how']}; … {ends.get(verdict['index'], '')}",
+            soft_wrap=True,
+            markup=False,
+        )
+
+
+def _brief(answer: str | None) -> str:
+    """An answer on one line; of a program, its language and its size."""
+    if answer is None or not answer.startswith("```"):
+        return str(answer)
+    lines = answer.split("\n")
+    return f"{lines[0].strip('`')}, {len(lines) - 2} lines"
+
+
+def _end(attempt: dict[str, Any]) -> str:
+    """The last words of a response."""
+    return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]

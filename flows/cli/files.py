@@ -1,0 +1,132 @@
+"""`goldilocks classify`, `contamination`, `verify answers`, `export`: one room of the line on files, without a run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from curation.contamination import Overlap, contamination_file
+from curation.embeddings import require_embeddings
+from curation.export_formats import export_set
+from curation.records import ConfigError
+from curation.rows import Row, read_rows, require_path
+from curation.sources import choices_of, texts_of
+from curation.statements import classify
+from curation.store import replacing
+from curation.verify.pairs import verify_pairs
+from flows.run.progress import bar
+
+FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
+ASKED = ("source", "meta")
+"""Fields that are read only where `--map` names them: other files call other things so."""
+BATCH = 20_000
+METHODS = ("ngram", "minhash", "embedding")
+
+
+def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
+    """Write one JSON line per row of ``path`` with id, keep, reason, evidence, statement and answer."""
+    places = _places(columns)
+    rows = read_rows(path)
+    kept = total = 0
+    with replacing(out) as handle, bar("classify", None) as advance:
+        while batch := list(itertools.islice(rows, BATCH)):
+            if total == 0:
+                batch_places = _present(batch, places, columns, path)
+            verdicts = classify(_frame(batch, batch_places, total, path)).drop("rule", strict=False)
+            verdicts.write_ndjson(handle)
+            kept += int(verdicts["keep"].sum())
+            total += verdicts.height
+            advance(verdicts.height)
+    Console(markup=False).print(
+        f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}", highlight=False, soft_wrap=True
+    )
+
+
+def verify_file(path: Path, out: Path, workers: int | None) -> None:
+    """Judge a file of pairs and print the counts."""
+    done = 0
+    with bar("verify answers", None) as advance:
+
+        def progress(rows: int) -> None:
+            nonlocal done
+            advance(rows - done)
+            done = rows
+
+        counts = verify_pairs(path, out, workers, progress)
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    _say(f"{sum(counts.values()):,} pairs: {shown}: {out}")
+
+
+def contamination_of_file(
+    path: Path,
+    against: Sequence[Path],
+    out: Path,
+    methods: Sequence[str],
+    field: str | None,
+    benchmark_field: str | None,
+) -> None:
+    """Write the overlaps of a file's rows with benchmarks and print the counts."""
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
+    if "embedding" in methods:
+        require_embeddings()
+    settings = Overlap(methods=tuple(methods)) if methods else Overlap()
+    found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
+    by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
+    _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({by_method}): {out}")
+
+
+def export_folder(folder: Path, form: str, out: Path) -> None:
+    """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
+    written = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
+    also = f", {written.system_prompt}" if written.system_prompt else ""
+    _say(f"{written.rows:,} problems: {written.file}{also}")
+    if written.left_out:
+        why = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
+        _say(f"{sum(written.left_out.values()):,} problems left out, whose judging {form} does not know: {why}")
+
+
+def _say(line: str) -> None:
+    Console(markup=False, highlight=False, soft_wrap=True).print(line)
+
+
+def _places(columns: Sequence[str]) -> dict[str, str]:
+    """Field → column: what --map says, else the usual names."""
+    places = {"statement": "problem", **{name: name for name in FIELDS[1:] if name not in ASKED}}
+    for item in columns:
+        field, equals, column = item.partition("=")
+        if not equals or field not in FIELDS:
+            raise ConfigError(f"--map {item}: write FIELD=COLUMN; fields are {', '.join(FIELDS)}.")
+        places[field] = column
+    return places
+
+
+def _present(batch: Sequence[Row], places: Mapping[str, str], asked: Sequence[str], path: Path) -> dict[str, str]:
+    """The statement and whatever was asked for must be there; other fields are used where they are."""
+    mapped = {item.partition("=")[0] for item in asked}
+    if (
+        "statement" not in mapped
+        and not any("problem" in row for row in batch)
+        and any("statement" in r for r in batch)
+    ):
+        places = {**places, "statement": "statement"}
+    for field in {"statement", *mapped}:
+        require_path(batch, places[field], f"{path} ({field})")
+    return dict(places)
+
+
+def _frame(batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path) -> pl.DataFrame:
+    columns: dict[str, list[Any]] = {
+        field: (choices_of if field == "choices" else texts_of)(column, batch, str(path), start)
+        for field, column in places.items()
+    }
+    if all(name is None for name in columns["id"]):
+        columns["id"] = [str(start + i) for i in range(len(batch))]
+    kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
+    return pl.DataFrame(columns, schema=kinds)

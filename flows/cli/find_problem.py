@@ -1,0 +1,42 @@
+"""A problem of a run by the beginning of its id."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation.records import StoreError
+from flows.pipelines.by_recipe import pipeline_of
+from flows.run.run_folder import Run
+from flows.run.stage import Kind, Stage
+
+
+def filters_of(run: Run) -> list[Stage]:
+    """Return the stages of a run that hand problems on, the sources first."""
+    return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.FILTER]
+
+
+def find_id(run: Run, beginning: str) -> str:
+    """Return the one id of the run that begins so; a problem that is asked for under other ids is found by these too.
+
+    Raises:
+        StoreError: none does, or several do.
+    """
+    filters = filters_of(run)
+    ids = _matching(run, filters[0], beginning, "id")
+    if not ids and len(originals := _matching(run, filters[-1], beginning, "group")) == 1:
+        return originals.pop()
+    if not ids:
+        raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
+    if len(ids) > 1:
+        shown = ", ".join(sorted(ids)[:5])
+        raise StoreError(f"{beginning!r} begins {len(ids)} ids: {shown}{' …' if len(ids) > 5 else ''}; give more.")
+    return ids.pop()
+
+
+def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:
+    """Return a column of the rows that a stage keeps whose id begins so."""
+    found: set[str] = set()
+    for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
+        rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)
+        found.update(rows.collect()[column])
+    return found

@@ -1,0 +1,207 @@
+"""What a recipe's sampling will cost: its filters run, then a pilot through each stage's policy.
+
+The run folder is that of the run itself: the filters' stages and the pilot's attempts are not made again by
+`goldilocks run`. The plan is kept in ``plan.json`` there, so that planned and actual figures can be set side by side.
+Prompt tokens count in the price alone, where servers tell their number and the recipe states ``price_in``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from curation.attempts import AttemptStore
+from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
+from curation.records import ConfigError, Policy
+from curation.sampling import Sampled, Sampler
+from curation.store import locked, read_manifest, read_table, write_aside
+from flows.pipelines.by_recipe import pipeline_of
+from flows.run.pipeline import run_pipeline
+from flows.run.policies import open_policy
+from flows.run.run_folder import Run, difficulty_stage, new_run
+from flows.run.sampling_session import asked_of
+from flows.run.stage import StageResult
+from flows.stages.attempts import attempts_of, stopping_rule
+from flows.stages.judging import open_judge
+
+PLAN = "plan.json"
+"""In the run folder: the plan of each stage, as `curation.planning.StagePlan.row` gives it."""
+
+PILOT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """What a stage did: attempts that counted, tokens, and seconds of sampling; all as far as finished shards say."""
+
+    attempts: int
+    tokens: int
+    seconds: float
+
+
+def plan_recipe(
+    recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
+) -> list[StagePlan]:
+    """Run the filters and a pilot of every stage; the plans are written to the run folder too.
+
+    Args:
+        pilot: problems of the pilot, taken at even distances from those that the filters keep.
+
+    Raises:
+        ConfigError: the filters keep no problem, or the pilot has none.
+    """
+    if pilot < 1:
+        raise ConfigError(f"a pilot of {pilot} problems says nothing; give at least 1.")
+    run = new_run(recipe, list(overrides), out)
+    run.check_owner()
+    with locked(run.folder):
+        run.save()
+        problems = _filtered(run)
+        if not problems.manifest.kept:
+            raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
+        kept = read_table(problems.folder, "kept")
+        count = min(pilot, kept.height)
+        chosen = kept[[number * kept.height // count for number in range(count)]]
+        if run.recipe.grader is None:
+            plans = [_plan(run, part, chosen, kept.height) for part in run.parts]
+        else:
+            first = _plan(run, run.parts[0], chosen, kept.height)
+            plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
+        write_aside(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
+    return plans
+
+
+def held_plan(run: Run) -> dict[str, StagePlan]:
+    """The plan that lies in a run folder, by stage; empty where nobody planned."""
+    path = run.folder / PLAN
+    if not path.exists():
+        return {}
+    return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
+
+
+def actual(run: Run, part: str) -> Actual | None:
+    """What a finished stage of attempts took; None where it is not finished."""
+    manifest = read_manifest(attempts_of(part).folder_in(run))
+    if manifest is None:
+        return None
+    notes = manifest.notes
+    return Actual(notes["counted"], notes["tokens"], notes["ms"] / 1000)
+
+
+def _filtered(run: Run) -> StageResult:
+    """Run the stages before any attempt, as the flow does, but for those that are left out of plans."""
+    stages = pipeline_of(run.recipe).before_attempts(run)
+    return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
+
+
+def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan:
+    settings = difficulty_stage(run.recipe, part)
+    policy = open_policy(settings.policy, run.recipe_folder)
+    store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
+    try:
+        sampled, speed = asyncio.run(_pilot(run, part, chosen, policy, store))
+        tokens = _tokens(store, sampled)
+        store.fold()
+    finally:
+        store.close()
+    prompt_tokens = getattr(policy, "prompt_tokens", None)
+    if speed is None and part in (before := held_plan(run)):  # nothing had to be sampled: the pilot was made earlier
+        speed, prompt_tokens = before[part].tokens_per_s, before[part].prompt_tokens
+    rates = Rates(
+        speed,
+        getattr(settings.policy, "tensor_parallel", 1),
+        getattr(settings.policy, "price_out", None),
+        getattr(settings.policy, "price_in", None),
+        prompt_tokens,
+    )
+    pilot = [Piloted(len(one.verdicts), tokens.get(one.problem, 0)) for one in sampled]
+    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
+
+
+def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
+    """The plan of a stage whose policy is still to be trained: by the figures of stage 1's pilot, n of its own band.
+
+    The trained grader will be right more often and may write at another length; `goldilocks status` sets what the stage
+    took beside this.
+    """
+    share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
+    return replace(
+        first,
+        stage=part,
+        policy=f"grader, by the pilot of {first.stage}",
+        expected=first.expected.times(share),
+        uncurtailed=first.uncurtailed.times(share),
+    )
+
+
+async def _pilot(
+    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
+) -> tuple[list[Sampled], float | None]:
+    """The pilot's problems sampled, and the tokens per second of it; None where no token was made."""
+    settings = difficulty_stage(run.recipe, part)
+    rule = stopping_rule(settings)
+    with open_judge(run) as judge:
+        async with policy:
+            sampler = Sampler(policy, store, judge, rule, total=chosen.height)
+            sampled = [one async for one in sampler.run(asked_of(chosen, store, settings.band.attempts, judge))]
+    return sampled, sampler.progress.tokens_per_s or None
+
+
+def _tokens(store: AttemptStore, sampled: Sequence[Sampled]) -> dict[str, int]:
+    """Per problem, the tokens of the attempts that count."""
+    counted = pl.DataFrame(
+        [(one.problem, index) for one in sampled for index in one.verdicts],
+        schema={"problem": pl.String, "index": pl.Int32},
+        orient="row",
+    )
+    held = store.read([one.problem for one in sampled], ["problem", "index", "tokens"])
+    spent = held.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
+    return dict(spent.iter_rows())
+
+
+def print_plan(plans: Sequence[StagePlan]) -> None:
+    """The plans as a table on standard output: expected means with their 95 % intervals, and the means without stop."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
+        table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
+    for plan in plans:
+        for said, cost in (("as set", plan.expected), ("all attempts", plan.uncurtailed)):
+            spent = [_spoken(one) for one in (cost.attempts, cost.tokens, cost.hours, cost.price)]
+            table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", said, *spent)
+    Console(soft_wrap=True).print(table)
+
+
+def _spoken(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "unknown"
+    if estimate.low == estimate.high:
+        return _short(estimate.mean)
+    return f"{_short(estimate.mean)} ({_short(estimate.low)} to {_short(estimate.high)})"
+
+
+def _short(value: float) -> str:
+    """A number in three or four digits: 4.21 G, 233 k, 64."""
+    for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def against_plan(run: Run) -> list[str]:
+    """One line per planned stage that has run: what was planned, and what it took."""
+    lines = []
+    for part, plan in held_plan(run).items():
+        took = actual(run, part)
+        if took is not None:
+            planned = f"{_spoken(plan.expected.attempts)} attempts and {_spoken(plan.expected.tokens)} tokens"
+            spent = f"{_short(took.attempts)} attempts and {_short(took.tokens)} tokens in {took.seconds:,.0f} s"
+            lines.append(f"{part}: planned {planned}; took {spent}")
+    return lines

@@ -1,0 +1,89 @@
+"""What a recipe's sampling will cost by the figures that its author states, where no pilot can be run.
+
+Nothing is read and nothing is sampled: problems, tokens and speed are those of the recipe's table ``costs``. Each
+stage samples all problems, for stage 2 judges the entire original set. Prompt tokens count in the price alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from curation.config import Recipe, StatedCosts
+from curation.planning import Cost, Estimate, Rates, StagePlan
+from curation.records import ConfigError
+from flows.cli.plan import print_plan
+from flows.run.policies import policy_name
+from flows.run.recipe import load_recipe
+from flows.run.run_folder import PARTS, difficulty_stage
+
+
+def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
+    """The plan of each stage of a recipe; ``pilot`` is 0 and the intervals are of no width.
+
+    Raises:
+        ConfigError: the recipe states no costs, or not for each stage.
+    """
+    recipe = load_recipe(path, overrides)
+    if recipe.costs is None:
+        raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
+    parts = PARTS if recipe.stage2 is not None else PARTS[:1]
+    return [_stage(recipe, recipe.costs, part, number, path) for number, part in enumerate(parts)]
+
+
+def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
+    """`goldilocks plan --stated`: the plans as a table, and the hours that all of it takes on the stated GPUs."""
+    from rich.console import Console
+
+    costs = load_recipe(path, overrides).costs
+    plans = stated_plan(path, overrides)
+    print_plan(plans)
+    assert costs is not None
+    hours = sum(plan.expected.hours.mean for plan in plans if plan.expected.hours is not None)
+    Console(soft_wrap=True, highlight=False, markup=False).print(
+        f"\n{hours:,.0f} GPU hours: {hours / costs.gpus:,.0f} hours on {costs.gpus} GPUs, by the figures that the "
+        "recipe states under [costs]; nothing was measured."
+    )
+
+
+def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:
+    settings = difficulty_stage(recipe, part)
+    share = _of(costs.attempts_share, number, "attempts_share", path) if settings.sampling.curtail else 1.0
+    tokens = _of(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
+    speed = _of(costs.tokens_per_s, number, "tokens_per_s", path)
+    policy = settings.policy
+    rates = Rates(
+        price_out=getattr(policy, "price_out", None),
+        price_in=getattr(policy, "price_in", None),
+        prompt_tokens=_of(costs.prompt_tokens, number, "prompt_tokens", path),
+    )
+    every = float(costs.problems * settings.band.attempts)
+    return StagePlan(
+        stage=part,
+        policy=policy_name(settings.policy),
+        problems=costs.problems,
+        pilot=0,
+        tokens_per_s=speed * costs.gpus,
+        expected=_cost(share * every, tokens, speed, rates),
+        uncurtailed=_cost(every, tokens, speed, rates),
+        prompt_tokens=rates.prompt_tokens,
+    )
+
+
+def _cost(attempts: float, tokens_each: float, speed: float, rates: Rates) -> Cost:
+    """Hours are those of all GPUs together, as in `curation.planning`."""
+    tokens = attempts * tokens_each
+    paid = _exactly(rates.price(attempts, tokens)) if rates.priced else None
+    return Cost(_exactly(attempts), _exactly(tokens), _exactly(tokens / speed / 3600), paid)
+
+
+def _exactly(value: float) -> Estimate:
+    return Estimate(value, value, value)
+
+
+def _of(values: Sequence[float], number: int, name: str, path: Path) -> float:
+    if number < len(values):
+        return values[number]
+    if len(values) == 1:
+        return values[0]
+    raise ConfigError(f"recipe {path}: costs.{name} has {len(values)} values; give one, or one for each stage.")

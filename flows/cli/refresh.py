@@ -1,0 +1,25 @@
+"""`goldilocks refresh`: the flow, with a Prefect API of its own where the user has none, and what it came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from flows.serve.server import prefect_api
+
+if TYPE_CHECKING:
+    from flows.pipelines.refresh import Refreshed
+
+
+def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> Refreshed:
+    """Refresh the set of a run, and print what that came to."""
+    with prefect_api():
+        from flows.pipelines.refresh import refresh, told
+
+        done = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for line in told(done):
+        console.print(line)
+    return done

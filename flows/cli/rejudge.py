@@ -1,0 +1,179 @@
+"""Judge the recorded attempts of a run again: which decisions a better verifier changes, and why.
+
+No attempt is made. Verdicts and decisions of each verifier stay side by side in the run folder; the set that is
+published is that of the verifier that judged last. The problems are those of the run: references that only the new
+verifier can read come in with the next `goldilocks run`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+
+from curation.config import Recipe
+from curation.records import ConfigError, StoreError
+from curation.store import locked, read_table
+from flows.cli.commands import print_funnel
+from flows.pipelines.by_recipe import pipeline_of
+from flows.publish import curated_set
+from flows.run.pipeline import read_results, run_pipeline
+from flows.run.recipe import override_recipe
+from flows.run.run_folder import Run, as_written, open_run, with_grader
+from flows.run.stage import Kind
+from flows.stages.attempts import attempts_of
+from flows.stages.decisions import decisions_of
+from flows.stages.export import EXPORT
+from flows.stages.judging import verifier_version
+from flows.stages.verdicts import verdicts_of
+
+_REJUDGED = re.compile(r"workers|verify\.\w+|stage[12]\.band\.(?!attempts\b)\w+")
+
+EXAMPLES = 20
+"""Changed decisions that are printed; all of them are written to DIR/rejudged.jsonl."""
+
+VERDICTS = 3
+"""Changed verdicts that are printed behind each of them; those with another outcome come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One decision that changed, with the verdicts behind it."""
+
+    stage: str
+    problem: str
+    before: str
+    after: str
+    verdicts: tuple[str, ...]
+
+
+def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
+    """Judge again, publish, and print what changed."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    folder = folder.absolute()
+    run = open_run(folder)
+    old = curated_set.published_verifier(run)
+    if old is None:
+        raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
+    if not curated_set.is_published(run):
+        raise StoreError(
+            f"{folder}: the recipe has changed since its set was published; finish it with `goldilocks run`."
+        )
+    run = Run(folder, with_changes(run, overrides), run.recipe_folder)
+    pipeline = pipeline_of(run.recipe)
+    with locked(folder):
+        filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
+        attempts = read_results(run, [attempts_of(part) for part in run.parts])
+        before = _snapshot(run, old)
+        new = verifier_version(run)
+        again = [stage for part in run.parts for stage in (verdicts_of(part), decisions_of(part))]
+        results = run_pipeline(run, again, results=filters.plus(*attempts))
+        after = _snapshot(run, new)
+        run.save()
+        curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
+    changes = list(changed(before, after))
+    total = sum(frame.height for frame, _ in after.values())
+    console.print(f"verifier {old} → {new}: {len(changes)} of {total:,} decisions changed")
+    _print_changes(console, changes)
+    lines = pl.DataFrame([_as_row(change) for change in changes], schema=_ROW, orient="row")
+    lines.write_ndjson(folder / "rejudged.jsonl")
+    if changes:
+        console.print(f"all of them: {folder / 'rejudged.jsonl'}")
+        print_funnel(run)
+
+
+def with_changes(run: Run, overrides: Sequence[str]) -> Recipe:
+    """The run's recipe with other settings; ``stage2.band.*`` is the grader's band where a grader makes stage 2."""
+    allowed = _allowed(overrides)
+    if run.recipe.grader is not None:
+        allowed = [re.sub(r"^\s*stage2\.", "grader.", one) for one in allowed]
+    return with_grader(override_recipe(as_written(run.recipe), allowed), run.folder)
+
+
+def _allowed(overrides: Sequence[str]) -> Sequence[str]:
+    """Only what judging and deciding read may change here; the rest was settled when the attempts were made."""
+    for override in overrides:
+        key = override.partition("=")[0].strip()
+        if not _REJUDGED.fullmatch(key):
+            raise ConfigError(
+                f"--set {override}: rejudge changes verify.*, workers and stageN.band.* (but not its attempts) only; "
+                "use `goldilocks run` for the rest."
+            )
+    return overrides
+
+
+Snapshot = dict[str, tuple[pl.DataFrame, pl.DataFrame]]
+_ROW = {
+    "stage": pl.String(),
+    "problem": pl.String(),
+    "before": pl.String(),
+    "after": pl.String(),
+    "why": pl.List(pl.String()),
+}
+
+
+def changed(before: Snapshot, after: Snapshot) -> Iterator[Changed]:
+    """Decisions that differ, each with the verdicts that differ, in the order of the problems.
+
+    Args:
+        before, after: per stage, `DECISION` and `VERDICT` rows.
+    """
+    for stage, (decisions, verdicts) in after.items():
+        old_decisions, old_verdicts = before[stage]
+        fates = _fates(old_decisions, "before").join(_fates(decisions, "after"), on="problem", maintain_order="left")
+        moved = fates.filter(pl.col("before") != pl.col("after"))
+        why = _why(old_verdicts, verdicts)
+        for problem, was, now in moved.iter_rows():
+            yield Changed(stage, problem, was, now, tuple(why.get(problem, ())))
+
+
+def _fates(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
+    return decisions.select("problem", pl.coalesce("reason", pl.lit("kept")).alias(name))
+
+
+def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
+    """Per problem, the attempts whose outcome, answer or answer class changed."""
+    columns = ["outcome", "answer", "answer_class", "how"]
+    both = old.select("problem", "index", *columns).join(
+        new.select("problem", "index", "reference", *columns), on=["problem", "index"], maintain_order="right"
+    )
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_right")) for name in columns[:3])
+    why: dict[str, list[str]] = {}
+    moved = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_right"), maintain_order=True)
+    for row in moved.iter_rows(named=True):
+        why.setdefault(row["problem"], []).append(
+            f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
+            f"({row['how']}), is {row['outcome_right']} ({row['how_right']})"
+        )
+    return why
+
+
+def _snapshot(run: Run, verifier: str) -> Snapshot:
+    return {
+        part: (
+            read_table(decisions_of(part).folder_in(run, verifier), "decisions"),
+            read_table(verdicts_of(part).folder_in(run, verifier), "verdicts"),
+        )
+        for part in run.parts
+    }
+
+
+def _as_row(change: Changed) -> tuple[str, str, str, str, list[str]]:
+    return change.stage, change.problem, change.before, change.after, list(change.verdicts)
+
+
+def _print_changes(console: Console, changes: Sequence[Changed]) -> None:
+    for change in changes[:EXAMPLES]:
+        console.print(
+            f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True, markup=False
+        )
+        for line in change.verdicts[:VERDICTS]:
+            console.print(f"    {line}")
+        if len(change.verdicts) > VERDICTS:
+            console.print(f"    … and {len(change.verdicts) - VERDICTS} more verdicts")
+    if len(changes) > EXAMPLES:
+        console.print(f"… and {len(changes) - EXAMPLES} more decisions")

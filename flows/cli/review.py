@@ -1,0 +1,70 @@
+"""`goldilocks review`: show the queue of disputed labels, or record a person's verdict on one problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from curation import review
+from curation.records import ConfigError, StoreError
+from curation.store import locked
+from flows.cli.find_problem import find_id
+from flows.publish.disputes import published_queue
+from flows.run.lookup import rows_of
+from flows.run.run_folder import Run, open_run
+from flows.stages.judging import open_judge
+from flows.stages.sources import SOURCES
+
+SHOWN = 20
+"""Disputes that are printed; all of them lie in DIR/curated/disputed."""
+
+
+def review_run(folder: Path, accept: str | None, reject: str | None, answer: str | None) -> None:
+    """Print the queue, or record a person's verdict on one problem."""
+    run = open_run(folder.absolute())
+    if accept is not None and reject is not None:
+        raise ConfigError("--accept and --reject: give one of them; each verdict is its own command.")
+    if (accept is None) != (answer is None):
+        raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if accept is None and reject is None:
+        _print_queue(run, console)
+        return
+    name = find_id(run, accept or reject or "")
+    if answer is not None:
+        _check_answer(run, name, answer)
+    with locked(run.folder):
+        review.add_verdict(run.folder, review.Verdict(name, answer))
+    said = f"accepted with the reference {answer}" if answer is not None else "rejected"
+    console.print(f"{name}: {said}; the next `goldilocks run` into {run.folder} applies it.")
+
+
+def _check_answer(run: Run, name: str, answer: str) -> None:
+    """A reference that the verifier cannot judge against is refused at once."""
+    read = rows_of(SOURCES.folder_in(run), "kept", name)
+    with open_judge(run) as judge:
+        (check,) = judge.check([(answer, read["lang"][0])])
+    if not check.ok:
+        raise ConfigError(f"--answer {answer}: the verifier cannot judge against it ({check.why}); write it plainly.")
+
+
+def _print_queue(run: Run, console: Console) -> None:
+    published = published_queue(run)
+    if published is None:
+        raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
+    said = review.read_verdicts(run.folder)
+    waiting = review.queue([published], said)
+    for row in waiting.head(SHOWN).iter_rows(named=True):
+        console.print(f"{row['id']}  {review.KINDS[row['kind']]} ({', '.join(row['rows'])})")
+        console.print(f"  statement   {' '.join(row['statement'].split())}")
+        console.print(f"  references  {' | '.join(str(one) for one in row['references'])}")
+        console.print(f"  evidence    {row['evidence']}")
+    if waiting.height > SHOWN:
+        console.print(
+            f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"
+        )
+    waits = ", ".join(f"{kind} {count:,}" for kind, count in review.counts(waiting).items())
+    console.print(
+        f"{waiting.height:,} disputed{f' ({waits})' if waits else ''}; {len(said):,} problems settled by people"
+    )

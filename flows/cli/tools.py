@@ -1,0 +1,147 @@
+"""The commands that work on files, outside a run: filters, verifiers, languages, exports, and what the machine gives.
+
+Each reads its arguments, calls one function and prints what it returns. `flows.cli.entry` gathers them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+tools = typer.Typer()
+verify_app = typer.Typer(help="Judge answers and programs outside a run.", no_args_is_help=True, rich_markup_mode=None)
+tools.add_typer(verify_app, name="verify")
+
+Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")]
+
+
+@tools.command()
+def classify(
+    rows: Rows,
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field stands, as in statement=question."),
+    ] = None,
+) -> None:
+    """Run the format filter alone: keep or reason, with its evidence, for each row."""
+    from flows.cli.files import classify_file
+
+    classify_file(rows, out, columns or [])
+
+
+@tools.command()
+def contamination(
+    rows: Rows,
+    against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="ngram, minhash (both by default), embedding (an extra); repeatable."),
+    ] = None,
+    field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
+    benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
+) -> None:
+    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
+    from flows.cli.files import contamination_of_file
+
+    contamination_of_file(rows, against, out, methods or [], field, benchmark_field)
+
+
+@verify_app.command()
+def answers(
+    pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
+    workers: Workers = None,
+) -> None:
+    """Compare math answers with their references."""
+    from flows.cli.files import verify_file
+
+    verify_file(pairs, out, workers)
+
+
+@verify_app.command()
+def code(
+    problems: Annotated[
+        Path,
+        typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`."),
+    ],
+    submissions: Annotated[
+        Path,
+        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One verdict per submission, in order.")],
+    workers: Workers = None,
+    every: Annotated[bool, typer.Option("--every", help="Run every test, also after the first that fails.")] = False,
+    isolation: Annotated[
+        str | None, typer.Option("--isolation", metavar="RUNG", help="This isolation and no other; see doctor.")
+    ] = None,
+    no_isolation: Annotated[
+        bool, typer.Option("--no-isolation", help="Run the programs unprotected where nothing protects. Dangerous.")
+    ] = False,
+) -> None:
+    """Run programs on tests in the sandbox, and say what became of each."""
+    from flows.cli.code_files import verify_code_file
+
+    verify_code_file(problems, submissions, out, workers, every=every, rung=isolation, allow_none=no_isolation)
+
+
+@tools.command()
+def doctor() -> None:
+    """Tell what isolation this machine gives foreign code, property by property, by trying each."""
+    from flows.cli.doctor import print_diagnosis
+
+    print_diagnosis()
+
+
+@tools.command("detect-language")
+def detect_language(
+    rows: Rows,
+    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
+    field: Annotated[str, typer.Option(help="Where the text stands.")] = "text",
+    among: Annotated[
+        list[str] | None, typer.Option("--among", metavar="LANG", help="A language it can be; repeatable.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Another fastText model's file.")] = None,
+) -> None:
+    """Tell the language of texts, with formulas, code and numbers taken away."""
+    from flows.publish.languages import detect_language_file
+
+    counts = detect_language_file(rows, out, field=field, among=tuple(among or ()), model=model)
+    typer.echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
+
+
+@tools.command()
+def translate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="SPEC", help="A file of translations, or a live policy's .toml table.")
+    ],
+    share: Annotated[float, typer.Option(min=0, max=1, help="Share of the English problems.")] = 0.1,
+) -> None:
+    """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
+    from curation.config import TranslationSettings
+    from curation.config.loading import parse_settings
+    from flows.publish.languages import open_translator, said_of, translate_set
+
+    settings = parse_settings(TranslationSettings, {"share": share}, "goldilocks translate")
+    counts = translate_set(folder, open_translator(policy), settings)
+    typer.echo(said_of(counts, folder))
+
+
+@tools.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
+    form: Annotated[
+        str,
+        typer.Option("--format", help="verl, trl, open-r1, verifiers, nemo-rl, areal or open-instruct."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
+) -> None:
+    """Write a curated set in the schema that another trainer reads."""
+    from flows.cli.files import export_folder
+
+    export_folder(folder, form, out)

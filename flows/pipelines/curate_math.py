@@ -1,0 +1,43 @@
+"""The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
+
+What people said of disputed labels is applied before references are checked, where they said anything. Where the recipe
+names a model for it, hard multiple choice is rewritten first, and premises are voted on last. Stage 2 re-grades the
+entire original set, not the survivors of stage 1.
+"""
+
+from __future__ import annotations
+
+from curation.records import Domain
+from flows.run.pipeline import Pipeline
+from flows.stages.contamination import CONTAMINATION
+from flows.stages.difficulty import difficulty
+from flows.stages.duplicates import DUPLICATES
+from flows.stages.export import EXPORT
+from flows.stages.grader import GRADER
+from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.premises import PREMISES
+from flows.stages.references import REFERENCES
+from flows.stages.review import REVIEW
+from flows.stages.rewriting import REWRITING
+from flows.stages.sources import SOURCES
+from flows.stages.statements import STATEMENTS
+
+CURATE_MATH = Pipeline(
+    "curate-math",
+    Domain.MATH,
+    (
+        SOURCES,
+        REWRITING,
+        STATEMENTS,
+        REVIEW,
+        REFERENCES,
+        DUPLICATES,
+        NEAR_DUPLICATES,
+        CONTAMINATION,
+        PREMISES,
+        *difficulty("stage1"),
+        GRADER,
+        *difficulty("stage2"),
+        EXPORT,
+    ),
+)

@@ -1,0 +1,80 @@
+"""What a refresh is given: another policy for the last difficulty stage, and attempts that training made since."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation import refreshing
+from curation.config import LivePolicy, PolicyFile, Recipe, TorchPolicySettings, VllmPolicy
+from curation.config.loading import parse_settings, read_toml
+from curation.records import JUDGED, ConfigError, Outcome, PolicyError, SourceError
+from flows.run.recipe import parse_recipe
+from flows.run.run_folder import Run, difficulty_stage
+
+MODELS = ("", "model", "hf")
+"""Where in a checkpoint's folder the weights in Hugging Face format may lie."""
+
+
+def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
+    """The run's recipe with another policy in its last stage, and the folder that the policy's paths refer to.
+
+    Raises:
+        ConfigError, PolicyError: there is no such policy, or it cannot be meant.
+    """
+    part = run.parts[-1]
+    table = run.recipe.model_dump(mode="json")
+    table["grader"] = None  # it has been trained; what it became stands in the stage
+    if path.is_dir():
+        table[part]["policy"] = _checkpoint(path, difficulty_stage(run.recipe, part).policy)
+        return parse_recipe(table, str(path)), path.absolute().parent
+    if not path.exists():
+        raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.")
+    subject = f"--policy {path}"
+    given = read_toml(path, subject)
+    if set(given) != {"policy"} or not isinstance(given["policy"], dict):
+        raise ConfigError(f"{subject}: write one table, [policy], as in a recipe's [stage2.policy].")
+    table[part]["policy"] = parse_settings(PolicyFile, given, subject).policy.model_dump(mode="json")
+    return parse_recipe(table, str(path)), path.absolute().parent
+
+
+def _checkpoint(path: Path, like: object) -> dict[str, Any]:
+    """A checkpoint's folder as a policy's table, asked and decoded like the policy before where that was live.
+
+    vLLM samples it where that is installed; else, or where torch did so before, torch does.
+    """
+    home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
+    if home is None:
+        raise PolicyError(f"--policy {path}: the folder holds no model (no config.json); name a checkpoint.")
+    quick = importlib.util.find_spec("vllm") is not None and not isinstance(like, TorchPolicySettings)
+    kind: type[LivePolicy] = VllmPolicy if quick else TorchPolicySettings
+    fields = set(kind.model_fields) if isinstance(like, kind) else {"prompt", "decoding"}
+    same = like.model_dump(mode="json", include=fields - {"model", "revision"}) if isinstance(like, LivePolicy) else {}
+    return {**same, "kind": "vllm" if quick else "torch", "model": str(home.absolute())}
+
+
+def read_trained(path: Path) -> pl.DataFrame:
+    """Attempts that training made, in the `curation.refreshing.TRAINED` schema.
+
+    Args:
+        path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
+            trainer's own ``attempts.jsonl``; an attempt that kept no form has none and counts as not correct.
+
+    Raises:
+        SourceError: the file is not there, not readable, or lacks a column.
+    """
+    try:
+        frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
+        if "outcome" in frame.columns:
+            judged = frame.filter(pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in JUDGED]))
+            right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
+            frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
+        return frame.select(refreshing.TRAINED.names()).cast(refreshing.TRAINED)
+    except FileNotFoundError as error:
+        raise SourceError(f"--attempts {path}: there is no such file.") from error
+    except pl.exceptions.PolarsError as error:
+        wanted = ", ".join(refreshing.TRAINED.names())
+        raise SourceError(f"--attempts {path}: cannot be read with the columns {wanted} ({error}).") from error

@@ -1,0 +1,36 @@
+"""Training by a recipe, without Prefect: what torchrun starts in every process.
+
+``torchrun --nproc-per-node N -m flows.pipelines.train RECIPE.toml --out DIR`` trains with N processes; every process
+reads the recipe, rank 0 does the talking.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from curation.records import GoldilocksError
+from flows.run.training import train
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line, train, print the model's folder; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m flows.pipelines.train", description="Train by a recipe.")
+    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
+    parser.add_argument("--out", type=Path, metavar="DIR")
+    parser.add_argument("--resume", type=Path, metavar="DIR")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
+    given = parser.parse_args(arguments)
+    try:
+        model = train(given.recipe, given.resume or given.out, given.overrides, resume=given.resume is not None)
+    except GoldilocksError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(model)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""Training as a Prefect flow: a name around `flows.run.training.train`, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow
+
+from flows.run.training import train
+
+
+@flow(name="train-stage", persist_result=False)
+def train_stage(
+    recipe: Path | None, out: Path | None = None, overrides: list[str] | None = None, resume: bool = False
+) -> Path:
+    """Problems → attempts → verdicts → rewards → gradient steps → checkpoints → a trained model.
+
+    Args:
+        recipe: the recipe's TOML file; not needed to resume.
+        out: the run's folder; ``runs/NAME`` by default.
+        overrides: settings changed, as ``key=value``.
+        resume: go on from the last checkpoint in ``out``.
+    """
+    return train(recipe, out, overrides or [], resume=resume)

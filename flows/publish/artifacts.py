@@ -1,0 +1,56 @@
+"""What a run leaves on its page in Prefect: funnel, data card, plots and the set's changelog, as artifacts.
+
+An artifact's key is what it shows and the set's name; Prefect keeps every version of a key, so the page shows how a
+set changed. Plots travel inside the artifact, as a data address, for the page cannot read the run's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+
+from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
+
+from curation.cards import FunnelRow
+from flows.publish.versions import CHANGELOG
+
+PLOTS = ("funnel", "pass_rates")
+
+
+def show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
+    """The artifacts of a published set.
+
+    Args:
+        curated: the published folder.
+    """
+    rows = [{"stage": row.title, "in": row.rows_in, "kept": row.kept, "dropped": row.dropped} for row in funnel]
+    create_table_artifact(table=rows, key=key("funnel", name), description=f"Funnel of {name}")
+    card = (curated / "README.md").read_text(encoding="utf-8")
+    create_markdown_artifact(markdown=for_a_page(card), key=key("card", name), description=f"Data card of {name}")
+    show_changelog(name, curated)
+    for plot in PLOTS:
+        path = curated / "plots" / f"{plot}.png"
+        if path.exists():
+            image = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+            what = plot.replace("_", " ").capitalize()
+            create_image_artifact(image_url=image, key=key(f"plot-{plot}", name), description=f"{what} of {name}")
+
+
+def show_changelog(name: str, curated: Path) -> None:
+    """The set's changelog, where it has one."""
+    path = curated / CHANGELOG
+    if path.exists():
+        text = path.read_text(encoding="utf-8")
+        create_markdown_artifact(markdown=text, key=key("changelog", name), description=f"Changelog of {name}")
+
+
+def for_a_page(card: str) -> str:
+    """The card without its YAML header and without pictures, which lie in a folder that the page cannot see."""
+    text = card.split("\n---\n", 1)[-1]
+    return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
+
+
+def key(what: str, name: str) -> str:
+    """An artifact's key holds lower-case letters, digits and dashes only."""
+    return f"{what}-{name}".lower().replace(".", "-").replace("_", "-")

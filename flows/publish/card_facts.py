@@ -1,0 +1,136 @@
+"""What the data card says, gathered from the finished stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version as package_version
+
+import polars as pl
+
+from curation import cards, review
+from curation.config import Recipe
+from curation.records import PASS_RATE
+from curation.store import read_table
+from curation.versions import CHANGED
+from flows.publish import code_publish
+from flows.publish.versions import Version
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.stage import Results
+from flows.stages.attempts import attempts_of, made_key
+from flows.stages.contamination import CONTAMINATION
+from flows.stages.export import EXPORT
+from flows.stages.sources import SOURCES
+
+
+def card_facts(
+    run: Run,
+    version: Version,
+    results: Results,
+    disputed: Mapping[str, int],
+    recipe_toml: str,
+) -> cards.CardFacts:
+    """Return what the card says.
+
+    Args:
+        disputed: labels in the queue, by kind.
+        recipe_toml: the recipe as the card prints it.
+    """
+    recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
+    rates = {
+        part: read_table(done.folder, "decisions", PASS_RATE.names())
+        for part, done in zip(run.parts, decided, strict=True)
+    }
+    settings = {part: difficulty_stage(recipe, part) for part in run.parts}
+    curated = read_table(exported.folder, "kept")
+    first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
+    per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
+    read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
+    return cards.CardFacts(
+        name=recipe.name,
+        pretty_name=recipe.export.pretty_name or recipe.name,
+        description=recipe.description,
+        license=recipe.export.license,
+        version=package_version("goldilocks-rl"),
+        created=None,
+        funnel=tuple(results.funnel),
+        sources=tuple(
+            cards.SourceFacts(
+                source.name, source.url, source.license, read.get(source.name, 0), per_source.get(source.name, 0)
+            )
+            for source in recipe.sources
+        ),
+        curated=curated,
+        rates=rates,
+        bands={
+            part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
+            for part, table in settings.items()
+        },
+        policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
+        verifier=decided[-1].folder.name,
+        recipe_toml=recipe_toml,
+        notes=(*_limits(recipe), *_mixed(curated, version)),
+        benchmarks=_benchmarks(recipe, results),
+        disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
+        code=code_publish.facts(run) if recipe.flow == "curate-code" else None,
+        set_version=version.number,
+        changed={name.replace("_", " "): version.counts[name] for name in CHANGED if version.counts[name]},
+        compared=cards.compared(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
+    )
+
+
+def _policy(run: Run, part: str) -> str:
+    """Whose attempts were judged, as they are filed."""
+    return made_key(attempts_of(part).folder_in(run)).policy
+
+
+def _limits(recipe: Recipe) -> tuple[str, ...]:
+    """What was not looked for; sentences for the card's limits."""
+    near = (
+        "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
+        if recipe.near_duplicates.enabled
+        else "Repeated problems were found by their normalised text. Near duplicates were not looked for."
+    )
+    overlap = (
+        "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
+        if recipe.contamination.against
+        else "Overlap with benchmarks was not looked for."
+    )
+    asked = []
+    if recipe.rewriting.policy is not None:
+        asked.append("Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*.")
+    if recipe.premises.policy is not None:
+        votes = recipe.premises
+        asked.append(
+            f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
+            "on, a problem was dropped."
+        )
+    return near, overlap, *asked
+
+
+def _mixed(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
+    """Where a refresh left pass rates of earlier policies as they were, a sentence that says so."""
+    older = curated.filter(pl.col("policy") != version.policy).height if curated.height else 0
+    if not older:
+        return ()
+    return (
+        f"{older:,} of the problems keep the pass rate of an earlier policy, which nothing spoke against when the set "
+        "was refreshed; the columns policy and measured_on say whose and when.",
+    )
+
+
+def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
+    """Per benchmark of the recipe: how many problems overlapped with it, by method."""
+    done = results.get(CONTAMINATION)
+    if done is None:
+        return ()
+    hits = read_table(done.folder, "hits", ["source", "row", "benchmark", "method"]).unique()
+    met = hits.group_by("benchmark", "method").len()
+    counts = {(name, method): count for name, method, count in met.iter_rows()}
+    rows = dict(hits.unique(["source", "row", "benchmark"]).group_by("benchmark").len().iter_rows())
+    methods = recipe.contamination.methods
+    return tuple(
+        cards.BenchmarkFacts(
+            one.name, one.license, rows.get(one.name, 0), {m: counts.get((one.name, m), 0) for m in methods}
+        )
+        for one in recipe.contamination.against
+    )

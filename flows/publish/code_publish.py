@@ -1,0 +1,108 @@
+"""What a curated set of code has beside its rows: tests/ and judging/, and the card's figures on tests.
+
+Both hold rows for every problem of the set under the twin's own id, in the `TEST` and `JUDGING` schemas, so that
+whoever reads the set (`curation.export_formats`, a trainer) need not know of groups. Time limits are the twin's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from curation import cards, twins
+from curation.records import JUDGING, TEST
+from curation.store import read_manifest, read_shard, read_table, write_parquet
+from flows.run.run_folder import Run
+from flows.run.stage import StageResult, shard_counts
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.export import EXPORT
+from flows.stages.matrix import MATRIX
+from flows.stages.tests import TESTS
+from flows.stages.twins import language_of
+
+FILE_BYTES = 256 << 20
+"""A file of tests is closed once its inputs and outputs hold so many bytes."""
+
+
+def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
+    """Write ``tests/`` and ``judging/`` of the exported problems into the folder of the set."""
+    _write(folder / TESTS_TABLE, TESTS_TABLE, (_tests(run, exported, index) for index in _shards(exported)), TEST)
+    _write(
+        folder / JUDGING_TABLE, JUDGING_TABLE, (_judging(run, exported, index) for index in _shards(exported)), JUDGING
+    )
+
+
+def _shards(exported: StageResult) -> range:
+    return range(len(shard_counts(exported.folder)))
+
+
+def _twins(exported: StageResult, index: int) -> pl.DataFrame:
+    """twin, problem and language of a shard's exported rows."""
+    rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
+    table = [(name, group, language_of(meta)) for name, group, meta in rows]
+    return pl.DataFrame(table, schema={"twin": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
+
+
+def _tests(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
+    held = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
+    joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
+    renamed = joined.drop("problem").rename({"twin": "problem"}).select(TEST.names())
+    return renamed.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
+
+
+def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
+    settings = run.recipe.code
+    held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
+    joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
+    factors = [twins.factor_of(language, settings.twins) for language in joined["language"]]
+    limits = pl.col("time_limit_s").fill_null(settings.matrix.time_s) * pl.Series("factor", factors, pl.Float64)
+    memory = pl.col("memory_mb").fill_null(settings.matrix.memory_mb)
+    widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
+    return widened.drop("problem").rename({"twin": "problem"}).select(JUDGING.names()).cast(JUDGING)
+
+
+def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.Schema) -> None:
+    """Frames as files of about `FILE_BYTES`; one empty file where there are no rows."""
+    number = 0
+    group: list[pl.DataFrame] = []
+    for frame in frames:
+        if group and sum(one.estimated_size() for one in group) + frame.estimated_size() > FILE_BYTES:
+            write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group))
+            number, group = number + 1, []
+        if frame.height:
+            group.append(frame)
+    if group or not number:
+        write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group) if group else schema.to_frame())
+
+
+def facts(run: Run) -> cards.CodeFacts:
+    """The card's figures on tests, from the notes of the finished stages."""
+    tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(MATRIX.folder_in(run))
+    assert tested is not None
+    assert matrix is not None
+    notes = tested.notes
+    exported = read_table(EXPORT.folder_in(run), "kept", ["group", "meta"])
+    languages: dict[str, int] = {}
+    for meta in exported["meta"] if exported.height else ():
+        language = str(json.loads(meta or "{}").get(twins.LANGUAGE, "python"))
+        languages[language] = languages.get(language, 0) + 1
+    groups = set(exported["group"]) if exported.height else set()
+    counted = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
+    return cards.CodeFacts(
+        tests_read=notes["tests"] - notes["power_made"],
+        tests=counted.filter(pl.col("problem").is_in(list(groups))).height if counted.height else 0,
+        corrected=notes["tests_corrected"],
+        discarded=notes["tests_discarded"],
+        made=notes["power_made"],
+        tried=notes["power_tried"],
+        refused=notes["power_refused"],
+        runs=matrix.notes["judged"],
+        weakly_tested=notes["weakly_tested"],
+        wrong=notes["power_wrong"],
+        caught_given=notes["power_caught_given"],
+        caught=notes["power_caught"],
+        languages=dict(sorted(languages.items())),
+    )

@@ -1,0 +1,183 @@
+"""Publishing a run: the curated set as parquet, beside it the dropped rows and the disputed labels, and the data card.
+
+The folder is made aside; the one before is renamed away and the new one to its place, so `DIR/curated` is always whole.
+A kill between the two renames leaves no `DIR/curated`: `restore` puts the one before back. Files hold up to
+`FILE_ROWS` rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation import cards, review
+from curation.config import Recipe
+from curation.store import read_shard, write_aside, write_parquet
+from flows.publish import code_publish, disputes, versions
+from flows.publish.card_facts import card_facts
+from flows.run.recipe import as_printed
+from flows.run.run_folder import PARTS, Run, as_written
+from flows.run.stage import Results, StageResult, run_stage, shard_counts
+from flows.stages.attempts import measured_on
+from flows.stages.export import EXPORT
+
+MARK = ".published.json"
+
+OLD = ".old-curated"
+"""In the run folder, for a moment: the set before, on its way out."""
+
+FILE_ROWS = 50_000
+
+
+def publish(run: Run, results: Results) -> Path:
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md and CHANGELOG.md. An unchanged set is left as it is.
+
+    Where the pipeline decides what it did before its set was refreshed, the refreshed version is published.
+    """
+    last = results.decisions[-1]
+    table = versions.gather(last, results[EXPORT], measured_on(run, run.parts[-1]))
+    if (newer := versions.standing(run, table)) is not None:
+        return republish(run, newer, results)
+    version = versions.settle(run, table, last.folder.name)
+    return _publish(run, version, results)
+
+
+def republish(run: Run, version: versions.Version, results: Results) -> Path:
+    """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
+    later = versions.refreshed(run, version)
+    table = versions.decisions_of(run.folder, version.number)
+    filters = Results(results.filters)
+    applied = versions.apply(later, filters, table, version.verifier)
+    decided = filters.plus(*results.decisions[:-1], applied)
+    return _publish(later, version, decided.plus(run_stage(EXPORT, later, decided)))
+
+
+def _publish(run: Run, version: versions.Version, results: Results) -> Path:
+    filters, decided, exported = results.filters, results.decisions, results[EXPORT]
+    target = run.folder / "curated"
+    restore(run.folder)
+    made_from = {
+        "export": exported.manifest.digest,
+        "dropped": [done.manifest.digest for done in (*filters, *decided)],
+        "card": cards.VERSION,
+        "recipe": hashlib.blake2b(printed(run).encode(), digest_size=8).hexdigest(),
+        "settled": settled(run.recipe),
+        "verifier": decided[-1].folder.name,
+        "disputed": dict(disputes.made_from(run, results)),
+        "goldilocks": package_version("goldilocks-rl"),
+        "version": version.number,
+        "decisions": version.digest,
+    }
+    if _published(target) == {**made_from, "files": _sizes(target)}:
+        return target
+    aside = run.folder / ".aside-curated"
+    shutil.rmtree(aside, ignore_errors=True)
+    _write_tables(aside / "data", "train", [exported], "kept")
+    _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    if run.recipe.flow == "curate-code":
+        code_publish.write_beside(run, exported, aside)
+    queue = disputes.disputes(run, results)
+    disputes.write_disputes(queue, aside / "disputed")
+    cards.write_card(card_facts(run, version, results, review.counts(queue), printed(run)), aside)
+    write_aside(aside / versions.CHANGELOG, versions.changelog(run.folder))
+    write_aside(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
+    if target.exists():
+        target.rename(run.folder / OLD)
+    aside.rename(target)
+    restore(run.folder)
+    return target
+
+
+def restore(folder: Path) -> None:
+    """Bring a publication that was killed between its renames to an end: one whole set, and nothing of another."""
+    target, old = folder / "curated", folder / OLD
+    if target.exists():
+        shutil.rmtree(old, ignore_errors=True)
+    elif old.exists():
+        old.rename(target)
+
+
+def settled(recipe: Recipe) -> str:
+    """Hash of what a recipe settles before anything is judged: all but the verifier and the bands' thresholds."""
+    table = as_written(recipe).model_dump(
+        mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"}
+    )
+    for part in (*PARTS, "grader"):
+        if table[part] is not None:
+            table[part]["band"] = table[part]["band"]["attempts"]
+    text = json.dumps(table, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def printed(run: Run) -> str:
+    """The recipe as the card prints it: the same in every run folder."""
+    return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
+
+
+def is_published(run: Run) -> bool:
+    """Whether the published set was made by this recipe, thresholds and verifier aside."""
+    mark = _published(run.folder / "curated")
+    return mark is not None and mark.get("settled") == settled(run.recipe)
+
+
+def published_verifier(run: Run) -> str | None:
+    """The verifier behind the published set; None where nothing is published."""
+    mark = _published(run.folder / "curated")
+    return str(mark["verifier"]) if mark is not None else None
+
+
+def published_version(run: Run) -> int | None:
+    """The number of the version that is published; None where nothing is."""
+    mark = _published(run.folder / "curated")
+    return mark.get("version") if mark is not None else None
+
+
+def _published(folder: Path) -> dict[str, Any] | None:
+    """What the published set says it was made from; None where there is none, or its mark is damaged."""
+    try:
+        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return mark if isinstance(mark, dict) and "verifier" in mark else None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Size in bytes of each published file."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
+
+
+def _write_tables(folder: Path, name: str, stages: Sequence[StageResult], table: str) -> None:
+    """All shards of the stages' tables as files of up to `FILE_ROWS` rows; one empty file where there are no rows."""
+    files = list(_grouped([(done, i, n) for done in stages for i, n in enumerate(_rows_of(done, table))]))
+    for number, members in enumerate(files):
+        frame = pl.concat([read_shard(done.folder, table, index) for done, index in members])
+        write_parquet(folder / f"{name}-{number:05}-of-{len(files):05}.parquet", frame)
+
+
+def _rows_of(done: StageResult, table: str) -> list[int]:
+    if (done.folder / table).is_dir():
+        return shard_counts(done.folder, table)
+    return []
+
+
+def _grouped(shards: Sequence[tuple[StageResult, int, int]]) -> Iterator[list[tuple[StageResult, int]]]:
+    """Shards in order, gathered into groups of up to `FILE_ROWS` rows; empty shards only where all are empty."""
+    filled = [shard for shard in shards if shard[2]] or list(shards[:1])
+    group: list[tuple[StageResult, int]] = []
+    rows = 0
+    for done, index, count in filled:
+        if group and rows + count > FILE_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append((done, index))
+        rows += count
+    if group:
+        yield group

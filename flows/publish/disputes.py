@@ -1,0 +1,67 @@
+"""The queue of disputed labels of a run, gathered when the set is published; `goldilocks review` shows and answers it.
+
+DIR/curated/disputed/ holds the queue as parquet and as JSON lines; DIR/review.jsonl what people said, which the next
+run applies. What a person has spoken on is no longer in the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from curation import review
+from curation.store import read_table, write_parquet
+from flows.run.run_folder import Run
+from flows.run.stage import Results, StageResult, read_result
+from flows.stages.duplicates import DUPLICATES
+from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.verdicts import verdicts_of
+
+
+def disputes(run: Run, results: Results) -> pl.DataFrame:
+    """Return all disputed labels of a finished run, in the `review.DISPUTE` schema."""
+    parts = [review.exact_conflicts(_table(results[DUPLICATES], "dropped"))]
+    if (near := results.get(NEAR_DUPLICATES)) is not None:
+        parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
+    problems = _table(results.problems, "kept")
+    parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))
+    verdicts = _verdicts(run, results)
+    if verdicts is not None:
+        parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
+    return review.queue(parts, review.read_verdicts(run.folder))
+
+
+def made_from(run: Run, results: Results) -> Mapping[str, str]:
+    """Return what the queue is made from besides the filters and the decisions."""
+    verdicts = _verdicts(run, results)
+    said = review.digest(review.read_verdicts(run.folder))
+    return {"verdicts": verdicts.manifest.digest if verdicts is not None else "", "said": said, "as": review.VERSION}
+
+
+def _verdicts(run: Run, results: Results) -> StageResult | None:
+    """Return the verdicts behind the last decisions, as they lie on disk."""
+    return read_result(verdicts_of(run.parts[-1]), run, results.decisions[-1].folder.name)
+
+
+def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
+    """The queue as parquet, and line by line for readers."""
+    write_parquet(folder / "disputed-00000-of-00001.parquet", queue)
+    queue.write_ndjson(folder / "disputed.jsonl")
+
+
+def published_counts(run: Run) -> dict[str, int]:
+    """Disputes by kind in the published set; none where nothing is published."""
+    published = published_queue(run)
+    return review.counts(published) if published is not None else {}
+
+
+def published_queue(run: Run) -> pl.DataFrame | None:
+    """The queue of the published set; None where nothing is published."""
+    files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
+    return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
+
+
+def _table(result: StageResult, table: str) -> pl.DataFrame:
+    return read_table(result.folder, table)

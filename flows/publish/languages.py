@@ -1,0 +1,241 @@
+"""`goldilocks detect-language` and `goldilocks translate`: the language rooms on a file, and on a curated set.
+
+A translated set gets, beside what is there::
+
+    data/translated-00000-of-00001.parquet   the translations, in the columns of data/train-*.parquet
+    translations/failed.jsonl                what was chosen and stays in English, with the reason
+    translations/replies.jsonl               every reply as it came; a command that broke off takes them up again
+    translations/made.json                   versions, settings, counts, and the digest of what was translated
+    README.md                                a section on translations, replaced when it is made again
+
+Invariants: data/train-*.parquet is never touched; every chosen problem is in one of the two files; a file appears
+under its name only when it is whole. A translation has no pass rate: nobody has attempted it yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.config import TranslatorFile
+from curation.config.languages import LanguageSettings, TranslationSettings
+from curation.config.loading import parse_settings, read_toml
+from curation.languages.identification import UNDETERMINED, identify_many
+from curation.languages.identification import VERSION as LANGUAGES_VERSION
+from curation.policies.recorded_translations import RecordedTranslations
+from curation.records import ConfigError, Policy, SourceError
+from curation.rows import read_rows, require_path
+from curation.store import file_digest, replacing, write_aside, write_parquet
+from curation.translation import VERSION, Kept, Rendered, Translations, chosen, translate
+from flows.run.policies import open_policy
+from flows.run.progress import bar
+
+BATCH = 20_000
+DATA_FILE = "data/translated-00000-of-00001.parquet"
+FAILED_FILE = "translations/failed.jsonl"
+MADE_FILE = "translations/made.json"
+REPLIES_FILE = "translations/replies.jsonl"
+MARK = ".published.json"
+_BEGIN, _END = "<!-- translations -->", "<!-- /translations -->"
+_NOT_MEASURED = (
+    "policy", "attempts", "judged", "correct", "pass_rate", "pass_rate_low", "pass_rate_high", "first_policy",
+    "first_pass_rate",
+)  # fmt: skip
+_FILES = (".jsonl", ".gz", ".zst", ".parquet", ".csv", ".json", ".ndjson")
+
+
+def detect_language_file(
+    path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
+) -> dict[str, int]:
+    """Write the rows of a file with ``lang`` and ``confidence``; returns the number of rows per language.
+
+    Args:
+        path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
+        out: JSON lines, one per row, in order. ``lang`` is an ISO 639-1 code or ``undetermined``; a row without text
+            is undetermined.
+        among: codes that a text can only be in; empty for all that the model knows.
+        model: another fastText model's file.
+
+    Raises:
+        SourceError: the file is missing, unreadable, or no row has the field.
+    """
+    settings = LanguageSettings(model=model)
+    rows = read_rows(path)
+    counts: Counter[str] = Counter()
+    first = True
+    with replacing(out) as handle, bar("detect-language", None) as advance:
+        while batch := list(itertools.islice(rows, BATCH)):
+            if first:
+                require_path(batch, field, str(path))
+                first = False
+            texts = [row.get(field) for row in batch]
+            found = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, settings)
+            for row, one in zip(batch, found, strict=True):
+                lang = one.lang or UNDETERMINED
+                counts[lang] += 1
+                line = {**row, "lang": lang, "confidence": round(one.confidence, 4)}
+                handle.write(json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+            advance(len(batch))
+    return dict(counts.most_common())
+
+
+def open_translator(spec: str) -> Policy:
+    """Who translates, by what ``--policy`` says.
+
+    Args:
+        spec: a file of recorded translations, or a TOML file with the table of a live policy (``kind = "endpoint"``
+            or ``"vllm"`` and its settings), whose prompt is the translating one whatever it says.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    path = Path(spec).expanduser()
+    if path.suffix in _FILES:
+        if not path.is_file():
+            raise ConfigError(f"--policy {spec}: there is no such file of translations.")
+        return RecordedTranslations(path)
+    if path.suffix != ".toml":
+        raise ConfigError(f"--policy {spec}: give a file of translations (.jsonl, .parquet) or a policy's .toml file.")
+    subject = f"--policy {spec}"
+    table = read_toml(path, subject)
+    policy = table.get("policy", table)
+    prompted = {**policy, "prompt": "plain"} if isinstance(policy, dict) else policy
+    settings = parse_settings(TranslatorFile, {"policy": prompted}, subject).policy
+    return Rendered(open_policy(settings, path.parent))
+
+
+def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, source: str = "en") -> dict[str, int]:
+    """Translate a share of a curated set, write the rows beside it, and return the counts.
+
+    Args:
+        folder: a curated set, or a run's folder that holds one in ``curated``.
+        policy: from `open_translator`; entered and left here.
+
+    Raises:
+        SourceError: there is no curated set.
+        PolicyError: the policy cannot answer.
+    """
+    home = _home(folder)
+    files = sorted((home / "data").glob("train-*.parquet"))
+    if not files:
+        raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
+    frame = pl.concat([pl.read_parquet(file, glob=False) for file in files])
+    targets = chosen(frame.select("id", "group", "lang").iter_rows(), settings, source)
+    rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
+    if not isinstance(policy, RecordedTranslations):
+        policy = Kept(policy, home / REPLIES_FILE)
+    made = asyncio.run(_through(rows, targets, policy, settings, source))
+    counts = {"problems": frame.height, **dict(sorted(made.counts.items()))}
+    _write(home, frame.schema, made, counts, policy, settings, [file_digest(file) for file in files])
+    return counts
+
+
+async def _through(
+    rows: list[dict[str, Any]], targets: Mapping[str, str], policy: Policy, settings: TranslationSettings, source: str
+) -> Translations:
+    async with policy:
+        with bar("translate", len(rows)) as advance:
+            return await translate(rows, targets, policy, settings, source, advance)
+
+
+def said_of(counts: Mapping[str, int], folder: Path) -> str:
+    """What `goldilocks translate` says at the end.
+
+    Example::
+
+        6 of 12 chosen problems translated (de 2, fr 2, it 2), 2 of them at a later try: run/curated/data/translated-…
+        6 stay in English: run/curated/translations/failed.jsonl
+        broken over all tries: numbers 8, language 6
+    """
+    home = _home(folder)
+    spread, broke = _under("to.", counts), _under("broke.", counts)
+    later = f", {counts['retried']:,} of them at a later try" if counts.get("retried") else ""
+    lines = [
+        f"{counts.get('translated', 0):,} of {counts.get('asked', 0):,} chosen problems translated"
+        f"{f' ({spread})' if spread else ''}{later}: {home / DATA_FILE}"
+    ]
+    if counts.get("failed"):
+        lines.append(f"{counts['failed']:,} stay in English: {home / FAILED_FILE}")
+    return "\n".join([*lines, f"broken over all tries: {broke}"] if broke else lines)
+
+
+def _under(prefix: str, counts: Mapping[str, int]) -> str:
+    """The counts whose names begin so, the largest first."""
+    found = {key.removeprefix(prefix): count for key, count in counts.items() if key.startswith(prefix)}
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _home(folder: Path) -> Path:
+    return folder / "curated" if (folder / "curated" / "data").is_dir() else folder
+
+
+def _write(
+    home: Path,
+    schema: pl.Schema,
+    made: Translations,
+    counts: Mapping[str, int],
+    policy: Policy,
+    settings: TranslationSettings,
+    digests: list[str],
+) -> None:
+    """The translated rows first, then what failed, what it was made by, and the card."""
+    unmeasured = [name for name in _NOT_MEASURED if name in schema]
+    rows = [{**row, **dict.fromkeys(unmeasured)} for row in made.rows]
+    write_parquet(home / DATA_FILE, pl.DataFrame(rows, schema=schema))
+    with replacing(home / FAILED_FILE) as handle:
+        for failed in made.failed:
+            handle.write(json.dumps(asdict(failed), ensure_ascii=False).encode() + b"\n")
+    about = {
+        "version": VERSION,
+        "languages": LANGUAGES_VERSION,
+        "policy": policy.key.policy,
+        "prompt": policy.key.prompt,
+        "sampling": policy.key.sampling,
+        "settings": settings.model_dump(mode="json"),
+        "counts": dict(counts),
+        "made_from": digests,
+    }
+    write_aside(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    _write_card(home, counts, policy)
+    _own_up(home)
+
+
+def _write_card(home: Path, counts: Mapping[str, int], policy: Policy) -> None:
+    """The card's section on translations, new or in place of the old one."""
+    card = home / "README.md"
+    text = card.read_text(encoding="utf-8") if card.is_file() else ""
+    spread, why = _under("to.", counts) or "none", _under("broke.", counts)
+    section = (
+        f"{_BEGIN}\n## Translations\n\n"
+        f"{counts.get('translated', 0):,} of {counts['problems']:,} problems are there a second time, translated by "
+        f"`{policy.key.policy}` with `{policy.key.prompt}` and checked by `{VERSION}`: `{DATA_FILE}` ({spread}). "
+        f"A translation shares the `group` of its original, so a split by `group` keeps them together; its pass rate "
+        f"is not measured. {counts.get('failed', 0):,} chosen problems failed every try and stay in English "
+        f"(`{FAILED_FILE}`)" + (f"; invariants broken over all tries: {why}" if why else "") + f".\n{_END}\n"
+    )
+    pattern = re.compile(rf"{re.escape(_BEGIN)}.*?{re.escape(_END)}\n?", re.DOTALL)
+    if pattern.search(text):
+        text = pattern.sub(lambda _: section, text, count=1)
+    else:
+        text = f"{text.rstrip()}\n\n{section}" if text else section
+    write_aside(card, text)
+
+
+def _own_up(home: Path) -> None:
+    """Enter the new files into the published set's mark, so that a run that finds it unchanged leaves them there."""
+    path = home / MARK
+    if not path.is_file():
+        return
+    mark = json.loads(path.read_text(encoding="utf-8"))
+    files = sorted(file for file in home.rglob("*") if file.is_file() and file.name != MARK)
+    mark["files"] = {str(file.relative_to(home)): file.stat().st_size for file in files}
+    write_aside(path, json.dumps(mark, indent=1) + "\n")

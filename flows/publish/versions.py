@@ -1,0 +1,250 @@
+"""Versions of a run's curated set: numbered, kept, compared; and the run as its newest version sees it.
+
+    DIR/versions/0001/decisions.parquet   the decisions of the version, in the `curation.versions.KEPT` schema
+    DIR/versions/0001/about.json          its number, day, policy, verifier, cost, and what it was made from
+    DIR/versions/measured_on.json         the day on which each policy's attempts were begun
+    DIR/curated/CHANGELOG.md              all versions, the newest first
+
+A version is made where decisions, pass rates or policies differ from the version before; publishing the same again
+makes none. Its day is that of its first making, in UTC: a run that is resumed or published again keeps it.
+
+A version comes from the line itself (`run`) or from a refresh of it. While the line's own decisions are those that a
+refresh began with, the refreshed version stands, and `goldilocks run` publishes that one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from curation import versions
+from curation.records import DropReason, StoreError
+from curation.store import Shard, read_shard, read_table, write_aside, write_parquet
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import Results, StageResult, StageRun
+from flows.stages.attempts import today
+from flows.stages.base import split_rows
+from flows.stages.decisions import decisions_of as decisions_stage
+
+FOLDER = "versions"
+ABOUT = "about.json"
+CHANGELOG = "CHANGELOG.md"
+
+Origin = Literal["run", "refresh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the line's own behind it.
+
+    Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
+    """
+
+    number: int
+    made_on: str
+    origin: Origin
+    policy: str
+    verifier: str
+    digest: str
+    root: str
+    counts: Mapping[str, int]
+    cost: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a version is made by: the line where nothing else is said, or a refresh of a version, and what it took."""
+
+    origin: Origin = "run"
+    policy: str | None = None
+    root: str | None = None
+    cost: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedRun(Run):
+    """A run as a refresh sees it: its last stage's attempts, verdicts and decisions lie in a folder of their own."""
+
+    place: Path = Path()
+
+    @property
+    def version_folder(self) -> Path | None:
+        """The version's folder."""
+        return self.place
+
+
+def held(folder: Path) -> list[Version]:
+    """The versions of a run folder, oldest first."""
+    found = []
+    for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
+        try:
+            found.append(Version(**json.loads(path.read_text(encoding="utf-8"))))
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
+    return found
+
+
+def latest(folder: Path) -> Version | None:
+    """The newest version; None where nothing was published."""
+    return next(reversed(held(folder)), None)
+
+
+def place_of(folder: Path, number: int) -> Path:
+    """Where a version lies."""
+    return folder / FOLDER / f"{number:04}"
+
+
+def decisions_of(folder: Path, number: int) -> pl.DataFrame:
+    """The decisions of a version, in the `curation.versions.KEPT` schema; empty for version 0."""
+    if number == 0:
+        return versions.KEPT.to_frame()
+    path = place_of(folder, number) / "decisions.parquet"
+    try:
+        return pl.read_parquet(path, glob=False)
+    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
+        raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
+
+
+def gather(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
+    """The decisions behind a set, with whether each problem stands in it.
+
+    Args:
+        measured: the day of the attempts, where the decisions do not name it themselves.
+    """
+    decisions = read_table(last.folder, "decisions")
+    if not decisions.width:
+        return versions.KEPT.to_frame()
+    if "measured_on" not in decisions.columns:
+        decisions = decisions.with_columns(measured_on=pl.lit(measured))
+    over = read_table(exported.folder, "dropped", ["id"])
+    left = over["id"].implode() if over.width else pl.lit([], pl.List(pl.String))
+    stays = pl.col("keep") & ~pl.col("problem").is_in(left)
+    return decisions.with_columns(published=stays).select(versions.KEPT.names())
+
+
+def settle(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
+    """The version that these decisions are: the newest one where they are its own, else another one, kept from now on.
+
+    Args:
+        table: `curation.versions.KEPT` rows.
+        cause: what made them, where it was not the line.
+    """
+    digest, cause = digest_of(table), cause or Cause()
+    before = latest(run.folder)
+    if before is not None and before.digest == digest:
+        return before
+    number = before.number + 1 if before is not None else 1
+    changes = _changes(decisions_of(run.folder, number - 1), table)
+    found = Version(
+        number,
+        today(),
+        cause.origin,
+        cause.policy or _newest_policy(table),
+        verifier,
+        digest,
+        cause.root or digest,
+        versions.counts(changes),
+        dict(cause.cost),
+    )
+    place = place_of(run.folder, number)
+    write_parquet(place / "decisions.parquet", table)
+    write_aside(place / ABOUT, json.dumps(asdict(found), indent=1) + "\n")
+    return found
+
+
+def standing(run: Run, table: pl.DataFrame) -> Version | None:
+    """The refreshed version that stands while the line still decides what it was refreshed from; else None."""
+    newest = latest(run.folder)
+    if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
+        return None
+    return newest
+
+
+def refreshed(run: Run, version: Version) -> RefreshedRun:
+    """The run as a refreshed version sees it."""
+    place = place_of(run.folder, version.number)
+    return RefreshedRun(run.folder, run.recipe, run.recipe_folder, place)
+
+
+def newest_run(folder: Path) -> Run:
+    """The run of a folder, as its newest version sees it."""
+    run = open_run(folder)
+    newest = latest(folder)
+    return refreshed(run, newest) if newest is not None and newest.origin == "refresh" else run
+
+
+def apply(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
+    """Return decisions that are made already as a finished stage over all problems, in their shards.
+
+    Args:
+        decisions: `curation.versions.KEPT` rows, one for each problem.
+    """
+    job = StageRun(decisions_stage(run.parts[-1]), run, filters)
+    problems, part = job.problems.folder, job.stage.part
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        own = frame.select(problem="id").join(decisions, on="problem", how="left", maintain_order="left")
+        kept, dropped = split_rows(frame, part, own["reason"].to_list(), own["evidence"].to_list())
+        return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": own.drop("published")})
+
+    folder = job.open("applied@1", digest_of(decisions), job.problems, verifier=verifier)
+    return job.shard_by_shard(folder, work)
+
+
+def changelog(folder: Path) -> str:
+    """CHANGELOG.md of the run's set: a section per version, the newest first."""
+    lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
+    for version in reversed(held(folder)):
+        old, new = decisions_of(folder, version.number - 1), decisions_of(folder, version.number)
+        lines.append(versions.changelog(version.number, version.made_on, version.policy, _changes(old, new)))
+        if version.cost:
+            lines.append(f"Judged again: {spoken_cost(version.cost)}.\n")
+    return "\n".join(lines)
+
+
+def spoken_cost(cost: Mapping[str, int]) -> str:
+    """What a refresh took, in words."""
+    return (
+        f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
+        f"{cost['kept_rates']:,} problems kept their pass rates"
+    )
+
+
+def summary(version: Version) -> str:
+    """A version in one line."""
+    changed = ", ".join(
+        f"{name.replace('_', ' ')} {version.counts[name]:,}" for name in versions.CHANGED if version.counts[name]
+    )
+    kept = version.counts["kept"]
+    return f"version {version.number} of {version.made_on}, judged by {version.policy}: {changed or 'no change'}" + (
+        f", unchanged {kept:,}" if kept else ""
+    )
+
+
+def digest_of(table: pl.DataFrame) -> str:
+    """Hash of decisions: who is in, who is not and why, and on which attempts of whom; the days are left out."""
+    text = table.drop("measured_on").sort("problem").write_csv()
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """`curation.versions.CHANGES` of what is published."""
+    return versions.changes(_published(old), _published(new))
+
+
+def _published(table: pl.DataFrame) -> pl.DataFrame:
+    """A version's decisions, where what is over the set's size counts as dropped."""
+    over = pl.col("keep") & ~pl.col("published")
+    reason = pl.when(over).then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
+    return table.with_columns(reason=reason, keep=pl.col("published"))
+
+
+def _newest_policy(table: pl.DataFrame) -> str:
+    return str(table["policy"][0]) if table.height else "nobody"

@@ -1,0 +1,69 @@
+"""The funnel of a run, finished or not: rows in, kept, and dropped by reason, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from curation.cards import FunnelRow
+from curation.store import add_counts, finished_shards, stage_inputs
+from flows.run.pipeline import Pipeline
+from flows.run.run_folder import Run
+from flows.run.stage import Kind, Stage, StageResult, read_result
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """How far a stage has come. ``shards`` counts finished shards; ``total`` is None while unknown."""
+
+    stage: Stage
+    row: FunnelRow
+    finished: bool
+    shards: int
+    total: int | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the funnel has a row of it: stages that only measure have one while they run."""
+        return self.stage.kind is not Kind.MEASURE or not self.finished
+
+
+def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
+    """Return every stage of the run in order, as it lies on disk."""
+    seen: list[StageStatus] = []
+    digests = dict.fromkeys((stage.name for stage in pipeline.stages), "")
+    total: int | None = None
+    for stage in pipeline.stages_of(run):
+        folder = stage.folder_in(run, verifier)
+        if seen and not _is_current(folder, digests):
+            seen.append(StageStatus(stage, FunnelRow(stage.name, stage.title, 0, 0, {}), False, 0, total))
+            continue
+        result = read_result(stage, run, verifier)
+        seen.append(_finished(result) if result is not None else _unfinished(stage, folder, total))
+        if result is not None:
+            digests[stage.name] = result.manifest.digest
+            total = result.manifest.shards
+    return seen
+
+
+def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
+    """Return whether the folder was made from the stages before it as they are now, not from those of an earlier run.
+
+    Args:
+        digests: of each stage of the pipeline; empty where it is not finished.
+    """
+    return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
+
+
+def _finished(result: StageResult) -> StageStatus:
+    shards = result.manifest.shards
+    return StageStatus(result.stage, result.funnel_row, True, shards, shards)
+
+
+def _unfinished(stage: Stage, folder: Path, total: int | None) -> StageStatus:
+    marks = list(finished_shards(folder))
+    reasons = add_counts(mark["reasons"] for mark in marks)
+    rows_in = sum(mark["in"] for mark in marks)
+    kept = sum(mark["kept"] for mark in marks)
+    return StageStatus(stage, FunnelRow(stage.name, stage.title, rows_in, kept, reasons), False, len(marks), total)

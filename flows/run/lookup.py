@@ -1,0 +1,14 @@
+"""Rows of one problem in the tables of a stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+
+def rows_of(folder: Path, table: str, problem: str, column: str = "id") -> pl.DataFrame:
+    """Return the rows of a stage's table whose ``column`` is the problem's id; none where there is no such table."""
+    files = sorted((folder / table).glob("*.parquet"))
+    parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == problem).collect() for file in files]
+    return pl.concat(parts) if parts else pl.DataFrame(schema={column: pl.String})

@@ -1,0 +1,98 @@
+"""A pipeline: its stages in order, and the one function that runs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from curation.records import Domain, StoreError
+from flows.run.run_folder import Run
+from flows.run.stage import Results, Stage, StageResult, Step, read_result, run_stage
+
+Item = Stage | Step
+Work = Callable[[], StageResult | None]
+Wrap = Callable[[Item, Work], Work]
+"""Puts something around an item's work, as Prefect's task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The stages and steps of a pipeline, in order. ``name`` is that of its flow, as a recipe has it.
+
+    Raises:
+        ValueError: two items have one name, two stages one folder, or one is not made for the domain.
+    """
+
+    name: str
+    domain: Domain
+    items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in self.items]
+        folders = [item.folder for item in self.items if isinstance(item, Stage)]
+        twice = [text for text, count in Counter([*names, *folders]).items() if count > 1]
+        if twice:
+            raise ValueError(f"pipeline {self.name}: {', '.join(twice)} stands in it twice")
+        alien = [item.name for item in self.items if self.domain not in item.domains]
+        if alien:
+            raise ValueError(f"pipeline {self.name}: {', '.join(alien)} is not made for {self.domain}")
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, without the steps between them."""
+        return tuple(item for item in self.items if isinstance(item, Stage))
+
+    def stages_of(self, run: Run) -> tuple[Stage, ...]:
+        """The stages that a run has."""
+        return tuple(stage for stage in self.stages if stage.enabled(run))
+
+    def before_attempts(self, run: Run) -> tuple[Stage, ...]:
+        """The stages that a run has before any attempt."""
+        first = next(number for number, stage in enumerate(self.stages) if stage.part)
+        return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
+
+
+def _as_it_is(_item: Item, work: Work) -> Work:
+    return work
+
+
+def run_pipeline(run: Run, items: Iterable[Item], wrap: Wrap = _as_it_is, results: Results | None = None) -> Results:
+    """Run the items that a run has, one after the other; what is finished is not done again.
+
+    Args:
+        wrap: puts Prefect's task around each of them.
+        results: of the stages before them, where they are not the first.
+    """
+    results = results or Results()
+    for item in items:
+        if not item.enabled(run):
+            continue
+        result = wrap(item, _work_of(item, run, results))()
+        results = results.plus(result) if result is not None else results
+    return results
+
+
+def _work_of(item: Item, run: Run, results: Results) -> Work:
+    if isinstance(item, Stage):
+        return lambda: run_stage(item, run, results)
+    return lambda: item.work(run, results)
+
+
+def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:
+    """Finished stages as they lie on disk.
+
+    Raises:
+        StoreError: one of them is not finished.
+    """
+
+    def read() -> Iterator[StageResult]:
+        for stage in stages:
+            result = read_result(stage, run, verifier)
+            if result is None:
+                raise StoreError(
+                    f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`."
+                )
+            yield result
+
+    return Results(tuple(read()))

@@ -1,0 +1,52 @@
+"""From the settings of a recipe to whoever answers: the policies of curation, and the trainer's own generator.
+
+`curation` knows no torch, so the small generator that runs without vLLM is added here, and the name of the shipped
+model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from curation.config import RecordedPolicy
+from curation.policies.factory import POLICIES as CURATION_POLICIES
+from curation.policies.factory import open_policy as open_by
+from curation.policies.recorded import Recorded
+from curation.prompts import Prompt
+from curation.records import Policy
+from training.embedded import EMBEDDED, WEIGHTS
+
+if TYPE_CHECKING:
+    from curation.config.policies import PolicySettings
+
+POLICIES = {**CURATION_POLICIES, "torch": "training.generate:TorchPolicy"}
+
+
+def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
+    """Return the policy that a recipe names. Nothing is started yet: that happens on entering it.
+
+    Args:
+        recipe_folder: what paths in the settings are relative to; ``model = "embedded"`` is the shipped model, for
+            every kind that loads a folder.
+        prompt: what is asked, where it is not the prompt that the settings name.
+
+    Raises:
+        SourceError, PolicyError: what the settings name is not there.
+    """
+    if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
+        settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
+    return open_by(settings, recipe_folder, prompt, policies=POLICIES)
+
+
+def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:
+    """Refuse a file of recorded attempts that is missing or not as the recipe says, by reading its first rows."""
+    if isinstance(settings, RecordedPolicy):
+        Recorded(settings, recipe_folder).check()
+
+
+def policy_name(settings: PolicySettings | None) -> str:
+    """Return a policy as a recipe names it; a live one's revision is known once it has answered."""
+    if settings is None:
+        return "nobody"
+    return settings.name if isinstance(settings, RecordedPolicy) else settings.model

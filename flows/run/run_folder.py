@@ -1,0 +1,110 @@
+"""A run and its folder: the recipe as run, and the folder that its relative paths refer to.
+
+DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
+DIR/stages/01-sources … 10-export   what each stage made (`flows.run.stage.Stage.folder_in`)
+DIR/attempts/                       the append-only attempt store
+DIR/verdicts/stage1/<verifier>/     apart, by the verifier's version, so that another one can judge again
+DIR/decisions/stage1/<verifier>/
+DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
+DIR/review.jsonl                    what people said of disputed labels; only ever appended to
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from curation.config import DifficultyStage, Recipe, SecondStage
+from curation.records import StoreError
+from curation.store import write_aside
+from flows.run.recipe import load_recipe, parse_recipe
+
+PARTS = ("stage1", "stage2")
+"""The difficulty stages that a recipe may have, as its tables are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One recipe in one folder."""
+
+    folder: Path
+    recipe: Recipe
+    recipe_folder: Path
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The difficulty stages of the recipe, in order; the last one decides what is curated."""
+        return PARTS if self.recipe.stage2 is not None else PARTS[:1]
+
+    @property
+    def version_folder(self) -> Path | None:
+        """Where a refreshed version keeps its last difficulty stage and its export; None for the pipeline's own run."""
+        return None
+
+    def check_owner(self) -> None:
+        """Refuse a folder that belongs to another recipe."""
+        if (self.folder / "run.json").exists():
+            held = open_run(self.folder).recipe.name
+            if held != self.recipe.name:
+                raise StoreError(
+                    f"{self.folder} holds a run of recipe `{held}`, not `{self.recipe.name}`; give another --out."
+                )
+
+    def save(self) -> None:
+        """Write run.json."""
+        recipe = as_written(self.recipe).model_dump(mode="json")
+        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe}
+        write_aside(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
+    """The recipe's table of a difficulty stage."""
+    settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
+    assert settings is not None, part
+    return settings
+
+
+def grader_folder(folder: Path) -> Path:
+    """Where a run's grader is trained and published."""
+    return folder / "grader"
+
+
+def with_grader(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with stage 2 as its grader makes it: stage 1's policy with the trained model in its place."""
+    if recipe.grader is None:
+        return recipe
+    first = recipe.stage1
+    trained = {"model": str(grader_folder(folder) / "training" / "model"), "revision": None}
+    changed = {key: value for key, value in trained.items() if key in type(first.policy).model_fields}
+    policy = first.policy.model_copy(update=changed)
+    second = SecondStage(policy=policy, band=recipe.grader.band, sampling=first.sampling)
+    return recipe.model_copy(update={"stage2": second})
+
+
+def as_written(recipe: Recipe) -> Recipe:
+    """The recipe as its author wrote it: without the stage 2 that its grader makes, which names the run's folder."""
+    return recipe if recipe.grader is None else recipe.model_copy(update={"stage2": None})
+
+
+def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
+    """The run of a recipe file; ``runs/NAME`` where no folder is given."""
+    recipe = load_recipe(path, overrides)
+    folder = (out or Path("runs") / recipe.name).absolute()
+    return Run(folder, with_grader(recipe, folder), path.parent.absolute())
+
+
+def open_run(folder: Path) -> Run:
+    """The run that a folder holds."""
+    path = folder / "run.json"
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        recipe, recipe_folder = table["recipe"], Path(table["recipe_folder"])
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StoreError(
+            f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
+    return Run(folder, with_grader(parse_recipe(recipe, str(path)), folder), recipe_folder)

@@ -1,0 +1,55 @@
+"""Who computes the shards of a stage: this process, or the machines of a Ray cluster.
+
+A runner maps works to shards and hands them over in order; the one who asked writes them, alone. So what is on disk is
+the same, byte by byte, whoever computed, and a machine that dies costs time only.
+
+Only stages whose shards stand for themselves are spread (`Stage.runs_anywhere`): filters, reference checks, verdicts,
+programs on tests. Sampling stays with its policy, whose engine or servers are spread by themselves, and reading stays
+with its file. Verdicts on attempts are made beside sampling; the stage spreads where they are made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from curation.store import Shard
+
+Work = Callable[[], Shard]
+
+
+class Runner(Protocol):
+    """Whoever computes shards."""
+
+    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
+        """Each shard with its number, in the order given. A work may be called more than once, and on a copy."""
+        ...
+
+
+class Local:
+    """This process, one shard after the other; the verifier spreads over its cores by itself."""
+
+    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
+        for index, work in works:
+            yield index, work()
+
+
+_running: ContextVar[Runner | None] = ContextVar("runner", default=None)
+
+
+def current_runner(runs_anywhere: bool) -> Runner:
+    """Who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
+    runner = _running.get()
+    return runner if runner is not None and runs_anywhere else Local()
+
+
+@contextmanager
+def computing_on(runner: Runner) -> Iterator[None]:
+    """Have a runner compute shards for the length of the block."""
+    token = _running.set(runner)
+    try:
+        yield
+    finally:
+        _running.reset(token)

@@ -1,0 +1,144 @@
+"""Shards on a Ray cluster (the extra `ray`).
+
+RAY_ADDRESS names the cluster; without it Ray runs on this machine's cores. The run folder and this package must be on
+every node: works read their input shards from the folder, and send back what they made.
+
+A work is sent as it is, its functions by name. What cannot travel is made anew on the other side, once in each worker
+process and from its settings: the verifiers, each with one process or sandbox slot of its own, and the store of
+attempts, for reading. A worker or node that dies has its shards computed again by Ray on another one; an error of the
+work itself is raised here.
+
+A Ray that is started here gives its workers no lower priority than this process has: Ray's own 15 steps leave them next
+to no CPU on a machine with other work, and programs on tests run out of wall time. A cluster is started with
+RAY_worker_niceness=0 for the same.
+"""
+
+from __future__ import annotations
+
+import atexit
+import copyreg
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from curation.attempts import AttemptStore
+from curation.config import VerifySettings
+from curation.records import AttemptKey, ConfigError
+from curation.store import Shard
+from curation.verify.judge import MathJudge
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tools import Runner
+from flows.run.runner import Work
+
+AHEAD = 2
+"""Shards sent for each core of the cluster: one to work on and one to go on with."""
+
+HERE = "local"
+"""Without an address Ray would go to the last cluster that was started on this machine, be it alive or not."""
+
+RETRIES = -1
+"""How often a shard is computed again where its node died: as often as it takes."""
+
+
+class RayRunner:
+    """Shards computed by a Ray that is running."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._ray: Any = ray
+        self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
+
+    def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
+        """Each shard with its number, in the order given; as many are under way as the cluster can take."""
+        sent: deque[tuple[int, Any]] = deque()
+        for index, work in works:
+            sent.append((index, self._compute.remote(work)))
+            if len(sent) >= AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))):
+                yield self._next(sent)
+        while sent:
+            yield self._next(sent)
+
+    def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Shard]:
+        index, reference = sent.popleft()
+        try:
+            shard: Shard = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from error
+        return index, shard
+
+
+def _compute(work: Work) -> Shard:
+    return work()
+
+
+@contextmanager
+def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
+    """Ray for the length of the block: the cluster of RAY_ADDRESS, one that this process is in, or this machine.
+
+    Args:
+        verify: what the verifiers of the workers are made with.
+
+    Raises:
+        ConfigError: Ray is not installed, or the cluster does not answer.
+    """
+    try:
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        import ray
+    except ImportError as error:
+        raise ConfigError('runner = "ray" needs Ray; install the extra `ray`, or set runner=local.') from error
+    started = not ray.is_initialized()
+    if started:
+        address = os.environ.get("RAY_ADDRESS") or HERE
+        try:
+            ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConfigError(f"the Ray cluster at {address} does not answer ({error}).") from error
+    copyreg.pickle(MathJudge, lambda judge: (_judge, (verify.limit_s, verify.memory_mb, judge.engine)))
+    copyreg.pickle(AttemptStore, _reduce_store)
+    copyreg.pickle(Runner, lambda runner: (_runner, (runner.rung, runner.allow_none)))
+    copyreg.pickle(ProgramJudge, _reduce_programs)
+    try:
+        yield RayRunner()
+    finally:
+        if started:
+            ray.shutdown()
+
+
+@lru_cache(maxsize=4)
+def _judge(limit_s: float, memory_mb: int, engine: str) -> MathJudge:
+    """The verifier of this worker process; its own process ends with it."""
+    return MathJudge(1, limit_s, memory_mb, engine)
+
+
+@cache
+def _runner(rung: str | None, allow_none: bool) -> Runner:
+    """The sandbox of this worker process, with one slot; closed when the process ends."""
+    made = Runner(1, rung=rung, allow_none=allow_none)
+    atexit.register(made.__exit__, None, None, None)
+    return made
+
+
+def _reduce_programs(judge: ProgramJudge) -> tuple[Any, ...]:
+    return _programs, (judge.find, judge.seed, judge.tests, judge.runner)
+
+
+def _programs(find: Callable[[str], CodeProblem], seed: int, tests: int, runner: Runner) -> ProgramJudge:
+    return ProgramJudge(find, seed, tests=tests, runner=runner)
+
+
+def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
+    return _store, (str(store.folder.parent), store.key, store.height)
+
+
+@lru_cache(maxsize=4)
+def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
+    """The attempts, for reading; opened again once there are more of them."""
+    assert height >= 0
+    return AttemptStore(Path(folder), key, create=False)

@@ -1,0 +1,181 @@
+"""Sampling of one stage across its shards: one policy, one event loop, and no pause between the shards.
+
+`SamplingSession.shard` is called once per shard that is not finished, in order; while a shard's last problems are
+waited for, requests of the next ones are under way. The policy is opened with the first shard that needs it, so a
+finished stage starts no engine. Progress goes to the bar and, as JSON lines, to ``metrics.jsonl`` in the run folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator
+from types import TracebackType
+
+import polars as pl
+
+from curation.attempts import AttemptStore
+from curation.choices.resolving import named_letter
+from curation.curtailment import Rule
+from curation.progress import Progress
+from curation.prompts.solving import FENCE
+from curation.records import Domain, Policy, Prompted
+from curation.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
+from curation.store import Shard, StageFolder, read_shard
+from curation.verify.judge import Judge
+from flows.run.progress import note
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.stage import Stage, StageResult, shard_counts
+
+METRICS = "metrics.jsonl"
+"""In the run folder: one line per report of progress, of all stages."""
+
+
+class SamplingSession:
+    """The attempts of a stage, shard by shard. A context manager; leaving it ends the policy and closes the store."""
+
+    def __init__(
+        self,
+        run: Run,
+        stage: Stage,
+        problems: StageResult,
+        folder: StageFolder,
+        policy: Policy,
+        store: AttemptStore,
+        judge: Judge,
+        rule: Rule,
+    ) -> None:
+        self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
+        self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
+        self._metrics = run.folder / METRICS
+        self._runner: asyncio.Runner | None = None
+        self._entered = False
+        self._sampled: AsyncGenerator[Sampled, None] | None = None
+        self._working: asyncio.Task[None] | None = None
+        self._waiting: dict[str, Sampled] = {}
+        self._held: dict[str, int] = {}
+
+    def __enter__(self) -> SamplingSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._runner is not None:
+                self._runner.run(self._end(kind, error, trace))
+                self._runner.close()
+            if kind is None and self._sampled is not None:
+                self._store.fold()
+        finally:
+            self._store.close()
+
+    def shard(self, index: int) -> Shard:
+        """Sample until the shard's problems are all done; the attempts become a part of the store."""
+        begun = time.monotonic()
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+            self._runner.run(self._begin())
+        names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
+        self._runner.run(self._until(names))
+        sampled = [self._waiting.pop(name) for name in names]
+        held = sum(self._held.pop(one.problem) + one.made for one in sampled)
+        self._store.fold(names)
+        counts = pl.DataFrame(
+            [(one.problem, len(one.verdicts), one.sealed) for one in sampled],
+            schema={"problem": pl.String, "attempts": pl.Int32, "sealed": pl.Boolean},
+            orient="row",
+        )
+        verdicts = verdict_frame(sampled, self._policy.key, self._judge.version)
+        notes = {
+            "attempts": held,
+            "counted": verdicts.height,
+            "made": sum(one.made for one in sampled),
+            "tokens": sum(one.tokens for one in sampled),
+            "ms": round(1000 * (time.monotonic() - begun)),
+        }
+        return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
+
+    async def _begin(self) -> None:
+        settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
+        rows = shard_counts(self._problems.folder)
+        lacking = [index for index in range(len(rows)) if not self._folder.finished(index)]
+        await self._policy.__aenter__()
+        self._entered = True
+        sampler = Sampler(
+            self._policy,
+            self._store,
+            self._judge,
+            self._rule,
+            ahead=settings.ahead,
+            open_problems=settings.open_problems,
+            total=sum(rows[index] for index in lacking),
+            watch=self._report,
+        )
+        self._sampled = sampler.run(self._feed(lacking))
+
+    async def _until(self, names: list[str]) -> None:
+        assert self._sampled is not None
+        self._working = asyncio.current_task()
+        left = {name for name in names if name not in self._waiting}
+        while left:
+            one = await anext(self._sampled)
+            self._waiting[one.problem] = one
+            left.discard(one.problem)
+
+    async def _end(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._working is not None and not self._working.done():  # a signal broke into the loop
+            self._working.cancel()
+            await asyncio.wait([self._working])
+        if self._sampled is not None:
+            await self._sampled.aclose()
+        if self._entered:
+            await self._policy.__aexit__(kind, error, trace)
+
+    def _feed(self, shards: list[int]) -> Iterator[Asked]:
+        """The problems of these shards, read as they are wanted."""
+        for index in shards:
+            frame = read_shard(self._problems.folder, "kept", index)
+            for asked in asked_of(frame, self._store, self._rule.band.attempts, self._judge):
+                self._held[asked.prompted.id] = len(asked.held)
+                yield asked
+
+    def _report(self, progress: Progress) -> None:
+        row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
+        with self._metrics.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+        note(spoken(progress))
+
+
+def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[Asked]:
+    """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
+    held = held_answers(store, frame["id"].to_list(), attempts, judge)
+    columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
+    for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
+        prompted = Prompted(name, statement, Domain(domain), lang, program_asked(domain, meta))
+        yield Asked(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
+
+
+def program_asked(domain: str, meta: str | None) -> dict[str, str]:
+    """The details of a prompt: for code, the language that the problem is asked for in."""
+    return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
+
+
+def option_letter(raw_answer: str | None, answer: str) -> str | None:
+    """The option's letter where the format filter opened a multiple-choice problem: attempts may still name it."""
+    if raw_answer is None:
+        return None
+    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands
+    return letter if letter != answer else None
+
+
+def spoken(progress: Progress) -> str:
+    """Progress in one line."""
+    eta = progress.eta_s
+    left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
+    speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
+    dropped = sum(progress.dropped.values())
+    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{left}"

@@ -1,0 +1,318 @@
+"""A stage as one object, and what it does in a run: read what stages before it made, work shard by shard, keep tables.
+
+All that there is to say of a stage stands in its `Stage`: name, title, folder, when it is on, what it does. Pipelines
+are lists of them (`flows.run.pipeline`); folders, titles, Prefect's tasks, the plan, the funnel, `goldilocks status`,
+`explain` and `run --dry` derive from the lists. Each stage has a file in `flows.stages`.
+
+Invariants: a stage keeps its rows in a `curation.store.StageFolder`, whose fingerprint says what they were made from;
+shards keep their numbers from the sources on. Not here: any decision on a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from curation.cards import FunnelRow
+from curation.config import Recipe
+from curation.records import Domain, StoreError
+from curation.store import Manifest, Shard, StageFolder, finished_shards, read_manifest
+from flows.run.progress import bar
+from flows.run.run_folder import Run
+from flows.run.runner import Work, current_runner
+
+MATH, CODE = frozenset({Domain.MATH}), frozenset({Domain.CODE})
+EVERY_DOMAIN = MATH | CODE
+
+
+class Kind(StrEnum):
+    """What a stage does to the problems, and so who reads what it made."""
+
+    FILTER = "filter"  # what it keeps is what the stages behind it read
+    MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
+    DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
+    EXPORT = "export"  # the curated set
+
+
+def _always(_run: Run) -> bool:
+    return True
+
+
+def _fine(_run: Run) -> None:
+    return None
+
+
+def _no_lines(_run: Run) -> Iterable[str]:
+    return ()
+
+
+def _no_evidence(_run: Run, _folder: Path, _problem: str) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One stage of a pipeline.
+
+    Example: ``Stage(name="review", title="Review by people", folder="stages/03-review", work=apply_reviews)``
+    """
+
+    name: str
+    """In fingerprints, and in the inputs of the stages behind it: a new one makes all of them run again."""
+
+    title: str
+    """In the funnel, on the card, beside the progress bar, and as the name of its task in Prefect."""
+
+    folder: str
+    """Within the run folder."""
+
+    work: Callable[[StageRun], StageResult]
+    """What it does."""
+
+    domains: frozenset[Domain] = EVERY_DOMAIN
+    """Whose pipelines it may stand in."""
+
+    kind: Kind = Kind.FILTER
+
+    enabled: Callable[[Run], bool] = _always
+    """Whether a run has it."""
+
+    check: Callable[[Run], None] = _fine
+    """Refuses inputs that can be seen to be wrong before anything runs."""
+
+    describe: Callable[[Run], Iterable[str]] = _no_lines
+    """Lines for ``goldilocks run --dry``: what it would read, and whom it would ask."""
+
+    explain: Callable[[Run, Path, str], Iterable[str]] = _no_evidence
+    """Lines for `goldilocks explain` besides rows kept and dropped: of a run, the stage's folder and a problem's id."""
+
+    is_planned: bool = True
+    """Whether `goldilocks plan` runs it before its pilot."""
+
+    runs_anywhere: bool = False
+    """Whether its shards stand for themselves, so that another machine may compute them."""
+
+    by_verifier: bool = False
+    """Whether it has a folder per version of the verifier."""
+
+    part: str = ""
+    """Of a difficulty stage, the table of the recipe: stage1 or stage2."""
+
+    task: str = ""
+    """Its task's name in Prefect, where that is not the title."""
+
+    def folder_in(self, run: Run, verifier: str = "") -> Path:
+        """Where the stage keeps its tables in a run; a refreshed version keeps its own last difficulty stage."""
+        place = run.folder / self.folder
+        is_refreshed = self.kind is Kind.EXPORT or self.part == run.parts[-1]
+        if run.version_folder is not None and is_refreshed:
+            place = run.version_folder / self.name.rpartition(".")[2]
+        return place / verifier if self.by_verifier else place
+
+    @property
+    def task_name(self) -> str:
+        """What Prefect calls its task."""
+        return self.task or self.title
+
+    @property
+    def task_run_name(self) -> str:
+        """What Prefect calls a run of it."""
+        return f"{self.part}: {self.task_name}" if self.part else self.task_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Work between stages that keeps no tables of its own."""
+
+    name: str
+    work: Callable[[Run, Results], None]
+    domains: frozenset[Domain] = EVERY_DOMAIN
+    enabled: Callable[[Run], bool] = _always
+    check: Callable[[Run], None] = _fine
+
+    @property
+    def task_name(self) -> str:
+        """What Prefect calls its task."""
+        return self.name
+
+    @property
+    def task_run_name(self) -> str:
+        """What Prefect calls a run of it."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """A finished stage: its folder and its numbers. ``reused`` says that nothing had to be computed."""
+
+    stage: Stage
+    folder: Path
+    manifest: Manifest
+    reused: bool = False
+
+    @property
+    def name(self) -> str:
+        """The stage's name."""
+        return self.stage.name
+
+    @property
+    def funnel_row(self) -> FunnelRow:
+        """Rows in, kept, and dropped by reason."""
+        return FunnelRow(
+            self.name, self.stage.title, self.manifest.rows_in, self.manifest.kept, dict(self.manifest.reasons)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the stages of a pipeline made so far, in their order."""
+
+    made: tuple[StageResult, ...] = ()
+
+    def __iter__(self) -> Iterator[StageResult]:
+        return iter(self.made)
+
+    def __getitem__(self, stage: Stage) -> StageResult:
+        """The result of a stage that must be there."""
+        result = self.get(stage)
+        if result is None:
+            raise StoreError(f"stage {stage.name} is not finished; finish the run with `goldilocks run`.")
+        return result
+
+    def get(self, stage: Stage) -> StageResult | None:
+        """The result of a stage; None where the run does without it."""
+        return next((result for result in self.made if result.name == stage.name), None)
+
+    def plus(self, *results: StageResult) -> Results:
+        """These results and some more."""
+        return Results((*self.made, *results))
+
+    @property
+    def problems(self) -> StageResult:
+        """The stage whose kept rows are the problems now."""
+        return self.filters[-1]
+
+    @property
+    def filters(self) -> tuple[StageResult, ...]:
+        """The stages that hand problems on."""
+        return self._of(Kind.FILTER)
+
+    @property
+    def decisions(self) -> tuple[StageResult, ...]:
+        """The decisions of each difficulty stage."""
+        return self._of(Kind.DECISION)
+
+    @property
+    def funnel(self) -> list[FunnelRow]:
+        """The funnel of these stages; those that only measure are left out."""
+        return [result.funnel_row for result in self.made if result.stage.kind is not Kind.MEASURE]
+
+    def _of(self, kind: Kind) -> tuple[StageResult, ...]:
+        return tuple(result for result in self.made if result.stage.kind is kind)
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One stage at work in one run: what it may read, and the folder that it fills."""
+
+    stage: Stage
+    run: Run
+    results: Results
+
+    @property
+    def recipe(self) -> Recipe:
+        """The run's recipe."""
+        return self.run.recipe
+
+    @property
+    def problems(self) -> StageResult:
+        """The stage whose kept rows are the problems now."""
+        return self.results.problems
+
+    def open(
+        self,
+        version: str,
+        settings: str,
+        *read: StageResult,
+        verifier: str = "",
+        digests: Mapping[str, str] | None = None,
+    ) -> StageFolder:
+        """The stage's folder under the fingerprint of what it is made from.
+
+        Args:
+            version: of the code that decides.
+            settings: all settings that it depends on.
+            read: the stages that it reads.
+            verifier: whose folder it is, where there is one per verifier.
+            digests: of what else it reads, by name.
+        """
+        made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
+        return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
+
+    def finished(self, folder: StageFolder) -> StageResult | None:
+        """The stage as it lies there, where it is finished under this fingerprint."""
+        manifest = folder.manifest()
+        return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
+
+    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
+        """Bring a stage to its end whose shards are those of the problems; no row may be lost or made."""
+        counts = shard_counts(self.problems.folder)
+        shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
+        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
+
+    def compute(
+        self,
+        folder: StageFolder,
+        shards: Iterable[tuple[int, Work]],
+        *,
+        total: int | None,
+        rows_in: int | None = None,
+    ) -> StageResult:
+        """Bring the stage to its manifest: finished shards are passed over, the others computed and written in order.
+
+        Args:
+            shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
+            total: rows for the progress bar.
+            rows_in: rows that must go in, checked when the stage closes.
+        """
+        if (done := self.finished(folder)) is not None:
+            return done
+        folder.prepare()
+        count = 0
+        rows_of: dict[int, int] = {}
+        with bar(self.stage.title, total) as advance:
+
+            def unfinished() -> Iterator[tuple[int, Work]]:
+                nonlocal count
+                for index, (rows, work) in enumerate(shards):
+                    count = index + 1
+                    if folder.finished(index):
+                        advance(rows)
+                    else:
+                        rows_of[index] = rows
+                        yield index, work
+
+            for index, shard in current_runner(self.stage.runs_anywhere).map(unfinished()):
+                folder.write(index, shard)
+                advance(rows_of.pop(index))
+        return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
+
+
+def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
+    """Bring one stage to its end, after those that it reads."""
+    return stage.work(StageRun(stage, run, results))
+
+
+def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
+    """A stage as it lies on disk, whatever made it; None where it is not finished."""
+    folder = stage.folder_in(run, verifier)
+    manifest = read_manifest(folder)
+    return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
+
+
+def shard_counts(folder: Path, table: str = "kept") -> list[int]:
+    """Rows of each shard of a finished stage's table."""
+    return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]

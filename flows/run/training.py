@@ -1,0 +1,59 @@
+"""A training stage as a bare function: its recipe from TOML, or from the folder of a run that is resumed.
+
+Nothing of Prefect here (its flow is in `flows.pipelines.train_stage`), so that the processes of torchrun start quickly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from curation.config.loading import load_settings, parse_settings
+from curation.records import ConfigError, StoreError
+from training.recipe import TrainRecipe
+
+
+def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
+    """Train, or go on training; returns the folder of the trained model.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or is missing where it is needed.
+        StoreError: ``out`` holds no run to resume, or a run that was not to be resumed.
+    """
+    from training import run
+
+    if resume:
+        if out is None:
+            raise ConfigError("to resume a run, say which: give its folder")
+        made, where = read_run(out, overrides)
+    elif recipe is None:
+        raise ConfigError("give a recipe to train by, or a run's folder to resume")
+    else:
+        made, where = load_train_recipe(recipe, overrides), recipe.parent.absolute()
+    return run.train(made, where, (out or Path("runs") / made.name).absolute(), resume=resume)
+
+
+def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
+    """Read and check a training recipe, with some settings changed (``optim.learning_rate=1e-6``)."""
+    return load_settings(TrainRecipe, path, overrides)
+
+
+def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
+    """Return the recipe of a training run's folder, and the folder that its paths refer to.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or not with these settings changed.
+        StoreError: the folder holds no training run, or a damaged one.
+    """
+    path = folder / "run.json"
+    try:
+        mark = json.loads(path.read_text(encoding="utf-8"))
+        if mark.get("kind") != "training":
+            raise StoreError(f"{folder} holds no training run, but one of a curation recipe; give another folder")
+        table, recipe_folder = mark["recipe"], Path(mark["recipe_folder"])
+    except OSError as error:
+        raise StoreError(f"{folder} holds no run to resume (no run.json); start one with its recipe") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path} is damaged ({error}); start the run again in another folder") from error
+    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides), recipe_folder

@@ -1,0 +1,1 @@
+"""Recipes that run by themselves, and the Prefect server behind a run."""

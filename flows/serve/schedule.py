@@ -1,0 +1,286 @@
+"""Recipes that run by themselves: a curated set starts training, a checkpoint starts the refresh, and round it goes.
+
+Each recipe gets deployments in Prefect, named FLOW/RECIPE:
+
+    curate-math/NAME, or curate-code/NAME   by the recipe's cron
+    train-stage/NAME   on the event `goldilocks.curated` of the set, where the recipe names a trainer
+    refresh/NAME       on the event `goldilocks.checkpoint` of its trainer
+
+A run emits `goldilocks.curated` only where it made a new version of the set, so a cron that finds nothing new starts
+nothing; one that finds the folder in use is passed over. A version that a run published and was killed before it said
+so is announced by the next run. Runs that hold GPUs hold a slot of the concurrency limit `goldilocks-gpus`. A failed
+run is tried again, and as every line it goes on where it was; so does the next one after a run that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from prefect import flow, get_run_logger
+from prefect.events import DeploymentEventTrigger, emit_event
+from prefect.flows import Flow
+
+from curation.config import Recipe
+from curation.records import ConfigError, StoreError
+from curation.store import locked, write_aside
+from flows.pipelines.by_recipe import check_inputs
+from flows.pipelines.curating import curate
+from flows.publish.versions import Version, latest, summary
+from flows.run.recipe import load_recipe
+from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
+from flows.run.spreading import spreading
+from flows.run.training import load_train_recipe, train
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig
+    from prefect.deployments.runner import RunnerDeployment
+
+CURATED, CHECKPOINT = "goldilocks.curated", "goldilocks.checkpoint"
+"""Events: a set has a new version; a trainer has a new model."""
+
+ANNOUNCED = "announced"
+"""In the run folder: the number of the newest version whose event was emitted."""
+
+GPUS = "goldilocks-gpus"
+"""The concurrency limit that runs on GPUs hold."""
+
+RETRIES, RETRY_S = 2, 30
+PATIENT = 40
+"""Retries of a refresh: it must wait where the line is at work in the folder, for nothing starts it again."""
+
+
+@flow(name="curate-math", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
+def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
+    """Curate a math set by its recipe; a new version of it is announced.
+
+    Args:
+        recipe: the recipe's TOML file.
+        out: the run folder; runs/NAME where absent.
+        overrides: settings changed, as key=value.
+    """
+    _curate(recipe, out, overrides or [])
+
+
+@flow(name="curate-code", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
+def scheduled_code(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
+    """Curate a code set by its recipe; a new version of it is announced.
+
+    Args:
+        recipe: the recipe's TOML file.
+        out: the run folder; runs/NAME where absent.
+        overrides: settings changed, as key=value.
+    """
+    _curate(recipe, out, overrides or [])
+
+
+@flow(name="train-stage", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
+def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | None = None) -> None:
+    """Train the next stage on a set's newest version, from the model of the stage before; its model is announced.
+
+    Args:
+        folder: the run folder of the set.
+        version: of the set; the stage is named by it.
+        recipe: the trainer's recipe.
+        rounds: no stage is trained where so many have been.
+    """
+    stages = sorted((folder / "training").glob("[0-9]*/model/config.json"))
+    out = folder / "training" / f"{version:04}"
+    if rounds is not None and len(stages) >= rounds and not out.exists():
+        get_run_logger().info("%d stages were trained, and no more are asked for", len(stages))
+        return
+    overrides = [_trained_on(folder)]
+    if stages and stages[-1].parent.parent != out:
+        overrides.append(f'model="{stages[-1].parent}"')
+    with gpus():
+        resumed = (out / "run.json").exists()
+        model = train(recipe, out, [] if resumed else overrides, resume=resumed)
+    payload = {"folder": str(folder), "policy": str(model), "attempts": str(out / "attempts.jsonl"), "version": version}
+    emit_event(event=CHECKPOINT, resource=_resource("checkpoint", open_run(folder).recipe.name), payload=payload)
+
+
+@flow(name="refresh", retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
+def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) -> None:
+    """Judge again what a new checkpoint made uncertain; a new version of the set is announced.
+
+    Args:
+        folder: the run folder of the set.
+        policy: the checkpoint's folder, or a TOML file with a policy.
+        attempts: the trainer's attempts, as evidence of what moved.
+    """
+    from flows.pipelines.refresh import refresh, told
+
+    with gpus() if policy.is_dir() else nullcontext():
+        done = refresh.fn(folder, policy, attempts)
+    for line in told(done):
+        get_run_logger().info(line)
+    if done.is_new or done.is_repeated:  # the refresh that made it may have been killed before it said so
+        _announce(open_run(folder), done.version)
+
+
+def _trained_on(folder: Path) -> str:
+    """Return the training recipe's data as a run's curated set, as ``--set`` has it."""
+    return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
+
+
+def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
+    """What `goldilocks run` does, for a run that nobody watches."""
+    run = new_run(recipe, overrides, out)
+    run.check_owner()
+    check_inputs(run)
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(run.folder))
+        except StoreError as busy:
+            get_run_logger().info("passed over: %s", busy)
+            return
+        _begin_announcing(run)
+        run.save()
+        with gpus() if needs_gpus(run) else nullcontext(), spreading(run.recipe):
+            curate(recipe, run.folder, overrides)
+        after = latest(run.folder)
+    # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
+    if after is not None and after.origin == "run" and _announce(run, after):
+        get_run_logger().info(summary(after))
+
+
+def needs_gpus(run: Run) -> bool:
+    """Whether a policy of the recipe runs on this machine."""
+    policies = [difficulty_stage(run.recipe, part).policy for part in run.parts]
+    return any(one.kind == "vllm" or (one.kind == "torch" and one.device != "cpu") for one in policies)
+
+
+@contextmanager
+def gpus() -> Iterator[None]:
+    """Hold a slot of the machine's GPUs; wait for one where all are held. A killed holder's slot is free in minutes."""
+    from prefect.concurrency.sync import concurrency
+
+    with concurrency(GPUS, occupy=1):
+        yield
+
+
+def _begin_announcing(run: Run) -> None:
+    """Mark what was published before the folder's first scheduled run as announced: it starts nothing by itself."""
+    mark = run.folder / ANNOUNCED
+    if not mark.exists():
+        newest = latest(run.folder)
+        write_aside(mark, f"{newest.number if newest is not None else 0}\n")
+
+
+def _announce(run: Run, version: Version) -> bool:
+    """Emit the event of a new version, once: a mark in the run folder holds the number of the last one announced.
+
+    Returns whether it was emitted now.
+    """
+    mark = run.folder / ANNOUNCED
+    if mark.exists() and int(mark.read_text(encoding="utf-8")) >= version.number:
+        return False
+    payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
+    emit_event(event=CURATED, resource=_resource("set", run.recipe.name), payload=payload)
+    write_aside(mark, f"{version.number}\n")
+    return True
+
+
+def _resource(kind: str, name: str) -> dict[str, str]:
+    return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
+
+
+def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
+    """What a recipe is served as.
+
+    Args:
+        out: the run folder; runs/NAME where absent.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or its trainer's recipe is not there or cannot be.
+    """
+    recipe = load_recipe(path)
+    folder = (out or Path("runs") / recipe.name).absolute()
+    made = [_curating(recipe, path, folder)]
+    schedule = recipe.schedule
+    if schedule.train is not None:
+        trainer = (path.parent / schedule.train).absolute()
+        if not trainer.is_file():
+            raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
+        load_train_recipe(trainer, [_trained_on(folder)])
+        fixed = {"recipe": str(trainer), "rounds": schedule.rounds}
+        made.append(_following(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
+    if schedule.refresh:
+        known = ("folder", "policy", "attempts")
+        made.append(_following(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", known, {"folder": str(folder)}))
+    return made
+
+
+def _curating(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployment:
+    from prefect.schedules import Cron
+    from prefect.types.entrypoint import EntrypointType
+
+    served = {"curate-math": scheduled_math, "curate-code": scheduled_code}[recipe.flow]
+    cron = recipe.schedule.cron
+    made = served.to_deployment(
+        recipe.name,
+        schedule=Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
+        parameters={"recipe": str(path.absolute()), "out": str(folder)},
+        concurrency_limit=_one_at_a_time("CANCEL_NEW"),  # a cron that comes too early is passed over
+        description=recipe.description or f"The curated set {recipe.name}.",
+        tags=["goldilocks", recipe.name],
+        entrypoint_type=EntrypointType.MODULE_PATH,
+    )
+    return cast("RunnerDeployment", made)  # awaitable in asynchronous code only
+
+
+def _following(
+    served: Flow[Any, Any], recipe: Recipe, event: str, kind: str, told: Sequence[str], fixed: dict[str, Any]
+) -> RunnerDeployment:
+    """A deployment that runs on an event; the parameters ``told`` are those of the event's payload."""
+    from prefect.types.entrypoint import EntrypointType
+
+    values = {
+        name: {
+            "__prefect_kind": "json",
+            "value": {"__prefect_kind": "jinja", "template": f"{{{{ event.payload.{name} | tojson }}}}"},
+        }
+        for name in told
+    }
+    trigger = DeploymentEventTrigger(
+        name=f"{served.name} of {recipe.name}",
+        expect={event},
+        match={"prefect.resource.id": _resource(kind, recipe.name)["prefect.resource.id"]},
+        parameters=values,
+    )
+    made = served.to_deployment(
+        recipe.name,
+        triggers=[trigger],
+        parameters={name: value for name, value in fixed.items() if value is not None},
+        concurrency_limit=_one_at_a_time("ENQUEUE"),
+        description=(served.__doc__ or "").partition("\n")[0],
+        tags=["goldilocks", recipe.name],
+        entrypoint_type=EntrypointType.MODULE_PATH,
+    )
+    return cast("RunnerDeployment", made)  # awaitable in asynchronous code only
+
+
+def _one_at_a_time(otherwise: str) -> ConcurrencyLimitConfig:
+    """One run of a deployment at a time, with ten minutes to start."""
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
+
+    strategy = ConcurrencyLimitStrategy(otherwise)
+    return ConcurrencyLimitConfig(limit=1, collision_strategy=strategy, grace_period_seconds=600)
+
+
+def limit_gpus(slots: int) -> None:
+    """Set how many runs may hold GPUs at once."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        client.upsert_global_concurrency_limit_by_name(GPUS, slots)
+
+
+def when(deployment: RunnerDeployment) -> list[str]:
+    """What starts a deployment, in words."""
+    crons = [str(getattr(one.schedule, "cron", one.schedule)) for one in deployment.schedules or ()]
+    events = [", ".join(sorted(getattr(trigger, "expect", ()))) for trigger in deployment.triggers]
+    return [f"cron {cron}" for cron in crons] + [f"on {event}" for event in events]

@@ -1,0 +1,1 @@
+"""The stages of the curation pipelines, a file each."""

@@ -1,0 +1,85 @@
+"""A policy asked with one prompt, beside attempts.
+
+What it said lies in the run's attempt store under the version of its prompt: a killed run asks for nothing twice, and a
+new threshold asks nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+
+import polars as pl
+
+from curation import attempts
+from curation.config import PolicySettings
+from curation.prompts import Prompt
+from curation.records import ATTEMPT, Prompted
+from flows.run.policies import open_policy
+from flows.run.run_folder import Run
+
+
+class Asking:
+    """A policy asked with one prompt, its responses kept in the run's attempt store. A context manager.
+
+    The policy is entered with the first question that the store cannot answer; leaving ends it and closes the store.
+    """
+
+    def __init__(self, run: Run, settings: PolicySettings, prompt: Prompt) -> None:
+        self.policy = open_policy(settings, run.recipe_folder, prompt)
+        self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
+        self._runner: asyncio.Runner | None = None
+        self._entered = False
+
+    def __enter__(self) -> Asking:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._runner is not None:
+                if self._entered:
+                    self._runner.run(self.policy.__aexit__(kind, error, trace))
+                self._runner.close()
+            if kind is None:
+                self._store.fold()
+        finally:
+            self._store.close()
+
+    def ask(self, wanted: Sequence[Prompted], each: int) -> pl.DataFrame:
+        """`ATTEMPT` rows of indices below ``each``, ordered by problem and index; fewer where the policy has fewer.
+
+        Args:
+            wanted: what is asked, each id once.
+        """
+        names = [asked.id for asked in wanted]
+        lacking = self._store.missing(names, each)
+        if lacking:
+            questions = [(asked, index) for asked in wanted for index in lacking.get(asked.id, ())]
+            if self._runner is None:
+                self._runner = asyncio.Runner()
+            self._runner.run(self._answer(questions))
+            self._store.fold(names)
+        return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
+
+    async def _answer(self, questions: Sequence[tuple[Prompted, int]]) -> None:
+        if not self._entered:
+            await self.policy.__aenter__()
+            self._entered = True
+        waiting = iter(questions)
+
+        async def work() -> None:
+            for asked, index in waiting:
+                said = await self.policy.answer(asked, index)
+                if said is not None:
+                    self._store.add([(asked.id, index, said)])
+
+        workers = [asyncio.create_task(work()) for _ in range(max(1, min(self.policy.in_flight, len(questions))))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)

@@ -1,0 +1,161 @@
+"""Attempts of a difficulty stage: its policy answers every problem until the problem's fate is sealed.
+
+Attempts are judged beside sampling (`flows.run.sampling_session`), so that a problem's sampling ends with its fate; the
+stage of verdicts takes over these verdicts, unless it is asked for others. Both difficulty stages are made by one
+template, `attempts_of`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from curation import attempts, curtailment, sampling
+from curation.config import DifficultyStage
+from curation.records import AttemptKey, StoreError
+from curation.store import write_aside
+from flows.run.policies import check_policy, open_policy, policy_name
+from flows.run.run_folder import PARTS, Run, difficulty_stage
+from flows.run.sampling_session import SamplingSession
+from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.stages.judging import open_judge
+
+KEY = "key.json"
+"""Beside the manifest: what the attempts are filed under."""
+
+JUDGED_BY = "judged_by.json"
+"""Beside it: what the verdicts made while sampling depend on."""
+
+MEASURED_ON = Path("versions") / "measured_on.json"
+"""In the run folder: the day on which each policy's attempts were begun."""
+
+
+def stopping_rule(settings: DifficultyStage) -> curtailment.Rule:
+    """When sampling stops at a problem of this stage, and which attempts count.
+
+    Recorded attempts cost nothing: all of them count.
+    """
+    curtail = settings.sampling.curtail and settings.policy.kind != "recorded"
+    return curtailment.Rule(settings.band, curtail=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0)
+
+
+def stops(settings: DifficultyStage) -> str:
+    """All that `stopping_rule` depends on, as text: with curtailment the whole band, without it the number alone."""
+    rule = stopping_rule(settings)
+    if not rule.curtail:
+        return f"all {settings.band.attempts}"
+    return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}"
+
+
+def make_attempts(job: StageRun) -> StageResult:
+    """Have the stage's policy answer every problem, and judge what it says, until each problem's fate is sealed.
+
+    Attempts that are in the store are not asked for again.
+    """
+    run, part = job.run, job.stage.part
+    settings = difficulty_stage(run.recipe, part)
+    policy = open_policy(settings.policy, run.recipe_folder)
+    store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
+    with open_judge(run) as judge:
+        key, made_with = asdict(policy.key), judged_by(run, part, judge.version)
+        version = f"attempts@2 {sampling.VERSION} {curtailment.VERSION}"
+        folder = job.open(version, json.dumps([key, made_with], sort_keys=True), job.problems)
+        if store.height < folder.noted("attempts"):  # parts of the store were removed: what is missing is made again
+            folder.discard()
+        rule = stopping_rule(settings)
+        with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:
+            done = job.shard_by_shard(folder, session.shard)
+    if not (done.reused and (done.folder / JUDGED_BY).exists()):
+        write_aside(done.folder / KEY, json.dumps(key) + "\n")
+        write_aside(done.folder / JUDGED_BY, json.dumps(made_with) + "\n")
+    return done
+
+
+def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
+    """Return what the verdicts that are made while sampling depend on, besides the attempts."""
+    settings = difficulty_stage(run.recipe, part)
+    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stops(settings)}
+
+
+def made_attempts(run: Run, made: StageResult) -> attempts.AttemptStore:
+    """The store that an attempts stage filled, by the key that the stage kept; the policy itself is not needed."""
+    key = made_key(made.folder)
+    store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
+    if store.height < made.manifest.notes["attempts"]:
+        raise StoreError(
+            f"{store.folder} holds {store.height} attempts, {made.manifest.notes['attempts']} were made; "
+            "run the recipe again and the missing ones are made again."
+        )
+    return store
+
+
+def made_key(folder: Path) -> AttemptKey:
+    """Return what the attempts of a finished stage are filed under."""
+    return AttemptKey(**json.loads((folder / KEY).read_text(encoding="utf-8")))
+
+
+def measured_on(run: Run, part: str) -> str:
+    """The day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
+    key = asdict(made_key(attempts_of(part).folder_in(run)))
+    name = " ".join((key["policy"], key["prompt"], key["sampling"]))
+    path = run.folder / MEASURED_ON
+    noted: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if name not in noted:
+        noted[name] = _begun(run.folder / "attempts", key)
+        write_aside(path, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+    return noted[name]
+
+
+def _begun(store: Path, key: Mapping[str, str]) -> str:
+    """The day on which the store of attempts under a key was made."""
+    for path in store.glob("*/key.json"):
+        if key.items() <= json.loads(path.read_text(encoding="utf-8")).items():
+            return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
+    return today()
+
+
+def today() -> str:
+    """This day, as YYYY-MM-DD in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+@cache
+def attempts_of(part: str) -> Stage:
+    """Return the stage in which the policy of a difficulty stage answers."""
+
+    def is_enabled(run: Run) -> bool:
+        return part in run.parts
+
+    def check(run: Run) -> None:
+        check_policy(difficulty_stage(run.recipe, part).policy, run.recipe_folder)
+
+    def describe(run: Run) -> Iterator[str]:
+        settings = difficulty_stage(run.recipe, part)
+        band = settings.band
+        yield (
+            f"{part}: {policy_name(settings.policy)}, {band.attempts} attempts a problem; kept with at least "
+            f"{band.min_correct} correct and a pass rate up to {band.max_pass_rate:g}; "
+            f"suspected wrong label above {band.wrong_label_share:g} and from {band.wrong_label_votes} votes"
+        )
+
+    return Stage(
+        name=f"{part}.attempts",
+        title=f"{part_title(part)}: attempts",
+        folder=f"stages/{8 + PARTS.index(part):02}-{part}-attempts",
+        work=make_attempts,
+        kind=Kind.MEASURE,
+        enabled=is_enabled,
+        check=check,
+        describe=describe,
+        part=part,
+        task="attempts",
+    )
+
+
+def part_title(part: str) -> str:
+    """Return a difficulty stage's name for readers: Stage 1."""
+    return part.replace("stage", "Stage ")

@@ -1,0 +1,82 @@
+"""The decisions of a difficulty stage: pass rates, and what they decide.
+
+Both difficulty stages are made by one template, `decisions_of`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+
+from curation import curtailment, difficulty, review
+from curation.config import DifficultyStage
+from curation.store import Shard, read_shard
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.stages.attempts import attempts_of, made_key, part_title, stopping_rule, stops
+from flows.stages.base import split_rows
+from flows.stages.verdicts import verdicts_of
+
+_LEAST_DOUBT = 1e-9
+"""Any error rate above 0 has decisions foreseen."""
+
+
+def decide(job: StageRun) -> StageResult:
+    """Decide by the pass rate of each problem."""
+    run, part = job.run, job.stage.part
+    settings = difficulty_stage(run.recipe, part)
+    rule, verdicts = stopping_rule(settings), job.results[verdicts_of(part)]
+    policy = made_key(attempts_of(part).folder_in(run)).policy
+    said = review.read_verdicts(run.folder)
+    trusted = sorted(name for name, verdict in said.items() if verdict.answer is not None)
+    problems, judged_in = job.problems.folder, verdicts.folder
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        judged = read_shard(judged_in, "verdicts", index)
+        stopped = read_shard(judged_in, "stopped", index)["problem"]
+        rates = difficulty.pass_rates(frame["id"], judged, policy, rule, stopped)
+        decisions = trusting_people(rates, settings, part, said)
+        kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
+        return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
+
+    settings_text = f"{settings.band.digest()} {stops(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
+    version = f"{difficulty.VERSION} {curtailment.VERSION}"
+    folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
+    return job.shard_by_shard(folder, work)
+
+
+def trusting_people(rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.Verdicts) -> pl.DataFrame:
+    """`DECISION` rows, in which no label is suspected that a person accepted.
+
+    Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
+    """
+    rule = stopping_rule(settings)
+    decisions = difficulty.decide(rates, settings.band, part, rule)
+    if all(verdict.answer is None for verdict in said.values()):
+        return decisions
+    band = settings.band.model_copy(update={"wrong_label_share": 1.0})
+    error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.curtail else 0.0
+    foreseeing = curtailment.Rule(band, curtail=rule.curtail, error_rate=error_rate)
+    return review.trusting(decisions, difficulty.decide(rates, band, part, foreseeing), said)
+
+
+@cache
+def decisions_of(part: str) -> Stage:
+    """Return the stage that decides by the pass rates of a difficulty stage."""
+
+    def is_enabled(run: Run) -> bool:
+        return part in run.parts
+
+    return Stage(
+        name=f"{part}.decisions",
+        title=f"{part_title(part)}: difficulty",
+        folder=f"decisions/{part}",
+        work=decide,
+        kind=Kind.DECISION,
+        enabled=is_enabled,
+        by_verifier=True,
+        part=part,
+        task="decisions",
+    )

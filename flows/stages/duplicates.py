@@ -1,0 +1,44 @@
+"""The same problem twice: the first stays; copies with different references all go."""
+
+from __future__ import annotations
+
+from curation import duplicates
+from curation.records import Outcome
+from curation.store import Shard, read_shard, read_table
+from flows.run.run_folder import Run
+from flows.run.stage import Stage, StageResult, StageRun
+from flows.stages.judging import open_judge, verifier_version
+
+
+def find_duplicates(job: StageRun) -> StageResult:
+    """Drop repeated problems."""
+    run, problems = job.run, job.problems.folder
+    settings = f"{verifier_version(run)} {run.recipe.verify.digest()}"  # it says whether two references are equal
+    folder = job.open(duplicates.VERSION, settings, job.problems)
+    if (done := job.finished(folder)) is not None:
+        return done
+    again = duplicates.repeats(read_table(problems, "kept", ["id", "source", "row", "answer"]))
+    conflicts = _conflicts(run, again)
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        kept, dropped = duplicates.drop_repeats(frame, again, conflicts)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(folder, work)
+
+
+def _conflicts(run: Run, again: duplicates.Repeats) -> dict[str, str]:
+    pairs = again.pairs()
+    if not pairs:
+        return {}
+    with open_judge(run) as judge:
+        outcomes = list(judge.same((reference, other) for _, reference, other in pairs))
+    return {
+        name: "references: " + " | ".join(again.references[name])
+        for (name, _, _), outcome in zip(pairs, outcomes, strict=True)
+        if outcome is not Outcome.CORRECT
+    }
+
+
+DUPLICATES = Stage(name="duplicates", title="Exact duplicates", folder="stages/05-duplicates", work=find_duplicates)

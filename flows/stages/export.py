@@ -1,0 +1,46 @@
+"""The curated set: the kept problems with their pass rates; those over the recipe's size leave here."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+from curation import export
+from curation.records import DROPPED, DropReason
+from curation.store import Shard, read_shard, read_table
+from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
+from flows.stages.attempts import measured_on
+
+
+def export_problems(job: StageRun) -> StageResult:
+    """Put the pass rates beside what the last difficulty stage keeps, up to the recipe's size."""
+    recipe, decided = job.recipe, job.results.decisions
+    last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
+    rows = read_table(last, "kept", ["id", "group", "source", "weight"])
+    leaving = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
+    measured = measured_on(job.run, job.run.parts[-1])
+
+    def work(index: int) -> Shard:
+        kept, decisions = read_shard(last, "kept", index), read_shard(last, "decisions", index)
+        if "measured_on" not in decisions.columns:
+            decisions = decisions.with_columns(measured_on=pl.lit(measured))
+        evidence = pl.Series("evidence", [leaving.get(name) for name in kept["id"]], pl.String)
+        curated = export.curate(
+            kept.filter(evidence.is_null()),
+            decisions,
+            read_shard(first, "decisions", index) if first is not None else None,
+        )
+        reason = DropReason.OVER_QUOTA.value
+        dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
+        over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
+        return Shard(kept.height, {"kept": curated, "dropped": over})
+
+    settings = f"{recipe.export.size} {recipe.seed} {measured}"
+    folder = job.open(export.VERSION, settings, job.problems, *decided)
+    counts = shard_counts(last)
+    shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
+    return job.compute(folder, shards, total=sum(counts), rows_in=decided[-1].manifest.kept)
+
+
+EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)

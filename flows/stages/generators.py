@@ -1,0 +1,104 @@
+"""A model writes generator programs for the problems that need tests; its responses are kept.
+
+A problem needs tests where it has too few of them, or a known wrong solution passes those that stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from curation import tests_agreement
+from curation.prompts.testing import COUNT, TESTING
+from curation.records import Answered, Domain, Policy, Prompted
+from curation.store import Shard, read_shard
+from flows.run.policies import check_policy, open_policy, policy_name
+from flows.run.run_folder import Run
+from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
+from flows.stages.code_generation import lacks_tests
+from flows.stages.matrix import MATRIX
+from flows.stages.units import Unit, units
+
+ANSWERED_TABLE = "answered"
+ANSWERED = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
+
+
+def ask_generators(job: StageRun) -> StageResult:
+    """Have the recipe's model write generators for the problems that need tests."""
+    run, settings = job.run, job.recipe.code.generation
+    assert settings.policy is not None
+    policy = open_policy(settings.policy, run.recipe_folder, TESTING)
+    about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
+    problems, matrix = job.problems.folder, job.results[MATRIX].folder
+    folder = job.open(TESTING.version, about, job.problems, job.results[MATRIX])
+    if (done := job.finished(folder)) is not None:
+        return done
+    with asyncio.Runner() as loop:
+        loop.run(policy.__aenter__())
+        try:
+
+            def work(index: int) -> Shard:
+                runs = read_shard(matrix, "runs", index)
+                wanted = [
+                    _question(unit, settings.batch) for unit in units(run, problems, index) if _needs(run, unit, runs)
+                ]
+                rows = loop.run(_ask(policy, wanted, settings.responses))
+                count = read_shard(problems, "kept", index).height
+                table = pl.DataFrame(rows, schema=ANSWERED, orient="row")
+                return Shard(count, {ANSWERED_TABLE: table}, kept_rows=count, notes={"asked": len(wanted)})
+
+            return job.shard_by_shard(folder, work)
+        finally:
+            loop.run(policy.__aexit__(None, None, None))
+
+
+def _question(unit: Unit, batch: int) -> Prompted:
+    return Prompted(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
+
+
+async def _ask(policy: Policy, wanted: Sequence[Prompted], responses: int) -> list[tuple[str, int, str]]:
+    """Return problem, number and text of each response that came."""
+    gate = asyncio.Semaphore(max(1, policy.in_flight))
+
+    async def answer(problem: Prompted, index: int) -> Answered | None:
+        async with gate:
+            return await policy.answer(problem, index)
+
+    asked = [(problem, index) for problem in wanted for index in range(responses)]
+    answers = await asyncio.gather(*(answer(problem, index) for problem, index in asked))
+    pairs = zip(asked, answers, strict=True)
+    return [(problem.id, index, said.text) for (problem, index), said in pairs if said is not None and said.text]
+
+
+def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
+    """Whether a problem has too few tests, or a known wrong solution passes those that stay."""
+    own = runs.filter(pl.col("problem") == unit.name)
+    staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
+    return lacks_tests(run, own, staying)
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.code.generation.policy is not None
+
+
+def _check(run: Run) -> None:
+    check_policy(run.recipe.code.generation.policy, run.recipe_folder)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    yield f"{GENERATORS.name}: {policy_name(run.recipe.code.generation.policy)}"
+
+
+GENERATORS = Stage(
+    name="generators",
+    title="Generators asked for",
+    folder="stages/09-generators",
+    work=ask_generators,
+    domains=CODE,
+    kind=Kind.MEASURE,
+    enabled=_is_enabled,
+    check=_check,
+    describe=_describe,
+)

@@ -1,0 +1,101 @@
+"""The grader between the two stages: trained on what stage 1 keeps, published as a folder that stage 2 loads.
+
+    RUN/grader/set/data/    the survivors of stage 1
+    RUN/grader/training/    the training run; its model is what stage 2 samples
+    RUN/grader/made_from.json
+
+The folder is kept while the survivors and the training recipe are the same; a killed training goes on from its last
+checkpoint. Nothing of Prefect here, and nothing of torch until a model is trained.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from curation.config.grading import GraderSettings
+from curation.records import ConfigError
+from curation.store import file_digest, read_table, write_aside, write_parquet
+from flows.run.run_folder import Run, grader_folder
+from flows.run.stage import MATH, Results, StageResult, Step
+from flows.run.training import load_train_recipe, train
+
+
+def check_grader(run: Run) -> None:
+    """Read the training recipe of the recipe's grader, if it has one, as it will be trained by.
+
+    Raises:
+        ConfigError: it is missing, or cannot be meant.
+    """
+    if run.recipe.grader is not None:
+        load_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
+
+
+def train_grader(run: Run, decided: StageResult) -> Path:
+    """Train the recipe's grader on the problems that a stage kept; returns the model's folder.
+
+    Raises:
+        ConfigError: the recipe has no grader, its training recipe is missing, or the stage kept nothing.
+    """
+    settings = run.recipe.grader
+    if settings is None:
+        raise ConfigError(f"recipe {run.recipe.name} names no grader; add a [grader] table.")
+    recipe = _recipe(run, settings)
+    if not decided.manifest.kept:
+        raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
+    folder = grader_folder(run.folder)
+    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe), "set": list(settings.set)}
+    _clear_if_changed(folder, made_from)
+    model = folder / "training" / "model"
+    if (folder / "DONE").exists():
+        return model
+    data = folder / "set" / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
+    _train(recipe, folder, _changes(run, settings))
+    write_aside(folder / "DONE", "")
+    return model
+
+
+def _recipe(run: Run, settings: GraderSettings) -> Path:
+    path = run.recipe_folder / settings.recipe
+    if not path.is_file():
+        raise ConfigError(f"grader.recipe: there is no file {path}; name a training recipe.")
+    return path
+
+
+def _changes(run: Run, settings: GraderSettings) -> list[str]:
+    """Return what is changed in the training recipe: the recipe's own changes, and the problems to train on."""
+    problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
+    return [*settings.set, f'data={{ kind = "curated", folders = [{problems}] }}']
+
+
+def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:
+    training = folder / "training"
+    if (training / "run.json").exists():
+        train(None, training, resume=True)
+    else:
+        train(recipe, training, changes)
+
+
+def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
+    path = folder / "made_from.json"
+    text = json.dumps(made_from, indent=1) + "\n"
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    write_aside(path, text)
+
+
+def _work(run: Run, results: Results) -> None:
+    train_grader(run, results.decisions[-1])
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.grader is not None
+
+
+GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled, check=check_grader)

@@ -1,0 +1,78 @@
+"""The verifier as a recipe wants it: of answers, or of programs on the tests that the tests' stage kept."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from curation import twins
+from curation.store import read_shard
+from curation.verify.judge import Judge, MathJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import build_problem
+from flows.run.run_folder import Run
+from flows.run.stage import shard_counts
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.tests import TESTS
+from flows.stages.twins import TWINS, language_of
+
+
+def open_judge(run: Run) -> Judge:
+    """Return the verifier as the recipe wants it; use it as a context manager."""
+    if run.recipe.flow == "curate-code":
+        return ProgramJudge(Programs(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
+    settings = run.recipe.verify
+    return MathJudge(run.recipe.workers, settings.limit_s, settings.memory_mb, settings.engine)
+
+
+def verifier_version(run: Run) -> str:
+    """Return name and version of the verifier that the recipe asks for."""
+    if run.recipe.flow == "curate-code":
+        return PROGRAMS
+    with open_judge(run) as judge:
+        return judge.version
+
+
+class Programs:
+    """What attempts at the twins are judged by, read shard by shard from what the tests stage made."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._shards: dict[str, tuple[int, str, str]] | None = None
+        self._read = lru_cache(maxsize=4)(self._tables)
+
+    def __reduce__(self) -> tuple[type[Programs], tuple[Run]]:
+        """On another machine it is read there anew."""
+        return Programs, (self._run,)
+
+    def __call__(self, name: str) -> CodeProblem:
+        """The problem of a twin under its limits, with the language that it asks for."""
+        if self._shards is None:
+            self._shards = self._places()
+        index, group, language = self._shards[name]
+        tests, judging = self._read(index)
+        settings = self._run.recipe.code
+        factor = twins.factor_of(language, settings.twins)
+        matrix = settings.matrix
+        limits = matrix.time_s, matrix.memory_mb, factor
+        return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
+
+    def _places(self) -> dict[str, tuple[int, str, str]]:
+        folder = TWINS.folder_in(self._run)
+        found: dict[str, tuple[int, str, str]] = {}
+        for index in range(len(shard_counts(folder))):
+            rows = read_shard(folder, "kept", index).select("id", "group", "meta").iter_rows()
+            found |= {name: (index, group, language_of(meta)) for name, group, meta in rows}
+        return found
+
+    def _tables(self, index: int) -> tuple[dict[str, list[tuple[str, str]]], dict[str, dict[str, Any]]]:
+        folder = TESTS.folder_in(self._run)
+        tests: dict[str, list[tuple[str, str]]] = {}
+        rows = read_shard(folder, TESTS_TABLE, index).select("problem", "input", "output").iter_rows()
+        for name, given, wanted in rows:
+            tests.setdefault(name, []).append((given, wanted))
+        judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
+        return tests, judging

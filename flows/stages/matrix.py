@@ -1,0 +1,77 @@
+"""Every solution of every problem on every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from curation import code_matrix
+from curation.store import Shard
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.tools import Runner
+from flows.run.run_folder import Run
+from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
+from flows.stages.units import Unit, units
+
+MEASURED_LIMITS = pl.Schema(
+    {
+        "problem": pl.String(),
+        "time_limit_s": pl.Float64(),  # the source's, or the measured one
+        "judged": pl.Int32(),  # runs
+        "broken": pl.Int32(),  # runs of which nothing is known
+        "why": pl.String(),
+    }
+)
+
+
+def run_matrix(job: StageRun) -> StageResult:
+    """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
+    run, settings, problems = job.run, job.recipe.code.matrix, job.problems.folder
+    folder = job.open(f"{code_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
+    with Runner(run.recipe.workers) as runner:
+
+        def work(index: int) -> Shard:
+            return _shard(run, runner, units(run, problems, index))
+
+        return job.shard_by_shard(folder, work)
+
+
+def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
+    runs, outputs, limits = [code_matrix.MEASURED.to_frame()], [code_matrix.OUTPUT.to_frame()], []
+    count = beyond = 0
+    for unit in problems:
+        count += 1
+        beyond += unit.beyond
+        measured = code_matrix.run_matrix(
+            runner,
+            unit.name,
+            unit.problem(run),
+            unit.candidates(run),
+            run.recipe.code.matrix,
+            time_given=unit.judging["time_limit_s"] is not None,
+            indices=unit.tests["index"].to_list(),
+            known=unit.tests["output"].is_not_null().to_list(),
+        )
+        runs.append(measured.runs)
+        outputs.append(measured.outputs)
+        limits.append((unit.name, measured.time_limit_s, measured.judged, measured.broken, measured.why))
+    tables = {
+        "runs": pl.concat(runs),
+        "outputs": pl.concat(outputs),
+        "limits": pl.DataFrame(limits, schema=MEASURED_LIMITS, orient="row"),
+    }
+    notes = {"judged": sum(row[2] for row in limits), "broken": sum(row[3] for row in limits)}
+    notes["tests_beyond"] = beyond  # more than `code.matrix.tests` of a problem: not run, not kept
+    return Shard(count, tables, kept_rows=count, notes=notes)
+
+
+MATRIX = Stage(
+    name="matrix",
+    title="Solutions on tests",
+    folder="stages/08-matrix",
+    work=run_matrix,
+    domains=CODE,
+    kind=Kind.MEASURE,
+    runs_anywhere=True,
+)

@@ -1,0 +1,87 @@
+"""The solutions of a problem on its tests as a table in lines, for `goldilocks explain`.
+
+It has a line per test and a column per solution: ``=`` the output that the test wants, ``.`` another one, and
+the letters of what went wrong; below it stands what those that occur mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from flows.stages.base import TESTS_TABLE
+
+_LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "spared": "-"}
+_MEANINGS = {
+    "=": "the output that the test wants",
+    ".": "another output",
+    "T": "out of time",
+    "M": "out of memory",
+    "R": "crashed",
+    "C": "not compiled",
+    "O": "too much output",
+    "-": "not run after that",
+    "X": "failed",
+    "?": "not known",
+}
+_SHOWN = 60
+"""Tests that are printed; the folder holds all."""
+
+
+def matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
+    """Yield the solutions, the tests with what each solution gave, and what was decided.
+
+    Args:
+        folder: of the stage that decides on tests.
+        matrix: of the stage that ran the solutions, which is shown where the other has not come to the problem.
+        name: the problem's id.
+    """
+    is_decided = (folder / "runs").is_dir()
+    runs = _rows((folder if is_decided else matrix) / "runs", name)
+    if runs.is_empty():
+        return
+    decisions = {row["test"]: row for row in _rows(folder / "decisions", name).iter_rows(named=True)}
+    origins = dict(_rows(folder / TESTS_TABLE, name).select("index", "origin").iter_rows()) if is_decided else {}
+    solutions = runs.group_by("solution").agg(pl.col("lang").first(), pl.col("right").first()).sort("solution")
+    words = {True: "right", False: "wrong", None: "unknown"}
+    for number, (index, lang, right) in enumerate(solutions.iter_rows()):
+        yield f"solution {number % 10}: {index} of the source, {lang}, labelled {words[right]}"
+    yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
+    order = solutions["solution"].to_list()
+    used: set[str] = set()
+    for test in sorted(runs["test"].unique())[:_SHOWN]:
+        decision = decisions.get(test)
+        wanted = decision["output"] if decision is not None else None
+        own = {row["solution"]: row for row in runs.filter(pl.col("test") == test).iter_rows(named=True)}
+        line = "".join(_letter(own.get(solution), wanted) for solution in order)
+        used.update(line)
+        said = "" if decision is None else f"{decision['decision']}: {decision['why']}, "
+        votes = "" if decision is None else f"{decision['agreeing']} of {decision['votes']} votes"
+        origin = f", {origins[test]}" if origins.get(test) in ("mutation", "model") else ""
+        yield f"{test:>6}  {line}  {said}{votes}{origin}"
+    if runs["test"].n_unique() > _SHOWN:
+        yield f"… and {runs['test'].n_unique() - _SHOWN} more tests"
+    yield ", ".join(f"{letter} {meaning}" for letter, meaning in _MEANINGS.items() if letter in used)
+    for row in _rows(folder / "problems", name).iter_rows(named=True):
+        caught = f"{row['wrong_caught']} of {row['wrong_solutions']} known wrong solutions caught"
+        yield f"{row['evidence']}; {row['voting']} of {row['solutions']} solutions vote; {caught}"
+
+
+def _letter(row: dict[str, object] | None, wanted: str | None) -> str:
+    if row is None:
+        return "?"
+    if not row["valid"]:
+        return _LETTERS.get(str(row["ended"]), "X")
+    return "=" if (row["output"] == wanted if wanted is not None else row["expected"]) else "."
+
+
+def _rows(folder: Path, name: str) -> pl.DataFrame:
+    files = sorted(folder.glob("*.parquet"))
+    parts = [pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect() for file in files]
+    return (
+        pl.concat(parts)
+        if parts
+        else pl.DataFrame(schema={"problem": pl.String, "index": pl.Int32, "origin": pl.String})
+    )

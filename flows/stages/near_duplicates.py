@@ -1,0 +1,55 @@
+"""The same problem in slightly other words: one row stays, the first that a person accepted, else the first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from curation import near_duplicates, review
+from curation.records import PROBLEM, Outcome
+from curation.store import Shard, read_shard, read_table
+from flows.run.run_folder import Run
+from flows.run.stage import Stage, StageResult, StageRun
+from flows.stages.judging import open_judge, verifier_version
+
+
+def find_near_duplicates(job: StageRun) -> StageResult:
+    """Drop near duplicates; the members of each group are kept beside them."""
+    run, settings, problems = job.run, job.recipe.near_duplicates, job.problems.folder
+    accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
+    made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
+    folder = job.open(near_duplicates.VERSION, made_by, job.problems)
+    if (done := job.finished(folder)) is not None:
+        return done
+    rows = read_table(problems, "kept", ["id", "source", "row", "statement", "answer", "lang"])
+    members = near_duplicates.near_duplicates(
+        rows.with_columns(verified=pl.col("id").is_in(accepted)) if rows.height else PROBLEM.to_frame(),
+        [source.name for source in run.recipe.sources],
+        threshold=settings.threshold,
+        figures_agree=settings.figures_agree,
+    )
+    pairs = near_duplicates.reference_pairs(members)
+    with open_judge(run) as judge:
+        outcomes = list(judge.same(pairs)) if pairs else []
+    equal = {pair: outcome is Outcome.CORRECT for pair, outcome in zip(pairs, outcomes, strict=True)}
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        parted = near_duplicates.drop_near_duplicates(frame, members, equal, accepted)
+        dropped = pl.concat([parted.duplicates, parted.disputed])
+        named = members.join(frame, on=["source", "row"], how="semi")
+        return Shard(frame.height, {"kept": parted.kept, "dropped": dropped, "members": named})
+
+    return job.shard_by_shard(folder, work)
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.near_duplicates.enabled
+
+
+NEAR_DUPLICATES = Stage(
+    name="near_duplicates",
+    title="Near duplicates",
+    folder="stages/06-near-duplicates",
+    work=find_near_duplicates,
+    enabled=_is_enabled,
+)

@@ -1,0 +1,77 @@
+"""Votes of a model on premises: problems of which enough votes say that they cannot be answered as they stand leave.
+
+The rules are those of `curation.premises`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from curation import premises
+from curation.prompts.premises import PREMISES as PROMPT
+from curation.records import Domain, DropReason, Prompted
+from curation.store import Shard, read_shard
+from flows.run.lookup import rows_of
+from flows.run.policies import check_policy, policy_name
+from flows.run.run_folder import Run
+from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.stages.asking import Asking
+from flows.stages.base import split_rows
+
+
+def judge_premises(job: StageRun) -> StageResult:
+    """Ask for votes, and drop what enough of them call faulty."""
+    run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
+    assert settings.policy is not None
+    with Asking(run, settings.policy, PROMPT) as asking:
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index)
+            columns = frame.unique("id", maintain_order=True).select("id", "statement", "domain", "lang")
+            wanted = [Prompted(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()]
+            tallies = premises.tally(frame["id"], asking.ask(wanted, settings.votes))
+            decided = premises.decide(tallies, settings.threshold, settings.least)
+            reasons = [None if keep else DropReason.FAULTY_PREMISES for keep in decided["keep"]]
+            kept, dropped = split_rows(frame, stage, reasons, decided["evidence"].to_list())
+            few = tallies.filter(pl.col("readable") < settings.least).height
+            notes = {"readable": int(tallies["readable"].sum()), "too_few_votes": few}
+            return Shard(frame.height, {"kept": kept, "dropped": dropped, "votes": tallies}, notes=notes)
+
+        made_by = f"{asking.policy.key} {settings.digest()}"
+        folder = job.open(f"{premises.VERSION} {PROMPT.version}", made_by, job.problems)
+        return job.shard_by_shard(folder, work)
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.premises.policy is not None
+
+
+def _check(run: Run) -> None:
+    check_policy(run.recipe.premises.policy, run.recipe_folder)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    yield f"{PREMISES.name}: {policy_name(run.recipe.premises.policy)}"
+
+
+def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
+    for row in rows_of(folder, "votes", problem, "problem").iter_rows(named=True):
+        votes = (f"{count} {vote.value}" for vote in premises.Vote if (count := row[vote.value]))
+        yield f"{'votes':<10} {', '.join(votes) or '(none)'}"
+
+
+PREMISES = Stage(
+    name="premises",
+    title="Premises by votes",
+    folder="stages/07-premises",
+    work=judge_premises,
+    domains=MATH,
+    enabled=_is_enabled,
+    check=_check,
+    describe=_describe,
+    explain=_explain,
+    is_planned=False,  # votes on every problem are not cheap
+)

@@ -1,0 +1,31 @@
+"""The format filter of code: what cannot be asked as a program that reads and prints leaves, or has no solution."""
+
+from __future__ import annotations
+
+from curation import code_filters
+from curation.store import Shard, read_shard
+from flows.run.stage import CODE, Stage, StageResult, StageRun
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+
+
+def filter_programs(job: StageRun) -> StageResult:
+    """Keep what can be asked, drop the rest with its reason. Reads the sources' tables, so it stands right behind."""
+    problems = job.problems.folder
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        tables = [read_shard(problems, name, index) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)]
+        kept, dropped = code_filters.filter_programs(frame, *tables)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(job.open(code_filters.VERSION, "", job.problems), work)
+
+
+PROGRAMS = Stage(
+    name="programs",
+    title="Format filter",
+    folder="stages/02-programs",
+    work=filter_programs,
+    domains=CODE,
+    runs_anywhere=True,
+)

@@ -1,0 +1,34 @@
+"""What people said of disputed labels: accepted references go on, rejected problems leave."""
+
+from __future__ import annotations
+
+from curation import review
+from curation.store import Shard, read_shard
+from flows.run.run_folder import Run
+from flows.run.stage import MATH, Stage, StageResult, StageRun
+
+
+def apply_reviews(job: StageRun) -> StageResult:
+    """Apply the verdicts of people."""
+    verdicts, problems = review.read_verdicts(job.run.folder), job.problems.folder
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        kept, dropped = review.apply_verdicts(frame, verdicts)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(job.open(review.VERSION, review.digest(verdicts), job.problems), work)
+
+
+def _has_verdicts(run: Run) -> bool:
+    return bool(review.read_verdicts(run.folder))
+
+
+REVIEW = Stage(
+    name="review",
+    title="Review by people",
+    folder="stages/03-review",
+    work=apply_reviews,
+    domains=MATH,
+    enabled=_has_verdicts,
+)

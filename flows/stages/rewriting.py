@@ -1,0 +1,191 @@
+"""Hard multiple choice rewritten by a model: what the format filter would drop for needing its options, opened.
+
+The rules are those of `curation.choices.rewriting`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from curation import choices, statements
+from curation.choices.rewriting import Rewriting, accept_rewriting, read_rewriting
+from curation.prompts.rewriting import REWRITE
+from curation.records import JUDGED, PROBLEM, Domain, DropReason, Outcome, Prompted
+from curation.store import Shard, read_shard, read_table
+from curation.verify.judge import Judge, Judged, JudgeTask, Response
+from flows.run.lookup import rows_of
+from flows.run.policies import check_policy, policy_name
+from flows.run.run_folder import Run
+from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.stages.asking import Asking
+from flows.stages.judging import open_judge
+
+REWRITING_VERSION = "rewriting@1"
+"""Changed whenever the stage could accept another rewriting."""
+
+REWRITTEN = pl.Schema(
+    {
+        "id": pl.String(),
+        "source": pl.String(),
+        "row": pl.Int64(),
+        "accepted": pl.Boolean(),
+        "why": pl.String(),  # why nobody was asked, or why the rewriting is not believed; null where it is
+        "statement": pl.String(),  # what the policy proposed; null where it proposed nothing
+        "answer": pl.String(),  # the policy's own answer to it
+    }
+)
+"""What became of each multiple choice that rules could not open."""
+
+TWO_REFERENCES = "its copies name different options"
+NOT_RESOLVED = "no option is named as the right one"
+
+
+def rewrite_choices(job: StageRun) -> StageResult:
+    """Open multiple choice where a model can; all rows go on.
+
+    An opened one has no options any more; what it was stays in ``raw_statement`` and ``raw_answer``.
+    """
+    recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
+    assert settings.policy is not None
+    torn = _two_references(problems)
+    with Asking(job.run, settings.policy, REWRITE) as asking, open_judge(job.run) as judge:
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index).with_row_index("_at")
+            hard = hard_choices(frame, recipe.statements)
+            outcome = _rewritten(frame.filter(pl.col("_at").is_in(list(hard))), hard, torn, asking, judge)
+            accepted = outcome.filter("accepted").select("_at", new="statement", right="right")
+            refused = Counter(why.partition(":")[0] for why in outcome["why"].drop_nulls())
+            notes = {"hard": outcome.height, "accepted": accepted.height, "asked": outcome.filter("asked").height}
+            return Shard(
+                frame.height,
+                {"kept": _opened(frame, accepted), "rewritings": outcome.select(REWRITTEN.names())},
+                notes=notes | {f"not, {why}": count for why, count in refused.items()},
+            )
+
+        version = " ".join((REWRITING_VERSION, REWRITE.version, statements.VERSION, judge.version))
+        made_by = f"{asking.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
+        return job.shard_by_shard(job.open(version, made_by, job.problems), work)
+
+
+def hard_choices(problems: pl.DataFrame, settings: statements.StatementSettings) -> dict[int, choices.Parted | None]:
+    """By ``_at``, the rows that the format filter drops because they need their options, taken apart.
+
+    None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
+    """
+    seen = statements.cleaned(problems, settings).filter(choices.candidates())
+    judged = statements.judge(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
+    needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
+    parts = dict(choices.taken_apart(seen)) if needed else {}
+    return {at: parts.get(at) for at in needed}
+
+
+def _two_references(problems: Path) -> frozenset[str]:
+    """Ids whose copies have different references; which of them is right is not for the policy to say."""
+    rows = read_table(problems, "kept", ["id", "answer"])
+    if rows.is_empty():
+        return frozenset()
+    said = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
+    return frozenset(rows.group_by("id").agg(said).filter(pl.col("answer") > 1)["id"])
+
+
+def _rewritten(
+    rows: pl.DataFrame,
+    hard: Mapping[int, choices.Parted | None],
+    torn: frozenset[str],
+    asking: Asking,
+    judge: Judge,
+) -> pl.DataFrame:
+    """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""
+    wanted: dict[str, Prompted] = {}
+    tasks: list[tuple[choices.Parted, Rewriting | None, JudgeTask]] = []
+    fates: dict[int, tuple[str, int | None]] = {}
+    for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
+        parted = hard[at]
+        if parted is not None and name not in torn:
+            details = {"options": "\n".join(parted.options), "answer": parted.options[parted.index]}
+            wanted.setdefault(name, Prompted(name, parted.question, Domain.MATH, lang, details))
+    said = dict(asking.ask(list(wanted.values()), 1).select("problem", "text").iter_rows())
+    for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
+        parted = hard[at]
+        if parted is None or name in torn:
+            fates[at] = (TWO_REFERENCES if parted is not None else NOT_RESOLVED), None
+            continue
+        rewriting = read_rewriting(said.get(name))
+        solved = Response(rewriting.solved if rewriting is not None else "", None)
+        fates[at] = "", len(tasks)
+        tasks.append((parted, rewriting, JudgeTask(name, parted.options[parted.index], lang, (solved,))))
+    verdicts = [result.verdicts[0] for result in judge.judge(task for _, _, task in tasks)]
+    made = []
+    for at, name, source, row in rows.select("_at", "id", "source", "row").iter_rows():
+        why, number = fates[at]
+        if number is None:
+            made.append((at, False, name, source, row, False, why, None, None, None))
+            continue
+        parted, rewriting, _ = tasks[number]
+        opened = _accepted(parted, rewriting, verdicts[number])
+        fine = isinstance(opened, choices.Opened)
+        refused = opened.evidence if isinstance(opened, choices.Refused) else None
+        right = opened.answer if isinstance(opened, choices.Opened) else None
+        proposed = (rewriting.statement, verdicts[number].answer) if rewriting is not None else (None, None)
+        made.append((at, True, name, source, row, fine, refused, *proposed, right))
+    schema = {"_at": pl.UInt32(), "asked": pl.Boolean(), **REWRITTEN, "right": pl.String()}
+    return pl.DataFrame(made, schema=schema, orient="row")
+
+
+def _accepted(parted: choices.Parted, rewriting: Rewriting | None, verdict: Judged) -> choices.Opened | choices.Refused:
+    """What the rules say of a rewriting, by the verdict on the policy's own answer to it."""
+    failed = verdict.outcome not in JUDGED  # the verifier's own failure is no verdict on the policy
+    verified = failed or verdict.outcome is Outcome.CORRECT
+    found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
+    if failed and isinstance(found, choices.Opened):
+        return choices.Refused(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
+    return found
+
+
+def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:
+    """The shard with accepted rewritings put in; the original of an earlier rewriting stays."""
+    joined = problems.join(accepted, on="_at", how="left", maintain_order="left")
+    new = pl.col("new").is_not_null()
+    changed = joined.with_columns(
+        raw_statement=pl.when(new).then(pl.coalesce("raw_statement", "statement")).otherwise("raw_statement"),
+        raw_answer=pl.when(new).then(pl.coalesce("raw_answer", "answer")).otherwise("raw_answer"),
+        statement=pl.coalesce("new", "statement"),
+        answer=pl.coalesce("right", "answer"),
+        choices=pl.when(~new).then("choices"),
+    )
+    return changed.select(PROBLEM.names())
+
+
+def _is_enabled(run: Run) -> bool:
+    return run.recipe.rewriting.policy is not None
+
+
+def _check(run: Run) -> None:
+    check_policy(run.recipe.rewriting.policy, run.recipe_folder)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    yield f"{REWRITING.name}: {policy_name(run.recipe.rewriting.policy)}"
+
+
+def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
+    for row in rows_of(folder, "rewritings", problem).filter(~pl.col("accepted")).iter_rows(named=True):
+        yield f"{'refused':<10} {row['why']}"
+
+
+REWRITING = Stage(
+    name="rewriting",
+    title="Rewriting by a model",
+    folder="stages/02-rewriting",
+    work=rewrite_choices,
+    domains=MATH,
+    enabled=_is_enabled,
+    check=_check,
+    describe=_describe,
+    explain=_explain,
+)

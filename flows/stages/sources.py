@@ -1,0 +1,133 @@
+"""The first stage of every pipeline: rows of all sources as Problems, of code with tests, solutions and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from curation import code_matrix, code_sources, sources
+from curation.config import Source
+from curation.kattis import Package, find_packages
+from curation.records import SourceError
+from curation.rows import Row
+from curation.store import Shard, file_digest
+from flows.run.run_folder import Run
+from flows.run.runner import Work
+from flows.run.stage import Stage, StageResult, StageRun
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+
+
+def read_sources(job: StageRun) -> StageResult:
+    """Read the rows of all sources, in order."""
+    recipe, run = job.recipe, job.run
+    digests = {source.name: source_digest(source, run.recipe_folder) for source in recipe.sources}
+    settings = "-".join([*(source.digest() for source in recipe.sources), str(recipe.shard_rows)])
+    of_code = any(source.domain == "code" for source in recipe.sources)
+    version = f"{sources.VERSION} {code_sources.VERSION}" if of_code else sources.VERSION
+    folder = job.open(version, settings, digests=digests)
+    return job.compute(folder, (part for source in recipe.sources for part in _parts(source, run)), total=None)
+
+
+def source_digest(source: Source, folder: Path) -> str:
+    """Hash what a source holds; of packages, the hashes of all their files."""
+    if source.kind != "kattis":
+        return sources.source_digest(source, folder)
+    root = folder / source.path
+    if not root.is_dir():
+        raise SourceError(f"source {source.name}: there is no folder {root}.")
+    files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
+    digests = [f"{file.relative_to(root)} {file_digest(file)}" for file in files]
+    return code_matrix.text_digest("\n".join(digests))
+
+
+def check_source(source: Source, folder: Path) -> None:
+    """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
+    if source.kind == "kattis":
+        next(code_sources.read_packages(folder / source.path, f"source {source.name}", 1))
+        return
+    sources.check_source(source, folder)
+    if source.domain == "code":
+        start, rows = next(sources.read_batches(source, folder, 1))
+        _problems_of_rows(source, rows, start)
+
+
+def _parts(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
+    """Yield rows and work per shard of a source."""
+    if source.kind == "kattis":
+        yield from _packages(source, run)
+    elif source.domain == "code":
+        for start, rows in sources.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
+            yield len(rows), partial(_problems_of_rows, source, rows, start)
+    else:
+        for frame in sources.read_source(source, run.recipe_folder, run.recipe.shard_rows):
+            yield frame.height, partial(_all_kept, frame)
+
+
+def _all_kept(frame: pl.DataFrame) -> Shard:
+    return Shard(frame.height, {"kept": frame})
+
+
+def _problems_of_rows(source: Source, rows: list[Row], start: int) -> Shard:
+    columns = source.code
+    assert columns is not None
+    place = f"source {source.name} ({source.path})"
+    texts = sources.texts_of(source.columns.statement, rows, place, start)
+    whole = [
+        code_sources.whole_statement(text, row, columns, f"{place}, row {number}")
+        for number, (text, row) in enumerate(zip(texts, rows, strict=True), start)
+    ]
+    frame = sources.problems_of(source, rows, start, whole)
+    return _with_tables(frame, code_sources.code_tables(frame["id"].to_list(), rows, columns, place, start))
+
+
+def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
+    start = 0
+    place = f"source {source.name}"
+    folder = run.recipe_folder / source.path
+    for batch in code_sources.read_packages(folder, place, run.recipe.shard_rows, source.limit):
+        yield len(batch), partial(_problems_of_packages, source, batch, start)
+        start += len(batch)
+
+
+def _problems_of_packages(source: Source, packages: list[Package], start: int) -> Shard:
+    rows = [code_sources.package_row(package) for package in packages]
+    statements = []
+    for package, row in zip(packages, rows, strict=True):
+        samples = code_sources.samples_of(package)
+        statements.append(f"{row['statement']}\n\n{samples}".rstrip() if row["statement"] is not None else None)
+    mapped = source.model_copy(
+        update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
+    )
+    frame = sources.problems_of(mapped, rows, start, statements)
+    licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
+    return _with_tables(frame.with_columns(licenses), code_sources.package_tables(frame["id"].to_list(), packages))
+
+
+def _with_tables(frame: pl.DataFrame, tables: code_sources.CodeTables) -> Shard:
+    notes = {"other_languages": sum(tables.other_languages.values()), "unreadable_tests": tables.unreadable}
+    beside = {TESTS_TABLE: tables.tests, SOLUTIONS_TABLE: tables.solutions, JUDGING_TABLE: tables.judging}
+    return Shard(frame.height, {"kept": frame, **beside}, notes=notes)
+
+
+def _check(run: Run) -> None:
+    for source in run.recipe.sources:
+        check_source(source, run.recipe_folder)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    for source in run.recipe.sources:
+        limit = f", at most {source.limit:,} rows" if source.limit else ""
+        yield f"source {source.name}: {source.kind} {source.path}{limit}, licence {source.license}"
+
+
+SOURCES = Stage(
+    name="sources",
+    title="Sources",
+    folder="stages/01-sources",
+    work=read_sources,
+    check=_check,
+    describe=_describe,
+)

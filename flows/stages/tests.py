@@ -1,0 +1,160 @@
+"""The stage that decides on tests and makes those that lack: agreement, generation, agreement again.
+
+What is wired here for each problem: the matrix's runs → which tests are believed → where there are too few of them, or
+a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept where all
+voting solutions agree → the problem's fate. The rules are those of `curation.tests_agreement` and
+`curation.test_generation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from curation import code_matrix, test_generation, tests_agreement
+from curation.records import DROPPED, JUDGING, TEST, DropReason
+from curation.store import Shard, read_shard
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.tools import Runner
+from flows.run.run_folder import Run
+from flows.run.stage import CODE, Stage, StageResult, StageRun
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.code_generation import Made, failing_solutions, generate
+from flows.stages.generators import ANSWERED_TABLE, GENERATORS
+from flows.stages.matrix import MATRIX
+from flows.stages.matrix_table import matrix_lines
+from flows.stages.units import units
+
+POWER = pl.Schema(
+    {
+        "problem": pl.String(),
+        "wrong": pl.Int32(),  # solutions known to be wrong
+        "caught_given": pl.Int32(),  # of these, by the source's tests that stay
+        "caught": pl.Int32(),  # … and by generated ones too
+        "tried": pl.Int32(),  # inputs made
+        "refused": pl.Int32(),  # of these, by the package's input validator, and so not run
+        "sound": pl.Int32(),  # of these, all voting solutions agreed
+        "made": pl.Int32(),  # of these, kept
+        "rounds": pl.Int32(),
+    }
+)
+"""What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
+
+
+def make_tests(job: StageRun) -> StageResult:
+    """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
+    run, settings = job.run, job.recipe.code
+    matrix, asked = job.results[MATRIX], job.results.get(GENERATORS)
+    about = f"{settings.agreement.digest()} {settings.generation.digest()} {run.recipe.seed}"
+    version = f"{tests_agreement.VERSION} {test_generation.VERSION} {code_matrix.VERSION} {PROGRAMS}"
+    read = [job.problems, matrix, *([asked] if asked is not None else [])]
+    problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None
+    with Runner(run.recipe.workers) as runner:
+
+        def work(index: int) -> Shard:
+            said: dict[str, list[str]] = {}
+            if answered is not None:
+                for name, text in read_shard(answered, ANSWERED_TABLE, index).select("problem", "text").iter_rows():
+                    said.setdefault(name, []).append(text)
+            return _decide_shard(run, problems, measured, index, runner, said)
+
+        return job.shard_by_shard(job.open(version, about, *read), work)
+
+
+def _decide_shard(
+    run: Run,
+    before: Path,
+    matrix: Path,
+    index: int,
+    runner: Runner,
+    said: Mapping[str, Sequence[str]],
+) -> Shard:
+    settings = run.recipe.code.agreement
+    frame = read_shard(before, "kept", index)
+    runs = read_shard(matrix, "runs", index)
+    outputs = read_shard(matrix, "outputs", index)
+    limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
+    all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
+    for unit in units(run, before, index):
+        own = runs.filter(pl.col("problem") == unit.name)
+        limit = limits[unit.name]["time_limit_s"]
+        asked = unit.tests.select("problem", pl.col("index").alias("test"))
+        decisions = tests_agreement.decide_tests(own, settings, asked)
+        tests = code_matrix.corrected(unit.tests, decisions, outputs)
+        made = generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
+        new = pl.DataFrame(made.tests, schema=TEST, orient="row")
+        own = pl.concat([own, *made.runs])
+        all_tests.append(pl.concat([tests, new]))
+        all_runs.append(own)
+        all_decisions.append(tests_agreement.decide_tests(own, settings, asked))
+        power.append(_power(unit.name, own, decisions, made))
+        judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
+    every = pl.concat([code_matrix.MEASURED.to_frame(), *all_runs])
+    decided = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
+    checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
+    problems = tests_agreement.decide_problems(every, decided, settings, checked)
+    kept, dropped = _split(frame, problems, limits)
+    tests = pl.concat(all_tests).filter(pl.col("problem").is_in(kept["id"].to_list()))
+    tables = {
+        "kept": kept,
+        "dropped": dropped,
+        TESTS_TABLE: tests,
+        JUDGING_TABLE: pl.DataFrame(judging, schema=JUDGING),
+        "runs": every,
+        "decisions": decided,
+        "problems": problems,
+        "power": pl.DataFrame(power, schema=POWER, orient="row"),
+    }
+    return Shard(frame.height, tables, notes=_notes(problems, tables["power"]))
+
+
+def _split(
+    frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Kept and dropped rows; a problem of which no run is known at all was failed by the verifier."""
+    decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
+    joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
+    whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
+    joined = joined.with_columns(
+        pl.when(pl.col("seen").is_null())
+        .then(pl.lit(DropReason.VERIFIER_FAILED.value))
+        .otherwise("reason")
+        .alias("reason"),
+        pl.when(pl.col("seen").is_null()).then(whys).otherwise("evidence").alias("evidence"),
+        pl.lit(TESTS.name).alias("stage"),
+    )
+    dropped = joined.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+    return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
+
+
+def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
+    """The shard in figures, for the card."""
+    kept = problems.filter("keep")
+    beside = power.join(kept, on="problem", how="semi")
+    total = {name: int(problems[name].sum()) for name in ("tests", "tests_kept", "tests_corrected", "tests_discarded")}
+    total["weakly_tested"] = int(kept["weakly_tested"].sum())
+    counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
+    return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
+
+
+def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: Made) -> tuple[object, ...]:
+    wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
+    before = failing_solutions(runs, given.filter(pl.col("decision") != "discard"))
+    caught = frozenset().union(*before.values()) if before else frozenset()
+    return name, wrong, len(caught), len(caught | made.caught), *made.counts()
+
+
+def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:
+    return matrix_lines(folder, MATRIX.folder_in(run), problem)
+
+
+TESTS = Stage(
+    name="tests",
+    title="Tests by agreement",
+    folder="stages/10-tests",
+    work=make_tests,
+    domains=CODE,
+    explain=_explain,
+)

@@ -1,0 +1,45 @@
+"""Each problem once for every language that it can be asked for in."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import polars as pl
+
+from curation import tests_agreement, twins
+from curation.store import Shard, read_shard
+from flows.run.stage import CODE, Stage, StageResult, StageRun, shard_counts
+from flows.stages.base import JUDGING_TABLE
+
+
+def make_twins(job: StageRun) -> StageResult:
+    """Make the twins of each problem; one of which no language can be asked for leaves.
+
+    Reads what the tests' stage kept beside its problems, so it stands right behind.
+    """
+    recipe, problems = job.recipe, job.problems.folder
+    settings = recipe.code.twins
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        runs = read_shard(problems, "runs", index)
+        decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
+        aside = tests_agreement.set_aside(runs, recipe.code.agreement)
+        voting = runs.join(aside, on=["problem", "solution"], how="anti")
+        limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
+        asked = twins.asked_for(voting, decisions.select("problem", "test", "output"), limits, settings)
+        kept, dropped = twins.make_twins(frame, asked)
+        return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
+
+    counts = shard_counts(problems)
+    shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
+    return job.compute(job.open(twins.VERSION, settings.digest(), job.problems), shards, total=sum(counts))
+
+
+def language_of(meta: str | None) -> str:
+    """Return the language that a twin is asked for in."""
+    return str(json.loads(meta or "{}").get(twins.LANGUAGE, "python"))
+
+
+TWINS = Stage(name="twins", title="Languages asked for", folder="stages/11-twins", work=make_twins, domains=CODE)

@@ -1,0 +1,74 @@
+"""Problems of code, one at a time, with all that judging them takes: what the matrix and the tests' stages work on.
+
+Shards keep their numbers from the sources on, so the tests and solutions of a shard's problems lie in the sources'
+shard of the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation import code_matrix
+from curation.store import read_shard
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import build_problem
+from flows.run.run_folder import Run
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.stages.sources import SOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One problem with all that judging it takes. ``tests`` and ``solutions`` are its rows of the sources."""
+
+    row: dict[str, Any]
+    tests: pl.DataFrame
+    beyond: int  # tests left aside because the problem has more than the recipe's most
+    solutions: pl.DataFrame
+    judging: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.row["id"])
+
+    def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
+        """The problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
+        matrix = run.recipe.code.matrix
+        judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
+        pairs = self.tests.select("input", "output").iter_rows()
+        return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
+
+    def candidates(self, run: Run) -> list[code_matrix.Candidate]:
+        """The solutions that are run."""
+        rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
+        return code_matrix.draw_candidates(rows, run.recipe.code.matrix)
+
+
+def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
+    """The problems of a shard, one at a time, with their tests up to the recipe's most.
+
+    Args:
+        problems: folder of the stage whose kept rows are the problems.
+    """
+    folder = SOURCES.folder_in(run)
+    frame = read_shard(problems, "kept", index)
+    names = frame["id"].to_list()
+    tests = read_shard(folder, TESTS_TABLE, index).filter(pl.col("problem").is_in(names))
+    solutions = read_shard(folder, SOLUTIONS_TABLE, index).filter(pl.col("problem").is_in(names))
+    judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
+    most = run.recipe.code.matrix.tests
+    for row in frame.iter_rows(named=True):
+        name = row["id"]
+        own = tests.filter(pl.col("problem") == name).sort("index")
+        yield Unit(
+            row,
+            own.head(most),
+            max(0, own.height - most),
+            solutions.filter(pl.col("problem") == name).sort("index"),
+            judging[name],
+        )

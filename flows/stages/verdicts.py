@@ -1,0 +1,109 @@
+"""Verdicts on the attempts of a difficulty stage, and which of a problem's answers are the same.
+
+Both difficulty stages are made by one template, `verdicts_of`.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import polars as pl
+
+from curation import difficulty
+from curation.records import ATTEMPT, VERDICT
+from curation.store import Shard, read_shard
+from curation.verify.judge import Judge, JudgeTask, Response
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.sampling_session import option_letter
+from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.stages.attempts import JUDGED_BY, attempts_of, judged_by, made_attempts, part_title
+from flows.stages.judging import open_judge
+
+_LABELS = ("problem", "index", "label")
+
+
+def judge_attempts(job: StageRun) -> StageResult:
+    """Judge the attempts of the stage.
+
+    Verdicts made while sampling count, up to each problem's stop, where verifier, band and stopping rule are still the
+    same; else all stored attempts are judged again, and the decisions say which of them count.
+    """
+    run, part = job.run, job.stage.part
+    made = job.results[attempts_of(part)]
+    attempts, problems = made.folder, job.problems.folder
+    limit, store = difficulty_stage(run.recipe, part).band.attempts, made_attempts(run, made)
+    with open_judge(run) as judge:
+        beside = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
+        ready = beside == judged_by(run, part, judge.version)
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index).select("id", "answer", "lang", "raw_answer")
+            counts = read_shard(attempts, "counts", index)
+            held = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
+            held = held.filter(pl.col("index") < limit)
+            verdicts = read_shard(attempts, "verdicts", index) if ready else _judge(judge, frame, held)
+            labelled, against = difficulty.against_labels(verdicts, held)
+            stopped = counts.filter("sealed").select("problem")
+            return Shard(
+                frame.height,
+                {"verdicts": verdicts, "against_labels": against, "stopped": stopped},
+                kept_rows=frame.height,
+                notes={"attempts": verdicts.height, "labelled": labelled, "against_labels": against.height},
+            )
+
+        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {ready}"
+        folder = job.open(version, settings, job.problems, made, verifier=judge.version)
+        return job.shard_by_shard(folder, work)
+
+
+def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts in the order of the attempts, which are ordered by problem and index."""
+    references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
+    groups = held.group_by("problem", maintain_order=True).agg("text", "answer")
+    tasks = (
+        JudgeTask(
+            name,
+            reference,
+            lang,
+            tuple(Response(text, answer) for text, answer in zip(texts, given, strict=True)),
+            letter,
+        )
+        for name, texts, given in groups.iter_rows()
+        for reference, lang, letter in (references[name],)
+    )
+    judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
+    compared = pl.Series("reference", [references[name][0] for name in held["problem"]], pl.String)
+    return (
+        held.select("problem", "policy", "prompt", "sampling", "index")
+        .with_columns(
+            pl.lit(judge.version).alias("verifier"),
+            compared,
+            pl.Series("outcome", [verdict.outcome.value for verdict in judged], pl.String),
+            pl.Series("answer", [verdict.answer for verdict in judged], pl.String),
+            pl.Series("answer_class", [verdict.answer_class for verdict in judged], pl.Int32),
+            pl.Series("how", [verdict.how for verdict in judged], pl.String),
+        )
+        .select(VERDICT.names())
+    )
+
+
+@cache
+def verdicts_of(part: str) -> Stage:
+    """Return the stage in which the attempts of a difficulty stage are judged."""
+
+    def is_enabled(run: Run) -> bool:
+        return part in run.parts
+
+    return Stage(
+        name=f"{part}.verdicts",
+        title=f"{part_title(part)}: verdicts",
+        folder=f"verdicts/{part}",
+        work=judge_attempts,
+        kind=Kind.MEASURE,
+        enabled=is_enabled,
+        runs_anywhere=True,
+        by_verifier=True,
+        part=part,
+        task="verdicts",
+    )

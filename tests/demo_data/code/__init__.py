@@ -1,0 +1,1 @@
+"""The generator of the code demo's data: tasks, planted faults, attempts."""

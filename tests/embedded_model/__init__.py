@@ -1,0 +1,1 @@
+"""The script that makes the embedded model of `training.embedded`, measures it, and writes its card."""

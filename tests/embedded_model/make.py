@@ -1,0 +1,214 @@
+"""Train the embedded model from nothing: ``python -m tests.embedded_model.make [OUT]``, minutes on two CPU cores.
+
+Everything is drawn with one seed: the same machine, torch version and number of threads give the same weights; another
+machine gives weights that behave alike. The model sees training
+problems only; `tests.embedded_model.measure` asks it held-out ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import torch
+
+from curation.store import write_aside
+from tests.embedded_model.card import CARD
+from tests.embedded_model.measure import measure, report
+from training.embedded import WEIGHTS, tokens
+from training.embedded.problems import Split, supply
+from training.embedded.solutions import GUESSED_RIGHT, UNBOXED, WORKED_BY_LEVEL, response
+from training.embedded.wordings import ENGLISH
+from training.model import save_model
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+IGNORED = -100
+"""Label of tokens that are not learned: the question and the padding."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How the embedded model is trained."""
+
+    seed: int = 7
+    steps: int = 1500
+    batch: int = 64  # responses a step
+    peak: float = 4e-3  # learning rate from the end of the warm-up to 30 % of the steps; then a line down to 0
+    warm_up: int = 50  # steps
+    pool: int = 48  # batches that are drawn at once and sorted by length, so that little is padded
+    threads: int = 1
+    texts: int = 20_000  # from which the tokenizer learns its merges
+
+
+Progress = Callable[[int, float], None]
+Shown = Callable[[int], Iterator[tuple[str, str]]]
+"""A seed → statements and the responses that a model is shown, without end."""
+
+
+def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+    """A Llama of 0.4 million parameters with random weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=96,
+        intermediate_size=288,
+        num_hidden_layers=3,
+        num_attention_heads=3,
+        num_key_value_heads=3,
+        max_position_embeddings=256,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    return LlamaForCausalLM(config)
+
+
+def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
+    """Training problems of the embedded family, each with one response, without end."""
+    random = Random(seed + 1)
+    for exercise in supply(seed, Split.TRAIN, repeats=True):
+        yield exercise.statement, response(exercise, random)
+
+
+def make_tokenizer(seed: int, texts: int, shown: Shown = embedded_problems) -> PreTrainedTokenizerFast:
+    """The tokenizer, its merges learned from training problems."""
+    return tokens.learn(tokens.chat(*one) for one in itertools.islice(shown(seed), texts))
+
+
+def train(
+    making: Making, progress: Progress | None = None, shown: Shown = embedded_problems
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """The trained model and its tokenizer.
+
+    Args:
+        progress: is told each step's number and loss.
+        shown: what the model learns from; other problems make another model of the same size.
+    """
+    torch.set_num_threads(making.threads)
+    tokenizer = make_tokenizer(making.seed, making.texts, shown)
+    model = new_model(tokenizer, making.seed)
+    model.train()
+    optimizers = _optimizers(model, making.peak)
+    batches = _batches(tokenizer, making, shown)
+    for step in range(making.steps):
+        rate = making.peak * _schedule(step, making)
+        for group in itertools.chain.from_iterable(optimizer.param_groups for optimizer in optimizers):
+            group["lr"] = rate
+        tokens_in, labels = next(batches)
+        hidden = model.model(input_ids=tokens_in, use_cache=False).last_hidden_state[:, :-1]
+        wanted = labels[:, 1:] != IGNORED
+        logits = model.lm_head(hidden[wanted])
+        loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][wanted])
+        model.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+        if progress is not None:
+            progress(step, loss.item())
+    model.eval()
+    return model, tokenizer
+
+
+def _optimizers(model: LlamaForCausalLM, peak: float) -> tuple[torch.optim.Optimizer, ...]:
+    """Muon for the matrices inside the layers, AdamW for embeddings and norms."""
+    named = list(model.named_parameters())
+    inner = [value for name, value in named if value.ndim == 2 and "embed" not in name]
+    outer = [value for name, value in named if value.ndim != 2 or "embed" in name]
+    return (
+        torch.optim.Muon(inner, lr=peak, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(outer, lr=peak, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+    )
+
+
+def _schedule(step: int, making: Making) -> float:
+    level = 0.3 * making.steps
+    return min((step + 1) / making.warm_up, 1.0) * min(1.0, (making.steps - step) / (making.steps - level))
+
+
+def _batches(
+    tokenizer: PreTrainedTokenizerFast, making: Making, shown: Shown
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
+    drawn, order = shown(making.seed), Random(making.seed + 2)
+    while True:
+        pool = list(itertools.islice(drawn, making.batch * making.pool))
+        asked = tokenizer([tokens.chat(statement) for statement, _ in pool])["input_ids"]
+        whole = tokenizer([tokens.chat(statement, said) for statement, said in pool])["input_ids"]
+        rows = sorted(zip(whole, map(len, asked), strict=True), key=lambda row: len(row[0]))
+        starts = list(range(0, len(rows), making.batch))
+        for last in range(len(starts) - 1, 0, -1):
+            other = order.randrange(last + 1)
+            starts[last], starts[other] = starts[other], starts[last]
+        for start in starts:
+            yield _padded(rows[start : start + making.batch], tokenizer.pad_token_id)
+
+
+def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    longest = max(len(row) for row, _ in rows)
+    ids = torch.full((len(rows), longest), pad)
+    labels = torch.full((len(rows), longest), IGNORED)
+    for at, (row, asked) in enumerate(rows):
+        ids[at, : len(row)] = torch.tensor(row)
+        labels[at, asked : len(row)] = torch.tensor(row[asked:])
+    return ids, labels
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train, save, measure."""
+    parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.make", description=__doc__)
+    parser.add_argument("out", nargs="?", type=Path, default=WEIGHTS, help="folder of the model (replaced)")
+    parser.add_argument("--seed", type=int, default=Making.seed)
+    parser.add_argument("--steps", type=int, default=Making.steps)
+    parser.add_argument("--threads", type=int, default=Making.threads)
+    given = parser.parse_args(arguments)
+    making = Making(seed=given.seed, steps=given.steps, threads=given.threads)
+    began = time.monotonic()
+
+    def progress(step: int, loss: float) -> None:
+        if step % 100 == 99 or step + 1 == making.steps:
+            print(f"step {step + 1}/{making.steps}  loss {loss:.3f}  {time.monotonic() - began:.0f} s", flush=True)
+
+    model, tokenizer = train(making, progress)
+    seconds, parameters = time.monotonic() - began, sum(value.numel() for value in model.parameters())
+    save_model(model, tokenizer, given.out)
+    write_card(given.out, making, parameters, seconds)
+
+
+def write_card(folder: Path, making: Making, parameters: int, seconds: float) -> None:
+    """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
+    figures = report(measure(folder, threads=making.threads))
+    load = os.getloadavg()[1]
+    card = CARD.format(
+        parameters=parameters,
+        kinds=len(ENGLISH),
+        steps=making.steps,
+        batch=making.batch,
+        seed=making.seed,
+        threads=making.threads,
+        seconds=seconds,
+        share=f"load {load:.1f} on {os.cpu_count()} cores",
+        guessed=GUESSED_RIGHT,
+        worked=", ".join(f"level {level}: {1 - share:.0%}" for level, share in WORKED_BY_LEVEL.items()),
+        unboxed=UNBOXED,
+        figures=figures,
+    )
+    write_aside(folder / "README.md", card)
+    print(figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""How often a model is right on the embedded problems: sampled with torch, judged by the math verifier.
+
+``python -m tests.embedded_model.measure [FOLDER]`` prints the mean pass rate, by kind and level, and a histogram. A
+verdict TIMEOUT or BROKEN does not count in a pass rate, as everywhere in the house.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import TorchPolicySettings
+from curation.config.policies import Decoding
+from curation.records import JUDGED, Answered, Domain, Outcome, Prompted
+from curation.verify.judge import JudgeTask, MathJudge, Response
+from training.embedded import WEIGHTS
+from training.embedded.problems import Exercise, Split, supply
+from training.generate import TorchPolicy
+
+BINS = 8
+"""Bars of the histogram between pass rates 0 and 1; exactly 0 and exactly 1 have bars of their own."""
+
+MAX_TOKENS = 112
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was seen: ``rates`` has one row a problem (kind, level, lang, pass_rate, judged, boxed, tokens)."""
+
+    rates: pl.DataFrame
+
+    @property
+    def mean(self) -> float:
+        """The mean pass rate over problems."""
+        return self._mean("pass_rate")
+
+    @property
+    def tokens(self) -> float:
+        """The mean length of a response, in tokens."""
+        return self._mean("tokens")
+
+    def _mean(self, column: str) -> float:
+        values = self.rates[column].drop_nulls().to_list()
+        return float(sum(values) / len(values))
+
+    def histogram(self) -> list[tuple[str, int]]:
+        """Bars from never solved to always solved, each with its number of problems."""
+        rates = self.rates["pass_rate"].drop_nulls()
+        bars = [("0", int((rates == 0).sum()))]
+        for at in range(BINS):
+            low, high = at / BINS, (at + 1) / BINS
+            held = (rates > low) & (rates <= high if at < BINS - 1 else rates < high)
+            bars.append((f"{low:.3f} - {high:.3f}", int(held.sum())))
+        return [*bars, ("1", int((rates == 1).sum()))]
+
+    def by_kind(self) -> pl.DataFrame:
+        """Mean pass rate by kind and level, with the number of problems."""
+        grouped = self.rates.group_by("kind", "level").agg(pl.len().alias("problems"), pl.col("pass_rate").mean())
+        return grouped.sort("kind", "level")
+
+
+def measure(folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026, threads: int = 1) -> Measured:
+    """Ask the model of ``folder`` so many held-out problems, so many times each, at temperature 1."""
+    exercises = list(itertools.islice(supply(seed, Split.HELD_OUT), problems))
+    settings = TorchPolicySettings(
+        model=str(folder.resolve()),
+        prompt="plain",
+        in_flight=256,
+        threads=threads,
+        decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS, seed=seed),
+    )
+    answered = asyncio.run(_ask(TorchPolicy(settings, folder), exercises, attempts))
+    tasks = [
+        JudgeTask(item.id, str(item.answer), item.lang, tuple(Response(one.text, None) for one in said))
+        for item, said in zip(exercises, answered, strict=True)
+    ]
+    with MathJudge(workers=1) as judge:
+        verdicts = [[verdict.outcome for verdict in result.verdicts] for result in judge.judge(tasks)]
+    rows = [_row(*one) for one in zip(exercises, answered, verdicts, strict=True)]
+    return Measured(pl.DataFrame(rows))
+
+
+async def _ask(policy: TorchPolicy, exercises: Sequence[Exercise], attempts: int) -> list[list[Answered]]:
+    async with policy:
+        asked = [Prompted(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
+        said = await asyncio.gather(*(policy.answer(one, index) for one in asked for index in range(attempts)))
+    return [list(said[start : start + attempts]) for start in range(0, len(said), attempts)]
+
+
+def _row(item: Exercise, said: Sequence[Answered], outcomes: Sequence[Outcome]) -> dict[str, object]:
+    judged = [outcome for outcome in outcomes if outcome in JUDGED]
+    return {
+        "kind": item.kind,
+        "level": item.level,
+        "lang": item.lang,
+        "pass_rate": judged.count(Outcome.CORRECT) / len(judged) if judged else None,
+        "judged": len(judged),
+        "no_answer": judged.count(Outcome.NO_ANSWER),
+        "tokens": sum(one.tokens or 0 for one in said) / len(said),
+    }
+
+
+def report(measured: Measured) -> str:
+    """The figures as Markdown."""
+    lines = [
+        f"{measured.rates.height} held-out problems: mean pass rate {measured.mean:.3f}, "
+        f"{measured.tokens:.1f} tokens a response.",
+        "",
+        "| pass rate | problems |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in measured.histogram()),
+        "",
+        "| kind | level | problems | mean pass rate |",
+        "|---|---|---|---|",
+        *(f"| {kind} | {level} | {n} | {rate:.2f} |" for kind, level, n, rate in measured.by_kind().iter_rows()),
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.measure", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS, help="folder of the model")
+    parser.add_argument("--problems", type=int, default=200)
+    parser.add_argument("--attempts", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=2026)
+    given = parser.parse_args(arguments)
+    print(report(measure(given.folder, given.problems, given.attempts, given.seed)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""`goldilocks run` on a tiny set: what comes out, what is done again, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.records import DropReason
+from curation.store import locked
+from curation.verify import answers
+from tests.flows.conftest import STAGES, TINY, TITLES, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
+
+NAMES = list(TINY)
+
+
+def fates(run: Tiny) -> dict[str, str]:
+    """What became of each row of the tiny set: a reason, or `curated`."""
+    kept = {NAMES[row]: "curated" for row in run.table("data")["row"]}
+    dropped = {NAMES[row]: reason for row, reason in run.table("dropped").select("row", "reason").iter_rows()}
+    assert not kept.keys() & dropped.keys()
+    return {**kept, **dropped}
+
+
+NOTES = {"run.json", "key.json", ".lock"}
+"""Notes that every run writes down again; no work lies in them."""
+
+
+def changed_files(before: dict[str, tuple[int, int]], folder: Path) -> set[str]:
+    """Files that are new, gone, or written again."""
+    after = stamps(folder)
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    return {name for name in changed if Path(name).name not in NOTES}
+
+
+def test_every_row_has_one_fate(tiny_run: Tiny) -> None:
+    found = fates(tiny_run)
+    assert sorted(found) == sorted(NAMES)
+    assert len(found) == tiny_run.table("data").height + tiny_run.table("dropped").height
+    del found["markup"]  # its fate is the format filter's affair
+    assert found == {
+        "half": "curated",
+        "strong only": "curated",
+        "easy": "too_easy",
+        "wrong label": "suspected_wrong_label",
+        "few": "too_few_attempts",
+        "proof": "proof",
+        "no reference": "missing_answer",
+        "again": "duplicate",
+        "conflict 1": "conflicting_answers",
+        "conflict 2": "conflicting_answers",
+    }
+
+
+def test_every_dropped_row_has_one_known_reason_and_its_evidence(tiny_run: Tiny) -> None:
+    dropped = tiny_run.table("dropped")
+    assert set(dropped["reason"]) <= {reason.value for reason in DropReason}
+    assert [text for text in dropped["evidence"] if not text] == []
+    assert set(dropped["stage"]) <= {"statements", "references", "duplicates", "near_duplicates", "stage2", "export"}
+
+
+def test_the_last_stage_judges_the_entire_original_set(tiny_run: Tiny) -> None:
+    decisions = {
+        part: pl.concat(pl.read_parquet(file) for file in tiny_run.folder.glob(f"decisions/{part}/*/decisions/*"))
+        for part in ("stage1", "stage2")
+    }
+    assert sorted(decisions["stage1"]["problem"]) == sorted(decisions["stage2"]["problem"])
+    name = tiny_run.table("data").filter(pl.col("row") == NAMES.index("strong only"))["id"].item()
+    first, second = (decisions[part].row(by_predicate=pl.col("problem") == name, named=True) for part in decisions)
+    assert (first["keep"], first["reason"], first["pass_rate"]) == (False, "never_solved", 0.0)
+    assert (second["keep"], second["reason"], second["pass_rate"]) == (True, None, 0.5)
+
+
+def test_a_curated_row_carries_its_measured_difficulty(tiny_run: Tiny) -> None:
+    row = tiny_run.table("data").row(by_predicate=pl.col("row") == NAMES.index("strong only"), named=True)
+    assert (row["policy"], row["attempts"], row["judged"], row["correct"], row["pass_rate"]) == (
+        "strong@1",
+        4,
+        4,
+        2,
+        0.5,
+    )
+    assert (row["first_policy"], row["first_pass_rate"]) == ("weak@1", 0.0)
+    assert 0 < row["pass_rate_low"] < 0.5 < row["pass_rate_high"] < 1
+    assert (row["source"], row["license"], row["answer"]) == ("school", "MIT", "221")
+
+
+def test_agreement_with_labels_is_said_with_the_place_of_the_others(tiny_run: Tiny) -> None:
+    first, second = (re.search(rf"^{part}: ([\d,]+) of ([\d,]+) verdicts.*$", tiny_run.out, re.M) for part in
+                     ("stage1", "stage2"))  # fmt: skip
+    assert first is not None
+    assert second is not None
+    assert int(first[2]) - int(first[1]) == 1
+    assert second[1] == second[2]
+    assert "the others" not in second[0]
+    folder = Path(first[0].partition("the others: ")[2])
+    others = pl.concat(pl.read_parquet(file) for file in folder.glob("*.parquet"))
+    assert others.select("index", "label", "outcome", "answer", "reference").rows() == [
+        (1, False, "correct", "42", "42")
+    ]
+
+
+def test_the_card_is_named_in_one_piece(tiny_run: Tiny) -> None:
+    assert f"card: {tiny_run.folder / 'curated' / 'README.md'}\n" in tiny_run.out
+
+
+def test_off_a_terminal_progress_is_one_plain_line_a_stage(tiny_run: Tiny) -> None:
+    lines = tiny_run.err.splitlines()
+    assert [line[:24].rstrip() for line in lines] == TITLES
+    assert [line for line in lines if not re.fullmatch(r".{24} +[\d,]+ rows +\d+\.\d s", line)] == []
+    assert int(lines[0][24:].split()[0]) == len(TINY)
+
+
+def test_the_same_run_again_does_nothing(tiny_copy: Tiny) -> None:
+    before = stamps(tiny_copy.folder)
+    said = tiny_copy.run()
+    assert (said.status, said.err) == (0, "")
+    assert changed_files(before, tiny_copy.folder) == set()
+
+
+def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
+    before = stamps(tiny_copy.folder)
+    assert tiny_copy.run("stage2.band.max_pass_rate=1").status == 0
+    assert fates(tiny_copy)["easy"] == "curated"
+    folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
+    assert {folder for folder in folders if not folder.startswith("curated/")} == {
+        "decisions/stage2",
+        STAGES["export"].folder,
+        "versions/0002",
+    }
+
+
+def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: Tiny) -> None:
+    problems = tiny_copy.recipe.parent / "problems.jsonl"
+    rows = problems.read_text().splitlines()
+    problems.write_text("\n".join(['{"question": "What is 3 times 9?", "final": "27"}', *rows]))
+    before = stamps(tiny_copy.folder)
+    assert tiny_copy.run().status == 0
+    after = stamps(tiny_copy.folder)
+    same = {name for name in before if after.get(name) == before[name]}
+    assert {name.split("/")[0] for name in same} <= {"attempts", ".lock", "versions"}
+    assert {name for name in before if "/part-" in name} <= same
+    assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY) + 1
+    new = tiny_copy.table("dropped").row(by_predicate=pl.col("row") == 0, named=True)
+    assert (new["statement"], new["reason"]) == ("What is 3 times 9?", "too_few_attempts")
+
+
+def test_a_source_that_only_looks_different_is_read_and_nothing_more(tiny_copy: Tiny) -> None:
+    problems = tiny_copy.recipe.parent / "problems.jsonl"
+    problems.write_text(problems.read_text() + "\n\n")
+    before = stamps(tiny_copy.folder)
+    assert tiny_copy.run().status == 0
+    folders = {"/".join(name.split("/")[:2]) for name in changed_files(before, tiny_copy.folder)}
+    assert folders == {STAGES["sources"].folder}
+
+
+def test_set_changes_the_recipe_of_the_run(tiny_copy: Tiny) -> None:
+    assert tiny_copy.run("export.size=1", "export.pretty_name=The smallest").status == 0
+    assert tiny_copy.table("data").height == 1
+    assert "over_quota" in set(tiny_copy.table("dropped")["reason"])
+    card = (tiny_copy.folder / "curated" / "README.md").read_text()
+    assert "The smallest" in card
+    assert "size = 1" in card
+
+
+def test_one_stage_is_enough(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+    text = tiny_recipe.read_text()
+    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
+    (tmp_path / "in" / "tiny.toml").write_text(text[: text.index("[stage2]")])
+    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
+    assert run.run().status == 0
+    found = fates(run)
+    assert (found["half"], found["strong only"], found["few"]) == ("curated", "never_solved", "curated")
+    assert run.table("data")["first_policy"].null_count() == run.table("data").height
+
+
+def test_a_set_of_which_nothing_is_left_is_a_set(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
+    proofs = [{"question": f"Prove that {number} is odd.", "final": "see above"} for number in (3, 5, 7, 9)]
+    write_jsonl(tmp_path / "in" / "problems.jsonl", proofs)
+    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
+    assert run.run().status == 0
+    assert (run.table("data").height, run.table("dropped").height) == (0, len(proofs))
+    assert "Curated set" in goldilocks("status", run.folder).out
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+ODD: list[tuple[str, Callable[[Path], None], str]] = [
+    # a file, what happens to it, and the shard that must be made again
+    (f"{STAGES['sources'].folder}/DONE.json", Path.unlink, ""),
+    (f"{STAGES['statements'].folder}/shards/00001.json", Path.unlink, f"{STAGES['statements'].folder} 00001"),
+    (f"{STAGES['references'].folder}/kept/00000.parquet", cut, f"{STAGES['references'].folder} 00000"),
+    (f"{STAGES['duplicates'].folder}/kept/00002.parquet", Path.unlink, f"{STAGES['duplicates'].folder} 00002"),
+    ("verdicts/stage1/*/verdicts/00001.parquet", cut, "verdicts/stage1 00001"),
+    ("decisions/stage2/*/shards/00003.json", Path.unlink, "decisions/stage2 00003"),
+]
+
+
+def test_only_what_is_damaged_is_made_again(tiny_run: Tiny, tiny_copy: Tiny) -> None:
+    before = stamps(tiny_copy.folder)
+    for pattern, damage, _ in ODD:
+        (path,) = tiny_copy.folder.glob(pattern)
+        damage(path)
+    assert tiny_copy.run().status == 0
+    changed = [Path(name) for name in changed_files(before, tiny_copy.folder)]
+    shards = {" ".join(["/".join(path.parts[:2]), path.stem]) for path in changed if path.stem.isdigit()}
+    assert shards == {shard for _, _, shard in ODD if shard}
+    assert [path for path in changed if not path.stem.isdigit() and path.name != "DONE.json"] == []
+    for file in tiny_run.folder.rglob("*.parquet"):
+        assert (tiny_copy.folder / file.relative_to(tiny_run.folder)).read_bytes() == file.read_bytes()
+
+
+def test_attempts_that_were_lost_are_made_again(tiny_run: Tiny, tiny_copy: Tiny) -> None:
+    parts = {path.relative_to(tiny_copy.folder) for path in tiny_copy.folder.glob("attempts/*/part-*.parquet")}
+    first = sorted(parts)[0]
+    (tiny_copy.folder / first).unlink()
+    assert tiny_copy.run().status == 0
+    held = [pl.read_parquet(folder / "attempts" / "**" / "part-*.parquet") for folder in
+            (tiny_run.folder, tiny_copy.folder)]  # fmt: skip
+    assert held[0].sort("policy", "problem", "index").equals(held[1].sort("policy", "problem", "index"))
+
+
+def test_damaged_attempts_are_named(tiny_copy: Tiny) -> None:
+    part = sorted(tiny_copy.folder.glob("attempts/*/part-*.parquet"))[0]
+    cut(part)
+    said = tiny_copy.run()
+    assert said.status == 1
+    assert str(part) in said.err.splitlines()[-1]
+
+
+def test_a_run_that_fails_on_the_way_says_so_in_one_sentence(tiny_copy: Tiny) -> None:
+    good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
+    write_jsonl(tiny_copy.recipe.parent / "weak.jsonl", [*good, {"question": "What is 5?", "tries": "none"}])
+    said = tiny_copy.run()
+    assert said.status == 1
+    plain = [line for line in said.err.splitlines() if not re.fullmatch(r".{24} +[\d,]+ rows +\d+\.\d s", line)]
+    assert len(plain) == 1
+    assert re.fullmatch(r"goldilocks: .*weak\.jsonl, row 120: `tries` is not a list of objects: 'none'\.", plain[0])
+
+
+def test_a_run_that_failed_goes_on_when_it_is_mended(tiny_recipe: Path, tmp_path: Path, prefect_server: str) -> None:
+    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
+    weak = tmp_path / "in" / "weak.jsonl"
+    right = weak.read_text()
+    rows = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
+    write_jsonl(weak, [*rows, {"question": 5, "tries": []}])
+    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
+    assert run.run().status == 1
+    before = stamps(run.folder / "stages" / "02-statements")
+    assert before
+    assert not (run.folder / "curated").exists()
+    assert "not begun" in goldilocks("status", run.folder).out
+    weak.write_text(right)
+    assert run.run().status == 0
+    assert stamps(run.folder / "stages" / "02-statements") == before
+    assert fates(run)["half"] == "curated"
+
+
+def test_a_folder_in_use_is_refused(tiny_copy: Tiny) -> None:
+    before = stamps(tiny_copy.folder)
+    with locked(tiny_copy.folder):
+        said = refusal("run", tiny_copy.recipe, "--out", tiny_copy.folder)
+        assert "in use by another run" in said
+        assert "in use by another run" in refusal("rejudge", tiny_copy.folder)
+        assert goldilocks("status", tiny_copy.folder).status == 0
+    assert changed_files(before, tiny_copy.folder) == set()
+
+
+def test_the_folder_of_another_recipe_is_refused(tiny_copy: Tiny) -> None:
+    before = stamps(tiny_copy.folder)
+    said = refusal("run", tiny_copy.recipe, "--set", "name=other", "--out", tiny_copy.folder)
+    assert "holds a run of recipe `tiny`, not `other`" in said
+    assert changed_files(before, tiny_copy.folder) == set()
+
+
+@pytest.mark.parametrize("name", ["run[red]", "run[bold", "[/", "run[/a]"])
+def test_a_folder_name_is_printed_as_it_is(name: str, tiny_run: Tiny, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    shutil.copytree(tiny_run.folder, folder)
+    said = goldilocks("status", folder)
+    assert said.out.startswith(f"tiny: {folder}")
+    assert f"; the others: {folder / 'verdicts'}" in said.out
+    assert str(folder) in goldilocks("run", tiny_run.recipe, "--out", folder, "--dry").out
+
+
+def test_the_end_of_a_run_names_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
+    folder = tmp_path / "run[" / "b]"
+    shutil.copytree(tiny_run.folder, folder)
+    said = Tiny(tiny_run.recipe, folder).run()
+    assert said.status == 0
+    assert f"card: {folder / 'curated' / 'README.md'}\n" in said.out
+
+
+def test_another_verifier_looks_for_conflicting_references_again(tiny_run: Tiny) -> None:
+    """Whether two references are equal is the verifier's word, so its version is part of the stage's fingerprint."""
+    made_by = json.loads((tiny_run.folder / "stages" / "05-duplicates" / "stage.json").read_text())
+    assert made_by["settings"].startswith(f"{answers.VERSION} ")

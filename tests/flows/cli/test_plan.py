@@ -1,0 +1,50 @@
+"""Plans of a recipe: in the run's own folder, and what they say beside what the run took."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from curation.records import ConfigError
+from flows.cli.commands import run_recipe
+from flows.cli.plan import actual, held_plan, plan_recipe
+from flows.run.run_folder import open_run
+from tests.flows.conftest import DEMO
+
+
+def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> None:
+    """The run after the plan goes on where the demo's run ended, which is there already: what it took is the same."""
+    folder = tmp_path / "run"
+    plans = plan_recipe(DEMO, folder, ["shard_rows=40"], pilot=64)
+    assert [plan.stage for plan in plans] == ["stage1", "stage2"]
+    run = open_run(folder)
+    assert list(held_plan(run).values()) == plans
+    assert actual(run, "stage1") is None
+    for plan in plans:
+        assert plan.pilot == 64
+        # recorded attempts cost nothing, so all there are are taken; of one problem there are none
+        assert 0.9 < plan.expected.attempts.mean / plan.uncurtailed.attempts.mean <= 1
+    shutil.copytree(demo_run, folder, dirs_exist_ok=True)
+    run_recipe(DEMO, ["shard_rows=40"], folder)
+    assert list(held_plan(run).values()) == plans
+    for plan in plans:
+        took = actual(run, plan.stage)
+        assert took is not None
+        assert 0.85 * took.attempts < plan.expected.attempts.mean < 1.15 * took.attempts
+
+
+def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
+    plan, grader = plan_recipe(DEMO.with_name("demo_loop.toml"), tmp_path / "run", pilot=24)
+    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 320, 24)
+    assert plan.expected.attempts.high < plan.uncurtailed.attempts.mean == 320 * 16
+    assert plan.expected.tokens.low > 0
+    assert plan.expected.hours is not None
+    assert (grader.stage, grader.policy) == ("stage2", "grader, by the pilot of stage1")
+    assert grader.expected == plan.expected  # both stages take 16 attempts
+
+
+def test_a_pilot_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        plan_recipe(DEMO, tmp_path / "run", pilot=0)

@@ -1,0 +1,177 @@
+"""`goldilocks settings`: every field of a recipe, found here by another way, with its default and its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from curation.config import Recipe
+from flows.cli.settings import settings_of, written
+from flows.run.recipe import parse_recipe
+from tests.flows.conftest import goldilocks, refusal
+from training.recipe import TrainRecipe
+
+SCHEMA = Recipe.model_json_schema()
+
+
+def branches(field: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A field of the JSON schema and whatever else it may be."""
+    yield field
+    for inner in (*field.get("anyOf", ()), *field.get("allOf", ())):
+        yield from branches(inner)
+
+
+def choices(field: dict[str, Any]) -> dict[str, str]:
+    """Kind and definition of the tables that a field may be."""
+    return {kind: place.rpartition("/")[2] for kind, place in field.get("discriminator", {}).get("mapping", {}).items()}
+
+
+def fields(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every (key, field) below a table of the JSON schema; of a list's items as `N`."""
+    for name, field in table["properties"].items():
+        listed = field.get("type") == "array" and "$ref" in field["items"]
+        key = f"{prefix}{name}{'.N' if listed else ''}"
+        yield key, field
+        for branch in branches(field["items"] if listed else field):
+            for kind, definition in choices(branch).items():
+                yield from fields(SCHEMA["$defs"][definition], f"{key}({kind}).")
+            reference = branch.get("$ref", "").rpartition("/")[2]
+            if reference and reference != "Pick":  # a column's `path`, `value` and `take` are told once, below
+                yield from fields(SCHEMA["$defs"][reference], f"{key}.")
+
+
+def test_every_field_is_listed_once_and_no_other() -> None:
+    listed = [setting.key for setting in settings_of()]
+    assert sorted(listed) == sorted({key for key, _ in fields()})
+    assert len(listed) == len(set(listed))
+    assert {"stage1.policy(vllm).decoding.top_p", "stage2.policy(endpoint).urls"} <= set(listed)
+    assert {"sources.N.columns.statement", "stage1.policy(recorded).columns.text", "stage2.band.max_pass_rate"} <= set(
+        listed
+    )
+
+
+def test_every_field_says_what_it_means() -> None:
+    described = {key: field.get("description") for key, field in fields()}
+    for setting in settings_of():
+        assert setting.meaning.endswith("."), setting.key
+        assert setting.meaning == described[setting.key] or setting.kind == "table", setting.key
+
+
+LEAST_POLICIES = (
+    {"kind": "recorded", "name": "m@1", "path": "a.jsonl", "columns": {"text": "text"}},
+    {"kind": "vllm", "model": "m"},
+    {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["http://localhost:8000/v1"]},
+    {"kind": "torch", "model": "m"},
+)
+
+
+@pytest.mark.parametrize("policy", LEAST_POLICIES, ids=lambda policy: policy["kind"])
+def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> None:
+    source = {"name": "s", "kind": "jsonl", "path": "p.jsonl"}
+    table = {
+        "name": "least",
+        "sources": [source],
+        "contamination": {"against": [source]},
+        "stage1": {"policy": policy},
+        "stage2": {"policy": policy},
+    }
+    least = parse_recipe(table, "least").model_dump(mode="json")
+    for setting in settings_of():
+        if "(" in setting.key and f"({policy['kind']})" not in setting.key:
+            continue
+        if setting.kind == "table" or setting.default == "required" or setting.key == "contamination.against.N":
+            continue
+        value: Any = least
+        for step in written(setting.key).split("."):
+            value = None if not value and step != written(setting.key) else value[0] if step == "N" else value[step]
+        if value is None and setting.default:
+            continue  # inside a table that the least recipe leaves out, or a list that it leaves empty
+        if setting.key.endswith("policy(recorded).columns.text"):
+            continue  # given above, as one of two must be
+        shown = "" if value in (None, [], "") else str(value).lower() if isinstance(value, bool) else str(value)
+        assert setting.default == shown, setting.key
+
+
+def required(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[str]:
+    """The keys that the JSON schema requires, at any depth."""
+    for key, _ in fields(table, prefix):
+        *path, last = key.removesuffix(".N").split(".")
+        holders = [table] if not path else [held for name, held in HOLDERS if name == ".".join(path)]
+        if any(last in holder.get("required", ()) for holder in holders):
+            yield key
+
+
+def holders(table: dict[str, Any] = SCHEMA, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every table below a table, by its key."""
+    for name, field in table["properties"].items():
+        listed = field.get("type") == "array" and "$ref" in field["items"]
+        key = f"{prefix}{name}{'.N' if listed else ''}"
+        for branch in branches(field["items"] if listed else field):
+            named = {f"{key}({kind})": definition for kind, definition in choices(branch).items()}
+            reference = branch.get("$ref", "").rpartition("/")[2]
+            for place, definition in {**named, **({key: reference} if reference not in ("", "Pick") else {})}.items():
+                yield place, SCHEMA["$defs"][definition]
+                yield from holders(SCHEMA["$defs"][definition], f"{place}.")
+
+
+HOLDERS = list(holders())
+
+
+def test_what_is_required_is_told() -> None:
+    told = {setting.key for setting in settings_of() if setting.default == "required"}
+    assert {"name", "sources.N", "sources.N.kind", "stage1.policy", "stage1.policy(vllm).model"} <= told
+    assert told == set(required())
+
+
+def test_the_command_prints_them_all_whole() -> None:
+    said = goldilocks("settings", columns=400)
+    assert (said.status, said.err) == (0, "")
+    lines = said.out.partition("\n\n")[0].splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [setting.key for setting in settings_of()]
+    for line, setting in zip(lines, settings_of(), strict=True):
+        assert setting.kind in line
+        assert setting.meaning in line
+
+
+def test_the_fields_of_a_column_are_told_below() -> None:
+    below = goldilocks("settings", "sources", columns=400).out.partition("\n\n")[2]
+    for name, field in SCHEMA["$defs"]["Pick"]["properties"].items():
+        assert f"  {name} " in below
+        assert field["description"] in below
+
+
+def test_in_a_narrow_terminal_keys_stay_whole() -> None:
+    lines = goldilocks("settings", columns=80).out.splitlines()[1:]
+    assert {setting.key for setting in settings_of()} <= {line.split()[0] for line in lines if line[:1].strip()}
+
+
+@pytest.mark.parametrize("prefix", ["stage1.band", "stage1.policy(vllm)", "export", "sources.N.columns.", "seed"])
+def test_a_prefix_chooses(prefix: str) -> None:
+    lines = goldilocks("settings", prefix, columns=400).out.partition("\n\n")[0].splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [s.key for s in settings_of() if s.key.startswith(prefix)]
+
+
+@pytest.mark.parametrize("prefix", ["stage3", "attempts", "[bold]", "sources.0"])
+def test_a_prefix_of_nothing_names_the_tables(prefix: str) -> None:
+    said = refusal("settings", prefix)
+    assert f"no setting begins with {prefix!r}" in said
+    assert "the top-level keys are: name, flow, description, seed, shard_rows, workers," in said
+
+
+def test_a_key_as_a_recipe_holds_it_chooses_too() -> None:
+    lines = (
+        goldilocks("settings", "stage1.policy.decoding.top_p", columns=400).out.partition("\n\n")[0].splitlines()[1:]
+    )
+    kinds = [f"stage1.policy({kind}).decoding.top_p" for kind in ("vllm", "endpoint", "torch")]
+    assert [line.split()[0] for line in lines] == kinds
+
+
+def test_the_trainers_settings_are_listed_too() -> None:
+    said = goldilocks("settings", "--train", columns=400)
+    lines = said.out.partition("\n\n")[0].splitlines()[1:]
+    rows = list(settings_of(TrainRecipe))
+    assert [line.split()[0] for line in lines] == [row.key for row in rows]
+    assert {"objective(grpo).kl", "generator(vllm).dtype", "collector.n_async"} <= {row.key for row in rows}
+    assert all(row.meaning.endswith(".") for row in rows)

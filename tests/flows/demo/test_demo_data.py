@@ -1,0 +1,297 @@
+"""The demo's data: the same bytes again, every kind planted, references right, and the report that compares."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import math
+import operator
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import flows.demo
+from curation.config import Recipe, plain
+from curation.records import DropReason, normalise_text, problem_id
+from flows.demo.report import caught, false_alarms, show, wrong_labels
+from tests.demo_data.live import make_data as live_data
+from tests.demo_data.make_data import FILES, write_demo
+
+DEMO = Path(flows.demo.__file__).parent
+RECIPE = DEMO.parent / "recipes" / "demo_math.toml"
+NOT_IN_THE_MATH_LINE = {
+    DropReason.WRONG_LANGUAGE,
+    DropReason.VERIFIER_FAILED,
+    DropReason.OVER_QUOTA,
+    DropReason.REJECTED,  # a person's word
+    DropReason.FAULTY_PREMISES,  # a model's word, off by default
+}
+CODE_LINE = {"asks_function", "interactive", "needs_files", "no_solution", "too_few_tests", "several_outputs"}
+"""Reasons of the code line."""
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DEMO / name).read_text("utf-8").split("\n") if line]
+
+
+PLANTED = lines("planted.jsonl")
+
+
+def rows() -> list[dict[str, Any]]:
+    """Both sources in one form: source, row, question, reference, worked, options, topic."""
+    found = [
+        {"source": "problems", "row": n, "topic": line["meta"]["topic"], **line, "question": line.get("question")}
+        for n, line in enumerate(lines("problems.jsonl"))
+    ]
+    with (DEMO / "worksheet.csv").open(encoding="utf-8", newline="") as handle:
+        for n, line in enumerate(csv.DictReader(handle)):
+            worked, _, reference = line["worked_answer"].rpartition(" #### ")
+            row = {"source": "worksheet", "row": n, "question": line["task"], "reference": reference, "worked": worked}
+            found.append({**row, "options": None, "topic": line["subject"]})
+    return found
+
+
+def test_making_the_data_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
+    for path in write_demo(tmp_path):
+        assert path.read_bytes() == (DEMO / path.name).read_bytes(), (
+            f"run python -m tests.demo_data.make_data: {path.name}"
+        )
+
+
+def test_making_the_live_problems_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
+    problems, planted = live_data.rows(live_data.Drawn())
+    live_data.write(tmp_path, problems, planted)
+    for name in ("problems.jsonl", "planted.jsonl"):
+        assert (tmp_path / name).read_bytes() == (live_data.HERE / name).read_bytes(), name
+    wrong = {one["problem"]: (one["wrong"], one["right"]) for one in planted}
+    assert len({one["problem"] for one in problems}) == 320
+    assert len(wrong) == 24
+    assert all(given != right for given, right in wrong.values())
+    assert all(one["answer"] == wrong[one["problem"]][0] for one in problems if one["problem"] in wrong)
+
+
+def test_the_files_stay_small() -> None:
+    assert sum((DEMO / name).stat().st_size for name in FILES) < 3_000_000
+
+
+def test_every_reason_of_the_math_line_is_planted_at_least_eight_times() -> None:
+    expected = Counter(line["expected"] for line in PLANTED)
+    for reason in set(DropReason) - NOT_IN_THE_MATH_LINE - CODE_LINE:
+        assert expected[reason] >= 8, reason
+    assert expected["rewritten"] >= 8
+    assert expected["keep"] >= 8
+    kinds = Counter(line["kind"] for line in PLANTED)
+    assert min(kinds.values()) >= 8, kinds
+
+
+def test_planted_rows_name_the_row_that_holds_them() -> None:
+    by_place = {(row["source"], row["row"]): row for row in rows()}
+    for line in PLANTED:
+        assert by_place[line["source"], line["row"]]["question"] == line["question"]
+
+
+def test_no_problem_occurs_twice_unless_planted() -> None:
+    planted = {(p["source"], p["row"]): p["expected"] for p in PLANTED}
+    seen: Counter[str] = Counter()
+    repeated = (DropReason.DUPLICATE, DropReason.CONFLICTING_ANSWERS, DropReason.MISSING_STATEMENT)
+    for row in rows():
+        if planted.get((row["source"], row["row"])) not in repeated:
+            seen[problem_id(row["question"] or "", row["options"])] += 1
+    assert [name for name, count in seen.items() if count > 1] == []
+
+
+OPERATIONS: dict[type[ast.AST], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: lambda a, b: a ** int(b),
+}
+
+
+def evaluate(text: str) -> Fraction:
+    """Exact value of arithmetic as the `worked` field writes it; a square root gives its square."""
+    return walk(ast.parse(text.replace("^", "**").replace(" mod ", " % "), mode="eval").body)
+
+
+def walk(node: ast.expr) -> Fraction:
+    match node:
+        case ast.Constant(value=value):
+            return Fraction(str(value))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -walk(operand)
+        case ast.BinOp():
+            return OPERATIONS[type(node.op)](walk(node.left), walk(node.right))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            values = [int(walk(argument)) for argument in arguments]
+            return Fraction({"gcd": math.gcd, "lcm": math.lcm, "sqrt": lambda n: n}[name](*values))
+    raise AssertionError(f"cannot compute {ast.dump(node)}")
+
+
+def value_of(reference: str) -> Fraction:
+    """The number that a plain reference writes; a surd gives its square."""
+    surd = re.fullmatch(r"(\d+)\\sqrt\{(\d+)\}", reference)
+    if surd:
+        return Fraction(int(surd[1]) ** 2 * int(surd[2]))
+    latex = re.fullmatch(r"\\frac\{(\d+)\}\{(\d+)\}", reference)
+    return Fraction(int(latex[1]), int(latex[2])) if latex else Fraction(reference)
+
+
+def right_rows() -> list[dict[str, Any]]:
+    """Rows whose reference should be right and plain: those without a planted defect in it."""
+    sound = {"keep", "rewritten", "duplicate", "never_solved", "too_easy", "too_few_attempts"}
+    planted = {(p["source"], p["row"]): p for p in PLANTED}
+    found = []
+    for row in rows():
+        mark = planted.get((row["source"], row["row"]))
+        if mark is None or (mark["expected"] in sound and mark["kind"] != "multiple_choice"):
+            found.append(row)
+    return found
+
+
+def test_references_equal_their_worked_computation() -> None:
+    checked = right_rows()
+    assert len(checked) > 250
+    for row in checked:
+        setup, _, result = row["worked"].rpartition(" = ")
+        assert evaluate(setup) == value_of(row["reference"]) == value_of(result), row
+
+
+def test_worked_computations_use_the_numbers_of_the_question() -> None:
+    """The figures of the computation stand in the question, apart from constants such as 2, 60 and 100."""
+    for row in right_rows():
+        if row["topic"] in ("control", "sequence"):
+            continue
+        asked = set(re.findall(r"\d+", row["question"]))
+        used = set(re.findall(r"\d+", row["worked"].rpartition(" = ")[0])) - {"1", "2", "4", "60", "100"}
+        if "equation" in row["topic"]:
+            x = value_of(row["reference"])
+            a, sign, b, right = re.search(
+                r"(\d+)[a-z] ([+-]) (\d+) = (-?\d+)", normalise_text(row["question"])
+            ).groups()  # type: ignore[union-attr]
+            assert int(a) * x + int(sign + b) == int(right), row
+        else:
+            assert used <= asked, row
+
+
+def test_sequences_go_on_as_they_begin() -> None:
+    found = [row for row in right_rows() if row["topic"] == "sequence"]
+    assert found
+    for row in found:
+        first, second, _, _, n = (int(x) for x in re.findall(r"\d+", row["question"]))
+        assert first + (n - 1) * (second - first) == value_of(row["reference"]), row
+
+
+@pytest.mark.parametrize("model", ["weak", "strong"])
+def test_recorded_attempts_cover_every_row_that_should_survive(model: str) -> None:
+    recorded = {
+        problem_id(line["question"], line["options"]): line["attempts"] for line in lines(f"attempts_{model}.jsonl")
+    }
+    planted = {(p["source"], p["row"]): p for p in PLANTED}
+    few = DropReason.TOO_FEW_ATTEMPTS
+    for row in rows():
+        mark = planted.get((row["source"], row["row"]))
+        name = problem_id(row["question"] or "", row["options"])
+        if mark is None or mark["expected"] in ("keep", "rewritten") or mark["stage"] in ("duplicates", "stage2"):
+            count = len(recorded.get(name, ()))
+            assert count < 8 if mark and mark["expected"] == few else count == 16, row
+        else:
+            assert name not in recorded, row
+    assert all(one["model"] == f"demo-{model}" for made in recorded.values() for one in made)
+
+
+def test_pass_rates_spread_from_none_to_all_and_the_strong_model_is_stronger() -> None:
+    means = {}
+    for model in ("weak", "strong"):
+        counts = [sum(one["correct"] for one in line["attempts"]) for line in lines(f"attempts_{model}.jsonl")]
+        means[model] = sum(counts) / len(counts)
+        assert set(range(17)) <= set(counts)
+    assert means["weak"] + 2 < means["strong"]
+
+
+def test_wrong_labels_are_outvoted_though_seldom_by_a_single_string() -> None:
+    wrong = {p["question"] for p in PLANTED if p["kind"] == "wrong_label"}
+    by_string = 0
+    for line in lines("attempts_strong.jsonl"):
+        if line["question"] in wrong:
+            finals = [re.findall(r"\\boxed\{(.*)\}", one["text"].rpartition("</think>")[2]) for one in line["attempts"]]
+            by_string += Counter(final[0] for final in finals if final).most_common(1)[0][1] > 8
+    assert by_string <= len(wrong) // 3
+
+
+def test_the_recipe_is_valid_and_its_files_are_there() -> None:
+    recipe = Recipe.model_validate(plain(tomllib.loads(RECIPE.read_text("utf-8"))))
+    assert recipe.stage2 is not None
+    paths = [source.path for source in recipe.sources] + [recipe.stage1.policy.path, recipe.stage2.policy.path]
+    for path in paths:
+        assert (RECIPE.parent / path).is_file()
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+def ideal() -> pl.DataFrame:
+    """The decisions of a line that does exactly what is expected."""
+    planted = {(p["source"], p["row"]): p["expected"] for p in PLANTED}
+    found = []
+    for row in rows():
+        expected = planted.get((row["source"], row["row"]), "keep")
+        reason = None if expected in ("keep", "rewritten") else expected
+        place = {"source": row["source"], "row": row["row"], "statement": row["question"], "stage": "any"}
+        found.append({**place, "reason": reason, "rewritten": expected == "rewritten"})
+    return pl.DataFrame(found, infer_schema_length=None)
+
+
+def test_a_perfect_run_has_nothing_missed() -> None:
+    for kind in caught(DEMO / "planted.jsonl", ideal()):
+        assert (kind.caught, kind.otherwise, kind.missed) == (kind.planted, (), ()), kind
+    assert false_alarms(DEMO / "planted.jsonl", ideal()) == []
+    score = wrong_labels(DEMO / "planted.jsonl", ideal())
+    assert (score.recall, score.precision) == (1.0, 1.0)
+
+
+def test_misses_other_reasons_and_false_alarms_are_told_apart() -> None:
+    frame = ideal()
+    proof, other = [p for p in PLANTED if p["kind"] == "proof"][:2]
+    marked = {(p["source"], p["row"]) for p in PLANTED}
+    good, easy = [row for row in rows() if (row["source"], row["row"]) not in marked][:2]
+
+    def turn(frame: pl.DataFrame, row: dict[str, Any], reason: str | None) -> pl.DataFrame:
+        here = (pl.col("source") == row["source"]) & (pl.col("row") == row["row"])
+        return frame.with_columns(pl.when(here).then(pl.lit(reason, pl.String)).otherwise("reason").alias("reason"))
+
+    frame = turn(turn(turn(turn(frame, proof, None), other, "yes_no"), good, "proof"), easy, "suspected_wrong_label")
+    kind = next(one for one in caught(DEMO / "planted.jsonl", frame) if one.kind == "proof")
+    assert (kind.caught, len(kind.otherwise), len(kind.missed)) == (kind.planted - 2, 1, 1)
+    assert [fate.row for fate in false_alarms(DEMO / "planted.jsonl", frame)] == [good["row"]]
+    score = wrong_labels(DEMO / "planted.jsonl", frame)
+    assert score.recall == 1.0
+    assert score.precision == score.right / (score.right + 1)
+
+
+def test_a_defect_that_only_difficulty_dropped_counts_as_missed() -> None:
+    late = pl.when(pl.col("reason") == "proof").then(pl.lit("too_few_attempts")).otherwise("reason")
+    kinds = {one.kind: one for one in caught(DEMO / "planted.jsonl", ideal().with_columns(late.alias("reason")))}
+    proof = kinds["proof"]
+    assert (proof.caught, proof.otherwise, len(proof.missed)) == (0, (), proof.planted)
+    assert kinds["too_few_attempts"].caught == kinds["too_few_attempts"].planted
+
+
+def test_a_run_that_kept_everything_is_told_what_it_missed() -> None:
+    frame = ideal().with_columns(pl.lit(None, pl.String).alias("reason"), pl.lit(False).alias("rewritten"))
+    console = Console(record=True, width=120, quiet=False)
+    show(DEMO / "planted.jsonl", frame, console)
+    text = console.export_text()
+    assert "False alarms (good rows dropped by a format rule): none" in text
+    assert "0 of 14 planted ones suspected (recall 0%)" in text
+    assert "Prove that the sum of two odd numbers is even. → kept" in text

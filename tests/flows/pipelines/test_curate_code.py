@@ -1,0 +1,189 @@
+"""`goldilocks run` on code: a few problems and a problem package, end to end, resumed, explained; the demo's data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.export_formats import export_set
+from curation.records import JUDGING, TEST, SourceError
+from curation.store import read_table
+from flows.cli.commands import run_recipe
+from flows.run.recipe import load_recipe
+from tests.demo_data.code import make_data
+from tests.demo_data.code.faults import row_of
+from tests.demo_data.code.tasks import READ, TASKS
+from tests.flows.conftest import goldilocks
+
+RECIPES = Path(__file__).parents[3] / "flows" / "recipes"
+LINE = "Write the program in Python 3."
+ASK = "Given a whole number $n$, $0 \\le n \\le 1000$, print the whole number that comes right after it, on one line."
+PACKAGE = {
+    "problem.yaml": "name: Plus one\nlicense: cc by\n",
+    "problem_statement/problem.en.tex": f"\\problemname{{Plus one}}\n{ASK}\n",
+    **{f"data/secret/{n}.in": f"{n}\n" for n in range(6)},
+    **{f"data/secret/{n}.ans": f"{n + 1 + (n == 4)}\n" for n in range(6)},
+    "input_validators/v.py": "import sys\nn = int(input())\nsys.exit(42 if 0 <= n <= 997 else 43)\n",
+    "submissions/accepted/a.py": "print(int(input()) + 1)\n",
+    "submissions/accepted/b.py": "n = int(input())\nprint(n - -1)\n",
+    "submissions/accepted/c.py": "import sys\nprint(1 + int(sys.stdin.read()))\n",
+    "submissions/wrong_answer/w.py": "n = int(input())\nprint(n + 1 if n < 300 else 1)\n",
+}
+GENERATOR = "```python\nk = int(input())\nprint(1000 - k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
+OUTSIDE = "```python\nk = int(input())\nprint(-k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
+"""A generator whose inputs its own validator rejects."""
+
+STATEMENT = f"# Plus one\n\n{ASK}"
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recipe with a jsonl source, a package, recorded attempts and a recorded generator."""
+    import random
+
+    folder = tmp_path_factory.mktemp("code")
+    for name, text in PACKAGE.items():
+        file = folder / "packages" / "plusone" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    draw = random.Random(3)
+    sound, lone = row_of(TASKS[1], draw), row_of(TASKS[0], draw, tests=2, right=1)
+    (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (sound, lone)))
+    right = f"```python\n{READ}print(max(a) - min(a))\n```"
+    wrong = "```python\nprint(0)\n```"
+    plus = "```python\nprint(int(input()) + 1)\n```"
+    rows = [{"problem": f"{sound['text']}\n\n{LINE}", "text": text} for text in (right, wrong, "none", right)]
+    rows += [{"problem": f"{STATEMENT}\n\n{LINE}", "text": text} for text in (plus, wrong, wrong, plus)]
+    (folder / "attempts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [{"problem": STATEMENT, "text": text} for text in (OUTSIDE, GENERATOR)]
+    asked.append({"problem": lone["text"], "text": "```python\nraise SystemExit(1)\n```"})
+    (folder / "generators.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    text = (RECIPES / "demo_code.toml").read_text()
+    text = text.replace("../demo/code/problems.jsonl", "problems.jsonl").replace(
+        "../demo/code/attempts.jsonl", "attempts.jsonl"
+    )
+    text = text.replace("attempts = 8", "attempts = 4")
+    text += """
+[[sources]]
+name = "packages"
+kind = "kattis"
+path = "packages"
+domain = "code"
+
+[code.twins]
+languages = ["python"]
+
+[code.generation]
+batch = 6
+
+[code.generation.policy]
+kind = "recorded"
+name = "tester@recorded"
+path = "generators.jsonl"
+columns = { problem = "problem", text = "text", domain = "code" }
+"""
+    (folder / "code.toml").write_text(text)
+    return folder / "code.toml"
+
+
+@pytest.fixture(scope="module")
+def finished(prefect_server: str, recipe: Path) -> Path:
+    run_recipe(recipe, [], recipe.parent / "run")
+    return recipe.parent / "run"
+
+
+def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
+    curated = pl.read_parquet(finished / "curated" / "data" / "*.parquet")
+    tests = pl.read_parquet(finished / "curated" / "tests" / "*.parquet")
+    judging = pl.read_parquet(finished / "curated" / "judging" / "*.parquet")
+    assert curated.height == 2
+    assert tests.schema == TEST
+    assert judging.schema == JUDGING
+    assert set(tests["problem"]) == set(judging["problem"]) == set(curated["id"])
+    assert judging["time_limit_s"].to_list() == [3.0, 3.0]
+    assert curated["pass_rate"].to_list() == [0.5, 0.5]
+    assert export_set(finished / "curated", "verl", finished.parent / "verl").rows == 2
+
+
+def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wrong_program(finished: Path) -> None:
+    folder = finished / "stages" / "10-tests"
+    name = next(
+        row["id"]
+        for row in read_table(finished / "stages" / "01-sources", "kept").iter_rows(named=True)
+        if row["source"] == "packages"
+    )
+    decisions = read_table(folder, "decisions").filter(pl.col("problem") == name)
+    assert decisions.filter(pl.col("decision") == "correct")["test"].to_list() == [4]
+    tests = read_table(folder, "tests").filter(pl.col("problem") == name)
+    assert tests.filter(pl.col("index") == 4)["output"].to_list() == ["5\n"]
+    assert "model" in set(tests["origin"])
+    assert all(0 <= int(text) <= 997 for text in tests.filter(pl.col("origin") != "secret")["input"])
+    answered = read_table(finished / "stages" / "09-generators", "answered")
+    assert answered["problem"].to_list().count(name) == 2
+    power = read_table(folder, "power").filter(pl.col("problem") == name).row(0, named=True)
+    assert (power["wrong"], power["caught_given"], power["caught"]) == (1, 0, 1)
+    assert power["refused"] >= 2  # 999 and 998: by the statement they are fine, the package's validator says no
+
+
+def test_dropped_rows_have_their_reason_and_the_card_tells_of_tests(finished: Path) -> None:
+    dropped = pl.read_parquet(finished / "curated" / "dropped" / "*.parquet")
+    assert dropped["reason"].to_list() == ["too_few_tests"]
+    card = (finished / "curated" / "README.md").read_text()
+    assert "## Tests" in card
+    assert "Of 5 solutions known to be wrong" in card or "known to be wrong" in card
+
+
+def test_a_second_run_makes_nothing_again(finished: Path, recipe: Path) -> None:
+    stamps = {file: file.stat().st_mtime_ns for file in (finished / "stages").rglob("*.parquet")}
+    run_recipe(recipe, [], finished)
+    assert {file: file.stat().st_mtime_ns for file in (finished / "stages").rglob("*.parquet")} == stamps
+
+
+def test_a_killed_matrix_goes_on_where_it_stopped(finished: Path, recipe: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(finished, copy)
+    matrix = copy / "stages" / "08-matrix"
+    (matrix / "DONE.json").unlink()
+    (matrix / "shards" / "00001.json").unlink()
+    before = (matrix / "runs" / "00000.parquet").stat().st_mtime_ns
+    run_recipe(recipe, [], copy)
+    assert (matrix / "runs" / "00000.parquet").stat().st_mtime_ns == before
+    assert (matrix / "DONE.json").exists()
+
+
+def test_explain_shows_the_matrix(finished: Path) -> None:
+    twin = pl.read_parquet(finished / "curated" / "data" / "*.parquet").filter(pl.col("source") == "packages")["id"][0]
+    said = goldilocks("explain", finished, twin)
+    assert said.status == 0, said.err
+    assert "correct: corrected, 3 of 3 votes" in said.out
+    assert "solution 3: 3 of the source, python, labelled wrong" in said.out
+    assert "stage 1" in said.out
+
+
+def test_a_folder_without_packages_is_one_sentence(tmp_path: Path) -> None:
+    from flows.stages.sources import check_source
+
+    source = load_recipe(RECIPES / "demo_code.toml").sources[0]
+    empty = source.model_copy(update={"kind": "kattis", "path": "nothing", "code": None})
+    with pytest.raises(SourceError, match="there is no folder"):
+        check_source(empty, tmp_path)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(SourceError, match="holds no problem package"):
+        check_source(empty, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["magistral_code", "apps_code", "taco_code", "codeforces_code", "demo_code"])
+def test_ready_recipes_are_read(name: str) -> None:
+    recipe = load_recipe(RECIPES / f"{name}.toml")
+    assert recipe.flow == "curate-code"
+    assert recipe.sources[0].domain == "code"
+
+
+def test_the_demos_files_are_what_the_script_makes(tmp_path: Path) -> None:
+    make_data.write(tmp_path)
+    for name in make_data.FILES:
+        assert (tmp_path / name).read_bytes() == (make_data.HERE / name).read_bytes(), name

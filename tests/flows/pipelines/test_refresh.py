@@ -1,0 +1,226 @@
+"""A refresh of the tiny run: what is judged again, what stays, the next version, and that nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.records import GoldilocksError, problem_id
+from curation.store import locked
+from flows.cli.commands import show_status
+from flows.cli.refresh import refresh_run
+from flows.pipelines.refresh import Refreshed
+from flows.pipelines.refresh_inputs import read_trained, with_policy
+from flows.publish import curated_set
+from flows.publish.versions import decisions_of, held, newest_run
+from flows.run.run_folder import open_run
+from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
+
+NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
+"""What the newer checkpoint answers: one problem became too easy, the others stay."""
+
+NAMES = {name: problem_id(TINY[name][0]) for name in ("half", "strong only", "easy", "wrong label", "few", "markup")}
+
+
+def newer_policy(folder: Path, name: str = "strong@2") -> Path:
+    """A TOML file with a recorded policy, its attempts beside it."""
+    answered = [tries(TINY[problem][0], TINY[problem][1], finals) for problem, finals in NEWER.items()]
+    write_jsonl(folder / "newer.jsonl", answered)
+    path = folder / "newer.toml"
+    path.write_text(
+        f'[policy]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    return path
+
+
+def training_saw(path: Path, **rates: int) -> Path:
+    """The trainer's attempts: 16 a problem, so many of them correct."""
+    rows = [
+        {"problem": NAMES[name.replace("_", " ")], "step": 7, "outcome": "correct" if at < right else "wrong"}
+        for name, right in rates.items()
+        for at in range(16)
+    ]
+    return write_jsonl(path, [*rows, {"problem": NAMES["half"], "step": 7, "outcome": "timeout"}])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, Refreshed]:
+    """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
+    tiny_copy.run("refresh.change=0.5", "refresh.probe=0.0", "refresh.retry=0.0")  # 4 attempts are never sure
+    seen = training_saw(tmp_path / "seen.jsonl", half=16, strong_only=8, markup=8)
+    return tiny_copy, refresh_run(tiny_copy.folder, newer_policy(tmp_path), seen)
+
+
+def test_the_first_version_is_the_run_itself(tiny_run: Tiny) -> None:
+    (version,) = held(tiny_run.folder)
+    assert (version.number, version.origin, version.policy) == (1, "run", "strong@1")
+    assert version.counts["added"] == tiny_run.table("data").height
+    changes = (tiny_run.folder / "curated" / "CHANGELOG.md").read_text()
+    assert f"## Version 1 ({version.made_on})" in changes
+    assert "version 1 of" in tiny_run.out
+    card = (tiny_run.folder / "curated" / "README.md").read_text()
+    assert f"| Version | 1; newly wrong labelled 1, added {version.counts['added']}; " in card
+
+
+def test_every_pass_rate_has_its_policy_day_count_and_interval(tiny_run: Tiny) -> None:
+    table = tiny_run.table("data").select("policy", "measured_on", "judged", "pass_rate_low", "pass_rate_high")
+    assert table.null_count().row(0) == (0, 0, 0, 0, 0)
+    assert table["measured_on"].str.to_date("%Y-%m-%d").null_count() == 0
+
+
+def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None:
+    path = tiny_copy.folder / "versions" / "measured_on.json"
+    noted = dict.fromkeys(json.loads(path.read_text()), "2020-02-03")
+    path.write_text(json.dumps(noted))
+    before = held(tiny_copy.folder)
+    assert tiny_copy.run().status == 0
+    assert held(tiny_copy.folder) == before
+    assert set(tiny_copy.table("data")["measured_on"]) == {"2020-02-03"}
+
+
+def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, Refreshed]) -> None:
+    tiny, done = refreshed
+    assert done.is_new
+    rates = {row["problem"]: row for row in decisions_of(tiny.folder, 2).iter_rows(named=True)}
+    assert rates[NAMES["half"]]["policy"] == "strong@2"
+    assert rates[NAMES["half"]]["reason"] == "too_easy"
+    assert rates[NAMES["strong only"]]["policy"] == "strong@1"
+    assert rates[NAMES["strong only"]]["keep"]
+    assert done.cost["problems"] == sum(done.chosen.values())
+    assert done.cost["problems"] + done.cost["kept_rates"] == len(rates)
+    assert sum(row["policy"] == "strong@2" for row in rates.values()) == done.cost["problems"]
+
+
+def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Tiny, Refreshed]) -> None:
+    tiny, done = refreshed
+    assert [version.origin for version in held(tiny.folder)] == ["run", "refresh"]
+    assert done.version.counts["retired"] == 1
+    text = (tiny.folder / "curated" / "CHANGELOG.md").read_text()
+    assert text.index("## Version 2") < text.index("## Version 1")
+    assert f"`{NAMES['half']}`: 0.50 of" in text
+    assert f"{done.cost['attempts']:,} attempts" in text
+    assert NAMES["half"] not in tiny.table("data")["id"].to_list()
+    assert set(tiny.table("data")["policy"]) <= {"strong@1", "strong@2"}
+
+
+def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, Refreshed], tmp_path: Path) -> None:
+    tiny, done = refreshed
+    tiny.run(
+        "refresh.change=0.5", "refresh.probe=1.0", "refresh.retry=1.0"
+    )  # the recipe is another: all have their turn
+    wider = refresh_run(tiny.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
+    assert (wider.is_new, wider.version.number) == (True, done.version.number + 1)
+    before = stamps(tiny.folder)
+    said = goldilocks(
+        "refresh", tiny.folder, "--policy", tmp_path / "newer.toml", "--attempts", tmp_path / "seen.jsonl"
+    )
+    assert (said.status, said.err) == (0, "")
+    assert said.out.startswith("judged already with this policy, so nothing was done: version 3 of")
+    assert {**stamps(tiny.folder), ".lock": before[".lock"]} == before
+    assert len(held(tiny.folder)) == 3
+
+
+def test_new_evidence_or_another_policy_is_no_repetition(refreshed: tuple[Tiny, Refreshed], tmp_path: Path) -> None:
+    tiny, _ = refreshed
+    newer = training_saw(tmp_path / "later.jsonl", half=16, strong_only=16, markup=8)
+    moved = refresh_run(tiny.folder, tmp_path / "newer.toml", newer)
+    assert (moved.is_repeated, moved.chosen) == (False, {"moved": 1})
+    other = refresh_run(tiny.folder, newer_policy(tmp_path, "strong@3"), newer)
+    assert not other.is_repeated
+    with pytest.raises(GoldilocksError, match="no such file"):
+        refresh_run(tiny.folder, tmp_path / "newer.toml", tmp_path / "no.jsonl")
+
+
+def test_a_refresh_stopped_while_it_publishes_goes_on_there(
+    refreshed: tuple[Tiny, Refreshed], tiny_run: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet, _ = refreshed
+    stopped = tiny_run.copy(tmp_path / "stopped")
+    stopped.run("refresh.change=0.5", "refresh.probe=0.0", "refresh.retry=0.0")
+    given = (stopped.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
+    with monkeypatch.context() as patch:
+        patch.setattr(curated_set.cards, "write_card", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            refresh_run(*given)
+    assert len(held(stopped.folder)) == 2  # settled, and not published
+    (stopped.folder / "curated").rename(stopped.folder / curated_set.OLD)  # as between the two renames
+    done = refresh_run(*given)
+    assert (done.is_new, done.version.number) == (True, 2)
+    assert sum(done.chosen.values()) == done.cost["problems"]
+    assert not (stopped.folder / curated_set.OLD).exists()
+    assert len(held(stopped.folder)) == 2
+    assert contents(stopped.folder / "curated") == contents(quiet.folder / "curated")
+
+
+def test_the_line_run_again_leaves_the_refreshed_set(refreshed: tuple[Tiny, Refreshed]) -> None:
+    tiny, _ = refreshed
+    before = {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")}
+    assert "version 2 of" in tiny.run().out
+    assert {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")} == before
+    assert len(held(tiny.folder)) == 2
+
+
+def test_explain_shows_a_problem_version_by_version(refreshed: tuple[Tiny, Refreshed]) -> None:
+    tiny, _ = refreshed
+    first, second = held(tiny.folder)
+    lines = goldilocks("explain", tiny.folder, NAMES["half"]).out.splitlines()
+    at = lines.index(f"version 1 ({first.made_on}): in the set")
+    assert lines[at + 1].startswith(
+        f"  pass rate 0.500 over 4 attempts of strong@1, {first.made_on}, 95 % interval 0.15"
+    )
+    assert lines[at + 2] == f"version 2 ({second.made_on}, refreshed with strong@2): dropped, too_easy"
+    assert lines[at + 3].endswith("; judged again (moved)")
+    assert [line.split()[2] for line in lines[at + 4 :]] == ["correct"] * 4
+    lines = goldilocks("explain", tiny.folder, NAMES["strong only"]).out.splitlines()
+    assert lines[-2].startswith("  pass rate 0.500 over 4 attempts of strong@1")
+    assert lines[-2].endswith("; not judged again")
+    assert lines[-1] == "Curated set: in the curated set"
+
+
+def test_the_status_is_that_of_the_newest_version(
+    refreshed: tuple[Tiny, Refreshed], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny, _done = refreshed
+    show_status(tiny.folder)
+    said = capsys.readouterr().out
+    assert "version 2 of" in said
+    assert "retired 1" in said
+    kept = decisions_of(tiny.folder, 2)["published"].sum()
+    assert newest_run(tiny.folder).where("export").parent.name == "0002"
+    assert kept == tiny.table("data").height
+
+
+def test_the_trainers_attempts_are_counted_by_problem_and_step(tmp_path: Path) -> None:
+    table = read_trained(training_saw(tmp_path / "seen.jsonl", half=12))
+    assert table.rows() == [(NAMES["half"], 7, 12, 16)]
+
+
+def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
+    policy = newer_policy(tmp_path)
+    run = open_run(tiny_copy.folder)
+    for path, words in ((tmp_path / "no.toml", "no such folder"), (tmp_path, "holds no model")):
+        with pytest.raises(GoldilocksError, match=words):
+            with_policy(run, path)
+    policy.write_text("kind = 'recorded'\n")
+    with pytest.raises(GoldilocksError, match="write one table"):
+        with_policy(run, policy)
+    policy.write_text("[policy]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
+    with pytest.raises(GoldilocksError) as caught:
+        with_policy(run, policy)
+    assert str(caught.value) == (
+        f"--policy {policy}: unknown key `policy.pth`; did you mean `path`? "
+        "Allowed here: columns, kind, models, name, path."
+    )
+    with pytest.raises(GoldilocksError, match="no such file"):
+        read_trained(tmp_path / "no.jsonl")
+    with pytest.raises(GoldilocksError, match="columns problem"):
+        read_trained(write_jsonl(tmp_path / "odd.jsonl", [{"a": 1}]))
+    with locked(tiny_copy.folder), pytest.raises(GoldilocksError, match="in use"):
+        refresh_run(tiny_copy.folder, newer_policy(tmp_path))

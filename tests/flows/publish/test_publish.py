@@ -1,0 +1,135 @@
+"""The published folder: read by polars and by datasets as it is, and made again in the same bytes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from curation.export import CURATED
+from curation.records import DROPPED
+from flows.publish import curated_set
+from flows.run.recipe import parse_recipe
+from flows.run.run_folder import new_run
+from tests.benchmarks.bench_crash import write_recipe
+from tests.flows.conftest import OPTIONAL, STAGES, TINY, Tiny, goldilocks
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def first_id(run: Tiny) -> str:
+    (kept,) = (run.folder / "stages").glob("*-export/kept/00000.parquet")
+    return str(pl.read_parquet(kept)["id"][0])
+
+
+def test_the_tables_have_the_published_columns(tiny_run: Tiny) -> None:
+    assert tiny_run.table("data").schema == CURATED
+    assert tiny_run.table("dropped").schema == DROPPED
+
+
+def test_polars_reads_the_folder_as_it_is(tiny_run: Tiny) -> None:
+    read = pl.read_parquet(tiny_run.folder / "curated" / "data")
+    assert read.equals(tiny_run.table("data"))
+
+
+def test_datasets_reads_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
+    import datasets
+
+    found = datasets.load_dataset(str(tiny_run.folder / "curated"), cache_dir=str(tmp_path))
+    assert list(found) == ["train"]
+    assert found["train"].column_names == CURATED.names()
+    assert found["train"]["id"][:] == tiny_run.table("data")["id"].to_list()
+
+
+def test_the_order_is_that_of_the_source(tiny_run: Tiny) -> None:
+    assert tiny_run.table("data")["row"].is_sorted()
+
+
+def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
+    curated = tiny_run.folder / "curated"
+    card = (curated / "README.md").read_text(encoding="utf-8")
+    head = yaml.safe_load(card.split("---\n")[1])
+    assert head["configs"][0]["data_files"]
+    for name, title in ((stage.name, stage.title) for stage in STAGES.values()):
+        if not name.endswith((".attempts", ".verdicts")) and name not in OPTIONAL:
+            assert f"| {title[0]}{title[1:]} |" in card
+    assert "weak@1" in card
+    assert "strong@1" in card
+    assert "shard_rows = 3" in card
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", card):
+        assert (curated / link).exists()
+
+
+def test_a_deleted_set_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    before = files(curated)
+    shutil.rmtree(curated)
+    assert "in the curated set" in goldilocks("explain", tiny_copy.folder, first_id(tiny_copy)).out
+    assert tiny_copy.run().status == 0
+    assert files(curated) == before
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+@pytest.mark.parametrize("names", [["data/*.parquet", "dropped/*.parquet", "README.md"], [".published.json"]])
+def test_a_damaged_set_is_published_again(names: list[str], tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    before = files(curated)
+    for name in names:
+        (damaged,) = curated.glob(name)
+        cut(damaged)
+    assert goldilocks("status", tiny_copy.folder).status == 0
+    assert tiny_copy.run().status == 0
+    assert files(curated) == before
+
+
+def test_a_publishing_that_was_cut_short_leaves_nothing_behind(tiny_copy: Tiny) -> None:
+    curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
+    before = files(curated)
+    curated.rename(aside)
+    (aside / "data" / "left-over.parquet").write_bytes(b"half")
+    assert tiny_copy.run().status == 0
+    assert files(curated) == before
+    assert not aside.exists()
+
+
+def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_path: Path) -> None:
+    other = Tiny(tiny_run.recipe, tmp_path / "run")
+    assert other.run("shard_rows=1000").status == 0
+    for table in ("data", "dropped"):
+        assert other.table(table).sort("row").equals(tiny_run.table(table).sort("row"))
+    assert other.table("data").height + other.table("dropped").height == len(TINY)
+
+
+def test_two_run_folders_publish_the_same_bytes(tiny_run: Tiny, tmp_path: Path) -> None:
+    other = Tiny(tiny_run.recipe, tmp_path / "elsewhere" / "run")
+    assert other.run().status == 0
+    if other.table("data")["measured_on"].to_list() != tiny_run.table("data")["measured_on"].to_list():
+        pytest.skip("the day changed between the two runs")
+    assert files(other.folder / "curated") == files(tiny_run.folder / "curated")
+
+
+def test_no_file_that_is_published_names_a_folder_of_the_machine(tiny_run: Tiny) -> None:
+    for name, content in files(tiny_run.folder / "curated").items():
+        assert str(tiny_run.folder.parent).encode() not in content, name
+
+
+def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: Path) -> None:
+    path = write_recipe(tmp_path / "inputs", problems=2)
+    one, other = (new_run(path, [], tmp_path / name / "run") for name in ("a", "b"))
+    assert one.recipe != other.recipe  # each has its own model in stage 2
+    assert curated_set.printed(one) == curated_set.printed(other)
+    assert curated_set.settled(one.recipe) == curated_set.settled(other.recipe)
+    assert str(tmp_path) not in curated_set.printed(one)
+    again = parse_recipe(tomllib.loads(curated_set.printed(one)), "the card")  # with one grader, and no stage 2
+    assert again.grader is not None
+    assert again.grader.recipe == "…/train_demo_grader.toml"

@@ -1,0 +1,99 @@
+"""`goldilocks status`: the funnel of a finished run adds up; that of a half-finished one says how far it is."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
+
+FILTERS = ["Sources", "Format filter", "Reference check", "Exact duplicates", "Near duplicates"]
+NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
+
+
+def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
+    """The printed funnel: stage → in, kept, dropped, why; a stage that has not begun is not in it."""
+    said = goldilocks("status", folder, columns=1000)
+    assert (said.status, said.err) == (0, "")
+    matches = [found for line in said.out.splitlines()[2:] if (found := NUMBERS.match(line))]
+    return {m[1]: (*(int(m[k].replace(",", "")) for k in (2, 3, 4)), m[6].strip()) for m in matches}
+
+
+@pytest.mark.parametrize("which", ["tiny_run", "demo_run"])
+def test_a_finished_funnel_adds_up(which: str, request: pytest.FixtureRequest) -> None:
+    run = request.getfixturevalue(which)
+    rows = funnel(run.folder if isinstance(run, Tiny) else run)
+    filters = FILTERS if which == "tiny_run" else [*FILTERS, "Overlap with benchmarks"]
+    assert list(rows) == [*filters, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
+    for rows_in, kept, dropped, why in rows.values():
+        assert rows_in == kept + dropped
+        assert sum(int(count.replace(",", "")) for count in re.findall(r"[a-z_]+ ([\d,]+)(?:, |$)", why)) == dropped
+    chain = [*filters, "Stage 1: difficulty"]
+    for before, after in itertools.pairwise(chain):
+        assert rows[after][0] == rows[before][1]
+    assert rows["Stage 2: difficulty"][0] == rows["Stage 1: difficulty"][0]
+    assert rows["Curated set"][0] == rows["Stage 2: difficulty"][1]
+
+
+def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
+    said = goldilocks("status", tiny_run.folder, columns=80)
+    assert tiny_run.out.startswith(said.out)
+    assert f"{len(TINY)} " in said.out
+
+
+def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
+    folder = tiny_copy.folder
+    whole = funnel(folder)
+    for name in ("05-duplicates", "06-near-duplicates", "08-stage1-attempts", "09-stage2-attempts", "10-export"):
+        shutil.rmtree(folder / "stages" / name)
+    for name in ("verdicts", "decisions", "curated"):
+        shutil.rmtree(folder / name)
+    stage = folder / STAGES["references"].folder
+    (stage / "DONE.json").unlink()
+    for mark in sorted(stage.glob("shards/*.json"))[2:]:
+        mark.unlink()
+    rows = funnel(folder)
+    assert list(rows) == FILTERS[:3]
+    assert [rows[name] for name in FILTERS[:2]] == [whole[name] for name in FILTERS[:2]]
+    rows_in, kept, dropped, why = rows["Reference check"]
+    assert "[so far: 2 of 4 shards]" in why
+    assert 0 < rows_in < whole["Reference check"][0]
+    assert rows_in == kept + dropped
+    said = goldilocks("status", folder)
+    assert len(re.findall("not begun", said.out)) >= 5
+
+
+def test_the_first_stage_cannot_know_how_many_shards_there_will_be(tiny_copy: Tiny) -> None:
+    (tiny_copy.folder / STAGES["sources"].folder / "DONE.json").unlink()
+    assert "[so far: 4 shards]" in funnel(tiny_copy.folder)["Sources"][3]
+
+
+def test_measuring_stages_are_shown_while_they_run(tiny_copy: Tiny) -> None:
+    shutil.rmtree(tiny_copy.folder / "decisions" / "stage2")
+    shutil.rmtree(tiny_copy.folder / STAGES["export"].folder)
+    (verdicts,) = (tiny_copy.folder / "verdicts" / "stage2").iterdir()
+    (verdicts / "DONE.json").unlink()
+    rows = funnel(tiny_copy.folder)
+    assert "Stage 1: verdicts" not in rows
+    assert "so far: 4 of 4 shards" in rows["Stage 2: verdicts"][3]
+    assert "Curated set" not in rows
+
+
+def test_what_an_earlier_run_left_behind_is_not_counted(tiny_copy: Tiny) -> None:
+    good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
+    write_jsonl(tiny_copy.recipe.parent / "weak.jsonl", [*good, {"question": 5, "tries": []}])
+    assert tiny_copy.run("sources.0.limit=3").status == 1  # new rows come as far as the attempts, which cannot be read
+    rows = funnel(tiny_copy.folder)
+    assert rows["Sources"][0] == 3
+    assert "Curated set" not in rows
+    assert "Stage 2: difficulty" not in rows
+
+
+def test_status_writes_nothing(tiny_copy: Tiny) -> None:
+    before = {path: path.stat().st_mtime_ns for path in tiny_copy.folder.rglob("*")}
+    funnel(tiny_copy.folder)
+    assert {path: path.stat().st_mtime_ns for path in tiny_copy.folder.rglob("*")} == before

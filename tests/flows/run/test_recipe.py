@@ -1,0 +1,271 @@
+"""Recipes: read from TOML, changed by --set, refused in one sentence that names key, value and what is allowed."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flows
+from curation.config import Pick, Recipe
+from curation.records import ConfigError
+from flows.run.recipe import as_printed, load_recipe, override_recipe, parse_recipe
+from flows.run.training import load_train_recipe
+
+RECIPE = """
+name = "tiny"
+description = "A recipe."
+
+[[sources]]
+name = "one"
+kind = "jsonl"
+path = "one.jsonl"
+columns = { statement = "question", answer = { path = "worked", take = "hash" }, meta = ["uid", "meta.level"] }
+
+[[sources]]
+name = "two"
+kind = "csv"
+path = "two.csv"
+weight = 2
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "attempts.jsonl"
+columns = { text = "response" }
+
+[stage1.band]
+attempts = 4
+
+[stage2.policy]
+kind = "recorded"
+name = "strong@1"
+path = "attempts.jsonl"
+columns = { attempts = "attempts", text = "response", model = "by" }
+models = ["big"]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.toml").write_text(RECIPE)
+    return tmp_path / "tiny.toml"
+
+
+def refusal(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path, overrides)
+    return str(caught.value)
+
+
+def changed(**top: Any) -> dict[str, Any]:
+    return {**tomllib.loads(RECIPE), **top}
+
+
+def test_a_recipe_is_read(path: Path) -> None:
+    recipe = load_recipe(path)
+    assert [source.name for source in recipe.sources] == ["one", "two"]
+    assert recipe.sources[0].columns.answer == Pick(path="worked", take="hash")
+    assert recipe.sources[0].columns.meta == ("uid", "meta.level")
+    assert recipe.sources[1].weight == 2.0
+    assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
+    assert recipe.stage2 is not None
+    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (16, 0.875)
+    assert recipe.stage2.policy.model_dump()["models"] == ("big",)
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "value"),
+    [
+        ("seed=7", "seed", 7),
+        ("name=other-name", "name", "other-name"),
+        ('name="quoted"', "name", "quoted"),
+        ("description=two words, and = signs", "description", "two words, and = signs"),
+        ("description=", "description", ""),
+        (" seed = 8", "seed", 8),
+        ("stage1.band.attempts=8", "stage1.band.attempts", 8),
+        ("stage1.band.max_pass_rate=0.5", "stage1.band.max_pass_rate", 0.5),
+        ("stage1.band.max_pass_rate=1", "stage1.band.max_pass_rate", 1.0),
+        ("stage2.band.attempts=4", "stage2.band.max_pass_rate", 0.875),
+        ("verify.limit_s=5", "verify.limit_s", 5.0),
+        ("statements.clean=false", "statements.clean", False),
+        ('statements.languages=["en", "fr"]', "statements.languages", ("en", "fr")),
+        ("sources.0.limit=100", "sources.0.limit", 100),
+        ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
+        ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
+        ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
+        ("stage2.policy.models=['a', 'b']", "stage2.policy.models", ("a", "b")),
+    ],
+)
+def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
+    for recipe in (load_recipe(path, [override]), override_recipe(load_recipe(path), [override])):
+        found: Any = recipe
+        for step in where.split("."):
+            found = found[int(step)] if step.isdigit() else getattr(found, step)
+        assert found == value
+        assert type(found) is type(value)
+
+
+def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
+    assert load_recipe(path, ["export.size=5", "export.size=6", "seed=1"]).export.size == 6
+    entry = "{name = 'three', kind = 'parquet', path = 'x.parquet'}"
+    assert load_recipe(path, [f"sources=[{entry}]"]).sources[0].name == "three"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("seed", "--set seed: write key=value, as in seed=1."),
+        ("=5", "--set =5: write key=value"),
+        ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
+        ("sources.one.limit=5", "`one` is not a position; the list has 2, from 0"),
+        ("sources.-1.limit=5", "`-1` is not a position"),
+        ("sources.².limit=5", "`²` is not a position"),
+        ("sources.9=5", "`9` is not a position"),
+        ("name.first=x", "`first` lies inside a value that is no table"),
+        ("name.first.second=x", "lies inside a value that is no table"),
+        (
+            "stage1.band.attempt=8",
+            "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: attempts, max_pass_rate",
+        ),
+        ("stage1.band.attempts=eight", "`stage1.band.attempts` = 'eight': input should be a valid integer"),
+        ("stage1.band.attempts=1", "stage1.band: impossible band: min_correct = 1"),
+        ("sources.1.name=one", "two sources are named one; names must differ"),
+    ],
+)
+def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: str) -> None:
+    assert said in refusal(path, override)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            changed(shard_row=5),
+            "unknown key `shard_row`; did you mean `shard_rows`? Allowed here: "
+            f"{', '.join(sorted(Recipe.model_fields))}.",
+        ),
+        (
+            changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"statment": "q"}}]),
+            "unknown key `sources.0.columns.statment`; did you mean `statement`? Allowed here: answer, choices, lang, "
+            "meta, solution, statement.",
+        ),
+        (
+            changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"pth": "q"}}}]),
+            "unknown key `sources.0.columns.answer.pth`; did you mean `path`? Allowed here: path, take, value.",
+        ),
+        (
+            changed(
+                sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"path": "q", "take": 1}}}]
+            ),
+            "`sources.0.columns.answer.take` = 1: input should be 'all', 'hash' or 'boxed'.",
+        ),
+        (
+            changed(sources=[{"name": "s", "kind": "xml", "path": "x"}]),
+            "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset' or 'kattis'.",
+        ),
+        (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
+        (changed(stage1={}), "`stage1.policy` is missing."),
+        (
+            changed(stage1={"policy": {"kind": "oracle"}}),
+            "`stage1.policy.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+        ),
+        (
+            changed(stage1={"policy": {"model": "m"}}),
+            "`stage1.policy.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+        ),
+        (
+            changed(stage1={"policy": "m"}),
+            "`stage1.policy` = 'm': input should be a table.",
+        ),
+        (changed(stage1={"policy": {"kind": "vllm"}}), "`stage1.policy.model` is missing."),
+        (
+            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
+            "unknown key `stage1.policy.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
+            "`stage1.policy.decoding.top_p` = 0: input should be greater than 0.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
+            "stage1.policy.urls: 'localhost' is no address; write http://host:port/v1.",
+        ),
+        (
+            changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
+            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path.",
+        ),
+        (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
+        (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
+        (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),
+        (changed(statements={"languages": "en"}), "`statements.languages` = 'en': input should be a list."),
+    ],
+)
+def test_one_mistake_is_one_sentence(table: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(table, "here.toml")
+    lines = [line.strip() for line in str(caught.value).removeprefix("recipe here.toml: ").splitlines()]
+    assert lines == [said]
+
+
+def test_several_mistakes_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(changed(seed="x", workers=0, colour="red"), "here.toml")
+    message = str(caught.value)
+    assert message.startswith("recipe here.toml: ")
+    assert [key for key in ("`seed` = 'x'", "`workers` = 0", "unknown key `colour`") if key not in message] == []
+
+
+def test_a_long_value_is_cut() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(changed(seed="x" * 5000), "here.toml")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_recipe_without_sources_is_refused() -> None:
+    with pytest.raises(ConfigError, match="sources"):
+        parse_recipe(changed(sources=[]), "here.toml")
+    bare = changed()
+    del bare["sources"]
+    with pytest.raises(ConfigError, match="`sources` is missing"):
+        parse_recipe(bare, "here.toml")
+
+
+def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
+    assert "there is no such file" in refusal(tmp_path / "absent.toml")
+    assert "cannot be read" in refusal(tmp_path)
+    (tmp_path / "broken.toml").write_text("name = \n")
+    assert "broken.toml: not TOML" in refusal(tmp_path / "broken.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"name = '\xff'\n")
+    assert "not TOML" in refusal(tmp_path / "bytes.toml")
+
+
+def test_a_recipe_survives_its_own_writing(path: Path) -> None:
+    recipe = load_recipe(path, ["seed=3", "export.size=9", "stage2.band.max_pass_rate=0.75"])
+    again = parse_recipe(recipe.model_dump(mode="json"), "again")
+    assert again == recipe
+    assert again.digest() == recipe.digest()
+
+
+def test_a_printed_recipe_holds_no_path_of_the_machine(path: Path, tmp_path: Path) -> None:
+    recipe, run = load_recipe(path), tmp_path / "runs" / "one"
+    places = {
+        str(path.parent / "rows.jsonl"): "rows.jsonl",
+        str(run / "a" / "b"): "RUN/a/b",
+        "/data/x y/z.gz": "…/z.gz",
+    }
+    for place, printed in {**places, "relative/z.gz": "relative/z.gz"}.items():
+        changed = override_recipe(recipe, [f"sources.0.path='{place}'"])
+        table = tomllib.loads(as_printed(changed, path.parent, run))
+        assert table["sources"][0]["path"] == printed
+        assert parse_recipe(table, "again") == override_recipe(recipe, [f"sources.0.path='{printed}'"])
+
+
+def test_the_recipes_that_are_shipped_can_be_read() -> None:
+    shipped = sorted((Path(flows.__file__).parent / "recipes").glob("*.toml"))
+    assert shipped
+    for one in shipped:
+        read = load_train_recipe if one.name.startswith("train_") else load_recipe
+        assert read(one).name == one.stem.replace("_", "-")

@@ -1,0 +1,210 @@
+"""Shards on Ray: the same bytes as in this process, also where a node dies; errors come back as they are."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError, SourceError
+from curation.store import Shard, read_table
+from curation.verify.judge import JudgeTask, Response
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem, CodeTest
+from flows.pipelines.curate_code import CURATE_CODE
+from flows.pipelines.curate_math import CURATE_MATH
+from flows.run.pipeline import run_pipeline
+from flows.run.run_folder import new_run
+from flows.run.runner import Local, computing_on, current_runner
+from flows.run.spreading import spreading
+from flows.stages.matrix import MATRIX
+from flows.stages.programs import PROGRAMS
+from flows.stages.references import REFERENCES
+from flows.stages.sources import SOURCES
+from flows.stages.statements import STATEMENTS
+from tests.demo_data.code.faults import row_of
+from tests.demo_data.code.tasks import TASKS
+from tests.flows.conftest import write_jsonl
+
+RECIPE = """
+name = "spread"
+shard_rows = 50
+workers = 1
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+columns = { statement = "q", answer = "a" }
+[stage1.policy]
+kind = "recorded"
+name = "a@1"
+path = "none.jsonl"
+columns = { text = "t" }
+"""
+
+
+def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
+    """The files of the format filter and the reference check."""
+    recipe = inputs / "spread.toml"
+    if not recipe.exists():
+        recipe.write_text(RECIPE)
+        rows = [{"q": f"What is {n} times {n % 7} plus 1?", "a": f"{n * (n % 7) + 1}"} for n in range(1000)]
+        write_jsonl(inputs / "sums.jsonl", rows)
+    run = new_run(recipe, [f"runner={runner}"], out)
+    with spreading(run.recipe):
+        run_pipeline(run, (SOURCES, STATEMENTS, REFERENCES))
+    stages = out / "stages"
+    return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
+
+
+CODE_RECIPE = """
+name = "spread-code"
+flow = "curate-code"
+shard_rows = 2
+workers = 1
+[[sources]]
+name = "lists"
+kind = "jsonl"
+path = "lists.jsonl"
+domain = "code"
+columns = { statement = "text" }
+[sources.code]
+time_limit = "seconds"
+tests = [{ path = "tests" }]
+solutions = [
+  { path = "programs", code = "code", language = "language", verdict = "verdict", languages = { py = "python" } },
+]
+[stage1.policy]
+kind = "recorded"
+name = "a@1"
+path = "none.jsonl"
+columns = { text = "t" }
+"""
+
+
+def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
+    """The files of the program filter and of the matrix; of its runs all but the seconds that they took."""
+    recipe = inputs / "code.toml"
+    if not recipe.exists():
+        recipe.write_text(CODE_RECIPE)
+        draw = random.Random(5)
+        write_jsonl(inputs / "lists.jsonl", [row_of(task, draw, tests=2, right=2, wrong=1) for task in TASKS[:4]])
+    run = new_run(recipe, [f"runner={runner}"], out)
+    with spreading(run.recipe):
+        matrix = run_pipeline(run, (SOURCES, PROGRAMS, MATRIX))[MATRIX]
+    files = {file for file in out.rglob("*.parquet") if not file.is_relative_to(matrix.folder / "runs")}
+    told: dict[str, object] = {str(file.relative_to(out)): file.read_bytes() for file in files}
+    return told | {"runs": read_table(matrix.folder, "runs").drop("cpu_s").rows()}
+
+
+def known(name: str) -> CodeProblem:
+    """A problem that wants the next number."""
+    return CodeProblem(name, (CodeTest(b"1\n", b"2\n"),), lang=CodeLang.PYTHON)
+
+
+def judged(judge: ProgramJudge) -> Shard:
+    """Verdicts on a right program and a wrong one, as a shard's notes."""
+    said = (Response(f"```python\nprint({code})\n```", None) for code in ("int(input()) + 1", "7"))
+    (result,) = judge.judge([JudgeTask("p", None, "en", tuple(said))])
+    return Shard(0, {}, notes={f"{n} {verdict.outcome.value}": 1 for n, verdict in enumerate(result.verdicts)})
+
+
+def refuses() -> Shard:
+    raise SourceError("the work says no")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of Ray on this machine, one core each."""
+    ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_worker_niceness", "0")  # else a busy machine starves the workers
+    memory = {"object_store_memory": 100_000_000}
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **memory})
+    ray.init(address=made.address, log_to_driver=False, configure_logging=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@contextmanager
+def killing_a_node(cluster: Any, out: Path, stage: str, shards: int) -> Iterator[None]:
+    """A second node that is there for the block, until the stage of that name has written so many shards."""
+    node = cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
+    cluster.wait_for_nodes()
+    left = threading.Event()
+
+    def kill() -> None:
+        while not left.is_set() and len(list(out.glob(f"stages/*-{stage}/shards/*"))) < shards:
+            time.sleep(0.005)
+        cluster.remove_node(node, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        left.set()
+        killer.join()
+
+
+def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
+    made = [Shard(number, {}, kept_rows=number) for number in range(3)]
+    assert list(Local().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
+    elsewhere = Local()
+    assert current_runner(True) is not elsewhere
+    with computing_on(elsewhere):
+        assert current_runner(True) is elsewhere
+        assert current_runner(False) is not elsewhere
+    spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
+    assert spread == {"statements", "programs", "references", "matrix", "stage1.verdicts", "stage2.verdicts"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_a_cluster_makes_the_same_bytes_and_loses_nothing_with_a_node(cluster: Any, tmp_path: Path) -> None:
+    local = filtered(tmp_path, tmp_path / "local", "local")
+    with killing_a_node(cluster, tmp_path / "killed", "statements", 2):
+        assert filtered(tmp_path, tmp_path / "killed", "ray") == local
+    assert filtered(tmp_path, tmp_path / "ray", "ray") == local
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path) -> None:
+    from curation.config import VerifySettings
+    from flows.run.runner_ray import ray_runner
+
+    local = ran(tmp_path, tmp_path / "local", "local")
+    assert len(local["runs"]) == 4 * 3 * 2  # type: ignore[arg-type]
+    with killing_a_node(cluster, tmp_path / "killed", "matrix", 1):
+        assert ran(tmp_path, tmp_path / "killed", "ray") == local
+    with ProgramJudge(known, 1, 1) as judge, ray_runner(VerifySettings()) as runner:
+        made = [shard.notes for _, shard in runner.map((n, partial(judged, judge)) for n in range(2))]
+    assert made == [{"0 correct": 1, "1 wrong": 1}] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_an_error_of_the_work_is_the_users_to_mend(cluster: Any) -> None:
+    from curation.config import VerifySettings
+    from flows.run.runner_ray import ray_runner
+
+    with ray_runner(VerifySettings()) as runner, pytest.raises(SourceError, match="the work says no"):
+        list(runner.map([(0, refuses)]))
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ConfigError, match="extra `ray`"):
+        filtered(tmp_path, tmp_path / "run", "ray")

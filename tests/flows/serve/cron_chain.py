@@ -1,0 +1,104 @@
+"""A recipe that is served: a cron that fires by itself, and a checkpoint's event that refreshes what it made.
+
+A cron knows no less than a minute, so the chain runs on a thread from the first test of the flows on, and the test that
+asks for it finds it done. It holds a server of its own, and ends it when the chain is through or the tests end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flows.publish.versions import held
+from flows.serve.server import _free_port
+from tests.flows.conftest import ROOT, TINY, tries, write_jsonl, write_tiny
+from tests.waiting import PATIENCE_S
+
+SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntimezone = "Europe/Paris"\ntrain = "train.toml"\nrounds = 2\n'
+
+SERVE = """
+import sys
+from pathlib import Path
+from flows.serve.serving import serve_recipes
+
+serve_recipes([Path(sys.argv[1])], Path(sys.argv[2]), int(sys.argv[3]))
+"""
+
+
+def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
+    """The tiny recipe with a schedule, and a trainer's recipe beside it."""
+    recipe = write_tiny(folder)
+    recipe.write_text(recipe.read_text() + schedule)
+    (folder / "train.toml").write_text('name = "stage"\nsteps = 1\nmodel = "nowhere"\n')
+    return recipe
+
+
+@contextmanager
+def running_chain(folder: Path) -> Iterator[Future[list[str]]]:
+    """The chain on a thread; its result is the origins of the versions that came, in their order."""
+    here = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    leave = threading.Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="cron-chain") as pool:
+        try:
+            yield pool.submit(_chain, folder, here, leave)
+        finally:
+            leave.set()
+
+
+def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[str]:
+    recipe = scheduled(folder / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange = 0.05\n')
+    answered = [tries(TINY["half"][0], TINY["half"][1], "42 42 42 42")]
+    write_jsonl(folder / "newer.jsonl", answered)
+    policy = folder / "newer.toml"
+    policy.write_text(
+        '[policy]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    port, run = _free_port(), folder / "run"
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
+        cwd=ROOT,
+        env={**here, "PREFECT_HOME": str(folder / "home")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _until(lambda: len(held(run)) == 1, server, leave)
+        payload = {"folder": str(run), "policy": str(policy), "attempts": None}
+        _emit(here, port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
+        _until(lambda: len(held(run)) == 2, server, leave)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=PATIENCE_S)
+    return [version.origin for version in held(run)]
+
+
+def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: threading.Event) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert server.poll() is None, f"what serves ended with status {server.returncode}"
+        assert time.monotonic() < end, "nothing happened by itself"
+        assert not leave.wait(0.5), "the tests ended first"
+
+
+def _emit(here: dict[str, str], port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
+    """Tell the server of an event, as a trainer's run does."""
+    told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
+    script = (
+        "import json, sys\nfrom prefect.events import emit_event\nfrom prefect.events.worker import EventsWorker\n"
+        "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=600)\n"
+    )
+    address = f"http://127.0.0.1:{port}/api"
+    subprocess.run([sys.executable, "-c", script, told], env={**here, "PREFECT_API_URL": address}, check=True)
