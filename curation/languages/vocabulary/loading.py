@@ -141,6 +141,8 @@ def _built(value: Any, kind: Any, where: str) -> Any:
     """Return a value of TOML as the type that a field has."""
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         return _table(value, kind, where)
+    if type(value) is kind:
+        return value
     inner = get_args(kind)
     if get_origin(kind) is tuple and isinstance(value, list):
         return tuple(_built(item, inner[0], where) for item in value)
@@ -148,14 +150,18 @@ def _built(value: Any, kind: Any, where: str) -> Any:
         return {key: _built(item, inner[1], f"{where}, {key}") for key, item in value.items()}
     if kind is float and type(value) is int:
         return float(value)
-    if inner or type(value) is not kind:
-        raise ConfigError(f"{where}: {value!r} is not of the type that belongs here ({kind}); correct it.")
-    return value
+    raise ConfigError(f"{where}: {value!r} is not of the type that belongs here ({kind}); correct it.")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _table(table: dict[str, Any], kind: type[T], where: str) -> T:
     """Return a table of TOML as the class that describes it."""
-    hints = get_type_hints(kind)
+    described: type = kind
+    hints = _hints(described)
     for name in hints:
         if name not in table:
             raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
