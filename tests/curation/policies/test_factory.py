@@ -21,8 +21,8 @@ from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
-from flows.policies import POLICIES as FLOWS_POLICIES
-from flows.policies import open_policy as open_by_flows
+from flows.run.policies import POLICIES as FLOWS_POLICIES
+from flows.run.policies import open_policy as open_by_flows
 from training.embedded import WEIGHTS, resolve_model
 
 

@@ -87,7 +87,7 @@ def test_refusals(schedule: str, words: str, tmp_path: Path, prefect_server: str
 
 
 def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, prefect_server: str) -> None:
-    from flows.schedule import deployments
+    from flows.serve.schedule import deployments
 
     recipe = scheduled(tmp_path / "in", '\n[schedule]\ntrain = "odd.toml"\n')
     (tmp_path / "in" / "odd.toml").write_text('name = "odd"\nmodel = "embedded"\nstep = 3\n')
