@@ -21,10 +21,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.places import ROOT
+
 LANES = 2
 FIRST = (
     ("tests/flows",),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from tests.waiting import wait_until
 
 
@@ -42,7 +43,7 @@ class VllmServer:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
                 start_new_session=True,
             )
 

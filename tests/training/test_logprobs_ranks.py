@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.places import ROOT
 from tests.waiting import PATIENCE_S
-
-ROOT = Path(__file__).resolve().parents[2]
 
 WORKER = """
 import sys, torch

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from curation.config import plain
 from flows.cli.settings import settings_of
+from tests.places import ROOT
 from tests.training.reinforce import REINFORCE, TABLE, ReinforceSettings, run_recipe, step
 from tests.training.test_run import lines
 from tests.training.test_steps import recipe
@@ -33,7 +34,6 @@ from training.ranks import Ranks
 from training.recipe import TrainRecipe
 from training.run import train
 
-ROOT = Path(__file__).resolve().parents[2]
 OWN = {"surprise", "surprise_max", "surprising_tokens"}
 
 

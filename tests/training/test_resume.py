@@ -17,6 +17,7 @@ import pytest
 import tomli_w
 import torch
 
+from tests.places import ROOT
 from tests.training.test_run import lines, small
 from tests.training.test_steps import recipe
 from tests.waiting import PATIENCE_S, wait_until
@@ -24,7 +25,6 @@ from training.metrics import read_metrics
 from training.model import load_model
 from training.recipe import TrainRecipe
 
-ROOT = Path(__file__).parents[2]
 STEPS = 5
 SYNCHRONOUS: dict[str, Any] = {"collector": {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}}
 

@@ -19,10 +19,10 @@ import pytest
 from curation.records import Outcome, VerifierError
 from curation.verify.worker import Guard
 from curation.verify.workers import Limits, WorkerPool
+from tests.places import ROOT
 from tests.waiting import wait_gone, wait_until
 
 HERE = "tests.verify.test_worker_pool"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def echo(job: Any, guard: Guard) -> Any:

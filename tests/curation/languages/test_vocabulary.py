@@ -17,8 +17,8 @@ from curation.config.languages import LANGUAGES
 from curation.languages.vocabulary import Language, Neighbour, language, languages, neighbours
 from curation.languages.vocabulary.loading import FOLDER, read
 from curation.records import ConfigError
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 CODES = {path.stem for path in FOLDER.glob("*.toml")}
 WORD = re.compile(
     "[\u0400-\u04ff]{2,}|[\u3400-\u9fff]{2,}|(?=[A-Za-z\u00c0-\u024f]*[\u00c0-\u024f])[A-Za-z\u00c0-\u024f]{3,}"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +20,9 @@ from curation.verify.judge import MathJudge, ReferenceCheck
 from curation.verify.worker import Guard
 from tests.benchmarks.bench_translation import pairs
 from tests.benchmarks.corrupting import CORRUPTIONS
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+DATA = SHARED_DATA
 ORIGINAL = "Anna buys 12 apples for $3.50 each and twenty-five pears. How much does she pay for the apples?"
 GERMAN = "Anna kauft 12 Äpfel zu je 3,50 $ und fünfundzwanzig Birnen. Wie viel bezahlt sie für die Äpfel?"
 

@@ -11,9 +11,10 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.pipelines.train import main
 from flows.pipelines.train_stage import train_stage
 from flows.run.training import load_train_recipe, read_run, train
+from tests.places import ROOT
 from training.recipe import EmbeddedData, TrainRecipe
 
-RECIPE = Path(__file__).parents[3] / "flows" / "recipes" / "train_embedded.toml"
+RECIPE = ROOT / "flows" / "recipes" / "train_embedded.toml"
 
 
 def test_the_shipped_recipe_is_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,9 @@ from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionC
 from curation.verify.programs.tools import Runner
 from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
 from tests.benchmarks.function_benchmarks import human_eval, mbpp
+from tests.places import SHARED_DATA
 
-DATA = Path(__file__).resolve().parents[5] / "shared" / "data" / "code"
+DATA = SHARED_DATA / "code"
 ANSWER = 7_391_846_205
 CALLS = CodeProblem(
     "calls", function=FunctionTests("add", (FunctionCall((1, 2), 3), FunctionCall((ANSWER, 1), ANSWER + 1)))
