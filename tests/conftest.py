@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from curation.scratch import Scratch
+from curation.storage.scratch import Scratch
 from tests.vllm_servers import VllmServers
 
 pytest_plugins = ["tests.cpu_durations"]

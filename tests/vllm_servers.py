@@ -23,7 +23,7 @@ class VllmServer:
     """One server process in a group of its own, as quick to start as a CPU allows."""
 
     def __init__(self, log: Path) -> None:
-        from training.embedded import WEIGHTS
+        from training.embedded_model import WEIGHTS
 
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

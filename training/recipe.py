@@ -1,6 +1,6 @@
 """The recipe of a training run: what is trained, on which problems, how, and how it is watched.
 
-One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`.
+One table per part; the parts' own settings are in `training.config` and `training.rollouts.curriculum.settings`.
 `curation.config.loading` reads it from TOML.
 """
 
@@ -20,16 +20,16 @@ from training.config import (
     PackingSettings,
     RewardSettings,
 )
-from training.curriculum.settings import CurriculumSettings
+from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.old_keys import TRAIN_RECIPE
-from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
+from training.rollouts.curriculum.settings import CurriculumSettings
 
 DEFAULT_OBJECTIVE = "grpo"
 """The `kind` of an `[objective]` that names none."""
 
 
 class EmbeddedData(Settings):
-    """Problems of the embedded family (`training.embedded.problems`)."""
+    """Problems of the embedded family (`training.embedded_model.problems`)."""
 
     kind: Literal["embedded"] = Field(description="`embedded`: short sums, drawn by a seed.")
     problems: int = Field(2000, ge=1, description="How many. Not in the paper.")

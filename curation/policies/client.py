@@ -7,8 +7,8 @@ Invariants:
   - cancelling a call closes the connection, at which vLLM aborts the generation;
   - the key never stands in settings, errors or the store.
 
-Not here: what is asked (`curation.policies.endpoint`, and for training `training.vllm_client`), which server has the
-shortest queue (`curation.policies.servers`).
+Not here: what is asked (`curation.policies.endpoint`, and for training `training.generation.vllm_client`), which server
+has the shortest queue (`curation.policies.servers`).
 """
 
 from __future__ import annotations

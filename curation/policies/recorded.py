@@ -22,8 +22,8 @@ import polars as pl
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Answered, AttemptKey, PolicyError, Prompted, problem_id
-from curation.rows import Row, lookup, options_of, read_rows, require_path
-from curation.store import file_digest
+from curation.sources.rows import Row, lookup, options_of, read_rows, require_path
+from curation.storage.stages import file_digest
 
 _FIRST_ROWS = 100
 

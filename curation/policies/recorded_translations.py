@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from curation.prompts.translating import TRANSLATE
 from curation.records import Answered, AttemptKey, PolicyError, Prompted, problem_id
-from curation.rows import Row, read_rows
-from curation.store import file_digest
+from curation.sources.rows import Row, read_rows
+from curation.storage.stages import file_digest
 
 
 class RecordedTranslations:

@@ -1,7 +1,8 @@
 """The prompt for making tests: a generator program and a validator program are asked for, in our own words.
 
-The response is read by `curation.test_generation.generators`; both programs run in the sandbox, and what they make is
-believed only where the problem's solutions agree on it. `COUNT` names how many inputs the generator should make.
+The response is read by `curation.programs.test_generation.generators`; both programs run in the sandbox, and what they
+make is believed only where the problem's solutions agree on it. `COUNT` names how many inputs the generator should
+make.
 """
 
 from __future__ import annotations

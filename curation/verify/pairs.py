@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import Outcome, SourceError
-from curation.store import replacing
-from curation.verify.workers import Limits, Reply, WorkerPool
+from curation.storage.stages import replacing
+from curation.verify.worker_pool import Limits, Reply, WorkerPool
 
 
 def verify_pairs(
@@ -44,7 +44,7 @@ def verify_pairs(
             pred = row["pred"] if row["pred"] is not None else ""
             yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
 
-    pool = WorkerPool("curation.verify.judging:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
+    pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
     with pool, replacing(path_out) as out:
         for done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}

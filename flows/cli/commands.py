@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from curation.store import locked
+from curation.storage.stages import locked
 from flows.cli.plan import against_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from curation.contamination import Overlap, contamination_file
-from curation.embeddings import require_embeddings
-from curation.export_formats import export_set
+from curation.filters.decontamination import Overlap, contamination_file
+from curation.filters.dedup.embeddings import require_embeddings
+from curation.filters.statements import classify
+from curation.publish.export_formats import export_set
 from curation.records import ConfigError
-from curation.rows import Row, read_rows, require_path
-from curation.sources import choices_of, texts_of
-from curation.statements import classify
-from curation.store import replacing
+from curation.sources.problems import choices_of, texts_of
+from curation.sources.rows import Row, read_rows, require_path
+from curation.storage.stages import replacing
 from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
 

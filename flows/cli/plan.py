@@ -15,11 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.attempts import AttemptStore
-from curation.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
+from curation.difficulty.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
+from curation.difficulty.sampling import Sampled, Sampler
 from curation.records import ConfigError, Policy
-from curation.sampling import Sampled, Sampler
-from curation.store import locked, read_manifest, read_table, write_aside
+from curation.storage.attempts import AttemptStore
+from curation.storage.stages import locked, read_manifest, read_table, write_aside
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
@@ -30,7 +30,7 @@ from flows.stages.attempts import attempts_of, stopping_rule
 from flows.stages.judging import open_judge
 
 PLAN = "plan.json"
-"""In the run folder: the plan of each stage, as `curation.planning.StagePlan.row` gives it."""
+"""In the run folder: the plan of each stage, as `curation.difficulty.planning.StagePlan.row` gives it."""
 
 PILOT = 64
 

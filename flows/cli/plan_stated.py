@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
-from curation.planning import Cost, Estimate, Rates, StagePlan
+from curation.difficulty.planning import Cost, Estimate, Rates, StagePlan
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
@@ -71,7 +71,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
 
 
 def _cost(attempts: float, tokens_each: float, speed: float, rates: Rates) -> Cost:
-    """Hours are those of all GPUs together, as in `curation.planning`."""
+    """Hours are those of all GPUs together, as in `curation.difficulty.planning`."""
     tokens = attempts * tokens_each
     paid = _exactly(rates.price(attempts, tokens)) if rates.priced else None
     return Cost(_exactly(attempts), _exactly(tokens), _exactly(tokens / speed / 3600), paid)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.store import locked, read_table
+from curation.storage.stages import locked, read_table
 from flows.cli.commands import print_funnel
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set

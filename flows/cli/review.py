@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from curation import review
+from curation.publish import review
 from curation.records import ConfigError, StoreError
-from curation.store import locked
+from curation.storage.stages import locked
 from flows.cli.find_problem import find_id
 from flows.publish.disputes import published_queue
 from flows.run.lookup import rows_of

@@ -1,8 +1,9 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
-Problems are chosen by `curation.refreshing`; they are sampled, judged and decided on as in the line's last stage, with
-the same band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in the folder
-of the version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started again.
+Problems are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the line's last
+stage, with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in
+the folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started
+again.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from pathlib import Path
 import polars as pl
 from prefect import flow
 
-from curation import difficulty, export, refreshing, review, versions
 from curation.config import Recipe
+from curation.difficulty import pass_rates
+from curation.difficulty.refresh import TRAINED
+from curation.difficulty.refresh import VERSION as REFRESH_VERSION
+from curation.difficulty.refresh import choose as select_uncertain
+from curation.publish import export, review, versions
 from curation.records import StoreError
-from curation.store import Shard, StageFolder, file_digest, locked, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, file_digest, locked, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.curating import as_task
 from flows.pipelines.refresh_inputs import read_trained, with_policy
@@ -80,7 +85,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
     Args:
         folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
-        attempts: attempts that training made since, in the columns of `curation.refreshing.TRAINED`.
+        attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.TRAINED`.
     """
     folder = folder.absolute()
     with locked(folder):
@@ -105,9 +110,9 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
 def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> StageResult:
     """Choose the problems to judge again, as a stage in the shards of the pipeline; beside them, why."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
-    trained = read_trained(attempts) if attempts is not None else refreshing.TRAINED.to_frame()
+    trained = read_trained(attempts) if attempts is not None else TRAINED.to_frame()
     old, number = decisions_of(run.folder, line.newest.number), line.newest.number + 1
-    chosen = refreshing.choose(old, trained, band, run.recipe.refresh, number, _policy_of(run))
+    chosen = select_uncertain(old, trained, band, run.recipe.refresh, number, _policy_of(run))
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder
@@ -132,7 +137,7 @@ def _chosen_folder(run: RefreshedRun, line: _Line, before: Version, attempts: Pa
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {_policy_of(run)} {seen}"
     problems = line.results.problems
     made_from = {problems.name: problems.manifest.digest, "version": before.digest}
-    return StageFolder(run.place / CHOSEN, CHOSEN, refreshing.VERSION, made_by, made_from)
+    return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)
 
 
 def _is_repeated(run: RefreshedRun, line: _Line, attempts: Path | None) -> bool:
@@ -159,7 +164,7 @@ def _publish(run: RefreshedRun, line: _Line, results: Results) -> Refreshed:
     names = read_table(chosen.folder, "kept", ["id"])["id"]
     policy = _policy_of(run)
     stopped = read_table(verdicts.folder, "stopped")["problem"]
-    rates = difficulty.pass_rates(names, read_table(verdicts.folder, "verdicts"), policy, rule, stopped)
+    rates = pass_rates.pass_rates(names, read_table(verdicts.folder, "verdicts"), policy, rule, stopped)
     new = trusting_people(rates, settings, part, review.read_verdicts(run.folder))
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merged(old, new, line, run.recipe)
@@ -201,7 +206,7 @@ def merged(old: pl.DataFrame, new: pl.DataFrame, line: _Line, recipe: Recipe) ->
     """The decisions of the next version: the new ones in place of the old, and who stands in a set of its size.
 
     Args:
-        old: `curation.versions.KEPT` rows.
+        old: `curation.publish.versions.KEPT` rows.
         new: the same without ``published``, of problems that are in ``old``.
     """
     order = old.select("problem")

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from curation import refreshing
 from curation.config import LivePolicy, PolicyFile, Recipe, TorchPolicySettings, VllmPolicy
 from curation.config.loading import parse_settings, read_toml
+from curation.difficulty import refresh
 from curation.records import JUDGED, ConfigError, Outcome, PolicyError, SourceError
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run, difficulty_stage
@@ -57,7 +57,7 @@ def _checkpoint(path: Path, like: object) -> dict[str, Any]:
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Attempts that training made, in the `curation.refreshing.TRAINED` schema.
+    """Attempts that training made, in the `curation.difficulty.refresh.TRAINED` schema.
 
     Args:
         path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
@@ -72,9 +72,9 @@ def read_trained(path: Path) -> pl.DataFrame:
             judged = frame.filter(pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in JUDGED]))
             right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
             frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
-        return frame.select(refreshing.TRAINED.names()).cast(refreshing.TRAINED)
+        return frame.select(refresh.TRAINED.names()).cast(refresh.TRAINED)
     except FileNotFoundError as error:
         raise SourceError(f"--attempts {path}: there is no such file.") from error
     except pl.exceptions.PolarsError as error:
-        wanted = ", ".join(refreshing.TRAINED.names())
+        wanted = ", ".join(refresh.TRAINED.names())
         raise SourceError(f"--attempts {path}: cannot be read with the columns {wanted} ({error}).") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
-from curation.cards import FunnelRow
+from curation.publish.cards import FunnelRow
 from flows.publish.versions import CHANGELOG
 
 PLOTS = ("funnel", "pass_rates")

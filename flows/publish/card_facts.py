@@ -7,11 +7,11 @@ from importlib.metadata import version as package_version
 
 import polars as pl
 
-from curation import cards, review
 from curation.config import Recipe
+from curation.publish import cards, review
+from curation.publish.versions import CHANGED
 from curation.records import PASS_RATE
-from curation.store import read_table
-from curation.versions import CHANGED
+from curation.storage.stages import read_table
 from flows.publish import code_publish
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage

@@ -1,7 +1,8 @@
 """What a curated set of code has beside its rows: tests/ and judging/, and the card's figures on tests.
 
 Both hold rows for every problem of the set under the twin's own id, in the `TEST` and `JUDGING` schemas, so that
-whoever reads the set (`curation.export_formats`, a trainer) need not know of groups. Time limits are the twin's.
+whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are the
+twin's.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import cards, twins
+from curation.programs import language_variants
+from curation.publish import cards
 from curation.records import JUDGING, TEST
-from curation.store import read_manifest, read_shard, read_table, write_parquet
+from curation.storage.stages import read_manifest, read_shard, read_table, write_parquet
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
@@ -57,7 +59,7 @@ def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
     held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
     joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
-    factors = [twins.factor_of(language, settings.twins) for language in joined["language"]]
+    factors = [language_variants.factor_of(language, settings.twins) for language in joined["language"]]
     limits = pl.col("time_limit_s").fill_null(settings.matrix.time_s) * pl.Series("factor", factors, pl.Float64)
     memory = pl.col("memory_mb").fill_null(settings.matrix.memory_mb)
     widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
@@ -87,7 +89,7 @@ def facts(run: Run) -> cards.CodeFacts:
     exported = read_table(EXPORT.folder_in(run), "kept", ["group", "meta"])
     languages: dict[str, int] = {}
     for meta in exported["meta"] if exported.height else ():
-        language = str(json.loads(meta or "{}").get(twins.LANGUAGE, "python"))
+        language = str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
         languages[language] = languages.get(language, 0) + 1
     groups = set(exported["group"]) if exported.height else set()
     counted = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])

@@ -17,9 +17,9 @@ from typing import Any
 
 import polars as pl
 
-from curation import cards, review
 from curation.config import Recipe
-from curation.store import read_shard, write_aside, write_parquet
+from curation.publish import cards, review
+from curation.storage.stages import read_shard, write_aside, write_parquet
 from flows.publish import code_publish, disputes, versions
 from flows.publish.card_facts import card_facts
 from flows.run.recipe import as_printed

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import review
-from curation.store import read_table, write_parquet
+from curation.publish import review
+from curation.storage.stages import read_table, write_parquet
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult, read_result
 from flows.stages.duplicates import DUPLICATES

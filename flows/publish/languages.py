@@ -31,11 +31,11 @@ from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
+from curation.languages.translation import VERSION, Kept, Rendered, Translations, chosen, translate
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
-from curation.rows import read_rows, require_path
-from curation.store import file_digest, replacing, write_aside, write_parquet
-from curation.translation import VERSION, Kept, Rendered, Translations, chosen, translate
+from curation.sources.rows import read_rows, require_path
+from curation.storage.stages import file_digest, replacing, write_aside, write_parquet
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 

@@ -1,6 +1,6 @@
 """Versions of a run's curated set: numbered, kept, compared; and the run as its newest version sees it.
 
-    DIR/versions/0001/decisions.parquet   the decisions of the version, in the `curation.versions.KEPT` schema
+    DIR/versions/0001/decisions.parquet   the decisions of the version, in the `curation.publish.versions.KEPT` schema
     DIR/versions/0001/about.json          its number, day, policy, verifier, cost, and what it was made from
     DIR/versions/measured_on.json         the day on which each policy's attempts were begun
     DIR/curated/CHANGELOG.md              all versions, the newest first
@@ -23,9 +23,9 @@ from typing import Literal
 
 import polars as pl
 
-from curation import versions
+from curation.publish import versions
 from curation.records import DropReason, StoreError
-from curation.store import Shard, read_shard, read_table, write_aside, write_parquet
+from curation.storage.stages import Shard, read_shard, read_table, write_aside, write_parquet
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun
 from flows.stages.attempts import today
@@ -101,7 +101,7 @@ def place_of(folder: Path, number: int) -> Path:
 
 
 def decisions_of(folder: Path, number: int) -> pl.DataFrame:
-    """The decisions of a version, in the `curation.versions.KEPT` schema; empty for version 0."""
+    """The decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
     if number == 0:
         return versions.KEPT.to_frame()
     path = place_of(folder, number) / "decisions.parquet"
@@ -132,7 +132,7 @@ def settle(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = N
     """The version that these decisions are: the newest one where they are its own, else another one, kept from now on.
 
     Args:
-        table: `curation.versions.KEPT` rows.
+        table: `curation.publish.versions.KEPT` rows.
         cause: what made them, where it was not the line.
     """
     digest, cause = digest_of(table), cause or Cause()
@@ -183,7 +183,7 @@ def apply(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier
     """Return decisions that are made already as a finished stage over all problems, in their shards.
 
     Args:
-        decisions: `curation.versions.KEPT` rows, one for each problem.
+        decisions: `curation.publish.versions.KEPT` rows, one for each problem.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)
     problems, part = job.problems.folder, job.stage.part
@@ -235,7 +235,7 @@ def digest_of(table: pl.DataFrame) -> str:
 
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """`curation.versions.CHANGES` of what is published."""
+    """`curation.publish.versions.CHANGES` of what is published."""
     return versions.changes(_published(old), _published(new))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.cards import FunnelRow
-from curation.store import add_counts, finished_shards, stage_inputs
+from curation.publish.cards import FunnelRow
+from curation.storage.stages import add_counts, finished_shards, stage_inputs
 from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage, StageResult, read_result

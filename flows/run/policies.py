@@ -15,12 +15,12 @@ from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
-from training.embedded import EMBEDDED, WEIGHTS
+from training.embedded_model import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
     from curation.config.policies import PolicySettings
 
-POLICIES = {**CURATION_POLICIES, "torch": "training.generate:TorchPolicy"}
+POLICIES = {**CURATION_POLICIES, "torch": "training.generation.torch_policy:TorchPolicy"}
 
 
 def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from curation.config import DifficultyStage, Recipe, SecondStage
 from curation.records import StoreError
-from curation.store import write_aside
+from curation.storage.stages import write_aside
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from curation.store import Shard
+from curation.storage.stages import Shard
 
 Work = Callable[[], Shard]
 

@@ -25,11 +25,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.attempts import AttemptStore
 from curation.config import VerifySettings
 from curation.records import AttemptKey, ConfigError
-from curation.store import Shard
-from curation.verify.judge import MathJudge
+from curation.storage.attempts import AttemptStore
+from curation.storage.stages import Shard
+from curation.verify.math_judge import MathJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner

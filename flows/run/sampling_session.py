@@ -15,15 +15,15 @@ from types import TracebackType
 
 import polars as pl
 
-from curation.attempts import AttemptStore
-from curation.choices.resolving import named_letter
-from curation.curtailment import Rule
-from curation.progress import Progress
+from curation.difficulty.early_stopping import Rule
+from curation.difficulty.progress import Progress
+from curation.difficulty.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
+from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, Prompted
-from curation.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
-from curation.store import Shard, StageFolder, read_shard
-from curation.verify.judge import Judge
+from curation.storage.attempts import AttemptStore
+from curation.storage.stages import Shard, StageFolder, read_shard
+from curation.verify.math_judge import Judge
 from flows.run.progress import note
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts

@@ -4,8 +4,8 @@ All that there is to say of a stage stands in its `Stage`: name, title, folder, 
 are lists of them (`flows.run.pipeline`); folders, titles, Prefect's tasks, the plan, the funnel, `goldilocks status`,
 `explain` and `run --dry` derive from the lists. Each stage has a file in `flows.stages`.
 
-Invariants: a stage keeps its rows in a `curation.store.StageFolder`, whose fingerprint says what they were made from;
-shards keep their numbers from the sources on. Not here: any decision on a problem.
+Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint says what they were
+made from; shards keep their numbers from the sources on. Not here: any decision on a problem.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from curation.cards import FunnelRow
 from curation.config import Recipe
+from curation.publish.cards import FunnelRow
 from curation.records import Domain, StoreError
-from curation.store import Manifest, Shard, StageFolder, finished_shards, read_manifest
+from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards, read_manifest
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner

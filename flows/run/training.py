@@ -21,7 +21,7 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
         ConfigError: the recipe cannot be meant, or is missing where it is needed.
         StoreError: ``out`` holds no run to resume, or a run that was not to be resumed.
     """
-    from training import run
+    from training.engines.embedded import run
 
     if resume:
         if out is None:

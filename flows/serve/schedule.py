@@ -26,7 +26,7 @@ from prefect.flows import Flow
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.store import locked, write_aside
+from curation.storage.stages import locked, write_aside
 from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.curating import curate
 from flows.publish.versions import Version, latest, summary

@@ -12,10 +12,10 @@ from types import TracebackType
 
 import polars as pl
 
-from curation import attempts
 from curation.config import PolicySettings
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Prompted
+from curation.storage import attempts
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run
 

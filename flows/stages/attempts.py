@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from curation import attempts, curtailment, sampling
 from curation.config import DifficultyStage
+from curation.difficulty import early_stopping, sampling
 from curation.records import AttemptKey, StoreError
-from curation.store import write_aside
+from curation.storage import attempts
+from curation.storage.stages import write_aside
 from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.sampling_session import SamplingSession
@@ -34,13 +35,15 @@ MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the day on which each policy's attempts were begun."""
 
 
-def stopping_rule(settings: DifficultyStage) -> curtailment.Rule:
+def stopping_rule(settings: DifficultyStage) -> early_stopping.Rule:
     """When sampling stops at a problem of this stage, and which attempts count.
 
     Recorded attempts cost nothing: all of them count.
     """
     curtail = settings.sampling.curtail and settings.policy.kind != "recorded"
-    return curtailment.Rule(settings.band, curtail=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0)
+    return early_stopping.Rule(
+        settings.band, curtail=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0
+    )
 
 
 def stops(settings: DifficultyStage) -> str:
@@ -62,7 +65,7 @@ def make_attempts(job: StageRun) -> StageResult:
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, made_with = asdict(policy.key), judged_by(run, part, judge.version)
-        version = f"attempts@2 {sampling.VERSION} {curtailment.VERSION}"
+        version = f"attempts@2 {sampling.VERSION} {early_stopping.VERSION}"
         folder = job.open(version, json.dumps([key, made_with], sort_keys=True), job.problems)
         if store.height < folder.noted("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()

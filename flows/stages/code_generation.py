@@ -1,7 +1,8 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
 
-Inputs come from a model's generator programs and from the forms and changes of `curation.test_generation`. A package's
-own input validator, where it has one that lets its given inputs pass, is asked first: what it refuses is not run.
+Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`. A
+package's own input validator, where it has one that lets its given inputs pass, is asked first: what it refuses is not
+run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation import code_matrix, test_generation, tests_agreement
+from curation.programs import execution_matrix, test_generation, tests_agreement
 from curation.verify.programs.checkers import valid_inputs
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Checker, Submission
@@ -111,7 +112,7 @@ def _round(
     run: Run,
     unit: Unit,
     runner: Runner,
-    candidates: Sequence[code_matrix.Candidate],
+    candidates: Sequence[execution_matrix.Candidate],
     voting: set[int],
     batch: Sequence[tuple[str, str]],
     made: Made,
@@ -121,8 +122,8 @@ def _round(
     """Run the solutions on a batch of inputs and keep what is worth it; whether a new wrong solution was caught."""
     first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in made.tests), -1)  # type: ignore[arg-type]
     indices = list(range(first, first + len(batch)))
-    problem = code_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
-    matrix = code_matrix.run_matrix(
+    problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
+    matrix = execution_matrix.run_matrix(
         runner,
         unit.name,
         problem,
@@ -162,7 +163,7 @@ def _round(
     marked = frame.join(wanted, on="test").with_columns(
         (pl.col("output") == pl.col("wanted")).fill_null(False).alias("expected")
     )
-    made.runs.append(marked.select(code_matrix.MEASURED.names()).cast(code_matrix.MEASURED))
+    made.runs.append(marked.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
     return bool(gained)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from curation import contamination, sources
 from curation.config import Benchmark, ProblemColumns, Source
-from curation.contamination.overlap import Index, Overlap
-from curation.embeddings import require_embeddings
-from curation.store import Shard, read_shard
+from curation.filters import decontamination
+from curation.filters.decontamination.overlap import Index, Overlap
+from curation.filters.dedup.embeddings import require_embeddings
+from curation.sources import problems as sources
+from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
 
@@ -20,7 +21,7 @@ def find_contamination(job: StageRun) -> StageResult:
     settings, home, problems = job.recipe.contamination, job.run.recipe_folder, job.problems.folder
     named = [(benchmark, _as_source(benchmark)) for benchmark in settings.against]
     digests = {f"benchmark {benchmark.name}": sources.source_digest(source, home) for benchmark, source in named}
-    folder = job.open(contamination.VERSION, settings.digest(), job.problems, digests=digests)
+    folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
     if (done := job.finished(folder)) is not None:
         return done
     benchmarks = pl.concat(
@@ -34,8 +35,8 @@ def find_contamination(job: StageRun) -> StageResult:
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         hits = overlaps.hits(frame["statement"])
-        kept, dropped = contamination.drop_contaminated(frame, hits)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped, "hits": contamination.named(frame, hits)})
+        kept, dropped = decontamination.drop_contaminated(frame, hits)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped, "hits": decontamination.named(frame, hits)})
 
     return job.shard_by_shard(folder, work)
 

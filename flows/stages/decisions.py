@@ -9,9 +9,10 @@ from functools import cache
 
 import polars as pl
 
-from curation import curtailment, difficulty, review
 from curation.config import DifficultyStage
-from curation.store import Shard, read_shard
+from curation.difficulty import early_stopping, pass_rates
+from curation.publish import review
+from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempts_of, made_key, part_title, stopping_rule, stops
@@ -36,13 +37,13 @@ def decide(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
-        rates = difficulty.pass_rates(frame["id"], judged, policy, rule, stopped)
+        rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
         decisions = trusting_people(rates, settings, part, said)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
     settings_text = f"{settings.band.digest()} {stops(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
-    version = f"{difficulty.VERSION} {curtailment.VERSION}"
+    version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
     folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
     return job.shard_by_shard(folder, work)
 
@@ -53,13 +54,13 @@ def trusting_people(rates: pl.DataFrame, settings: DifficultyStage, part: str, s
     Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
     """
     rule = stopping_rule(settings)
-    decisions = difficulty.decide(rates, settings.band, part, rule)
+    decisions = pass_rates.decide(rates, settings.band, part, rule)
     if all(verdict.answer is None for verdict in said.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.curtail else 0.0
-    foreseeing = curtailment.Rule(band, curtail=rule.curtail, error_rate=error_rate)
-    return review.trusting(decisions, difficulty.decide(rates, band, part, foreseeing), said)
+    foreseeing = early_stopping.Rule(band, curtail=rule.curtail, error_rate=error_rate)
+    return review.trusting(decisions, pass_rates.decide(rates, band, part, foreseeing), said)
 
 
 @cache

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from curation import duplicates
+from curation.filters.dedup import exact
 from curation.records import Outcome
-from curation.store import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
 from flows.stages.judging import open_judge, verifier_version
@@ -14,21 +14,21 @@ def find_duplicates(job: StageRun) -> StageResult:
     """Drop repeated problems."""
     run, problems = job.run, job.problems.folder
     settings = f"{verifier_version(run)} {run.recipe.verify.digest()}"  # it says whether two references are equal
-    folder = job.open(duplicates.VERSION, settings, job.problems)
+    folder = job.open(exact.VERSION, settings, job.problems)
     if (done := job.finished(folder)) is not None:
         return done
-    again = duplicates.repeats(read_table(problems, "kept", ["id", "source", "row", "answer"]))
+    again = exact.repeats(read_table(problems, "kept", ["id", "source", "row", "answer"]))
     conflicts = _conflicts(run, again)
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        kept, dropped = duplicates.drop_repeats(frame, again, conflicts)
+        kept, dropped = exact.drop_repeats(frame, again, conflicts)
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
     return job.shard_by_shard(folder, work)
 
 
-def _conflicts(run: Run, again: duplicates.Repeats) -> dict[str, str]:
+def _conflicts(run: Run, again: exact.Repeats) -> dict[str, str]:
     pairs = again.pairs()
     if not pairs:
         return {}

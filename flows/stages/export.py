@@ -6,9 +6,9 @@ from functools import partial
 
 import polars as pl
 
-from curation import export
+from curation.publish import export
 from curation.records import DROPPED, DropReason
-from curation.store import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from curation import tests_agreement
+from curation.programs import tests_agreement
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import Answered, Domain, Policy, Prompted
-from curation.store import Shard, read_shard
+from curation.storage.stages import Shard, read_shard
 from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from curation.config.grading import GraderSettings
 from curation.records import ConfigError
-from curation.store import file_digest, read_table, write_aside, write_parquet
+from curation.storage.stages import file_digest, read_table, write_aside, write_parquet
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
 from flows.run.training import load_train_recipe, train

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from curation import twins
-from curation.store import read_shard
-from curation.verify.judge import Judge, MathJudge
+from curation.programs import language_variants
+from curation.storage.stages import read_shard
+from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.judge import ProgramJudge
@@ -55,7 +55,7 @@ class Programs:
         index, group, language = self._shards[name]
         tests, judging = self._read(index)
         settings = self._run.recipe.code
-        factor = twins.factor_of(language, settings.twins)
+        factor = language_variants.factor_of(language, settings.twins)
         matrix = settings.matrix
         limits = matrix.time_s, matrix.memory_mb, factor
         return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))

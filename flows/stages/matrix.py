@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from curation import code_matrix
-from curation.store import Shard
+from curation.programs import execution_matrix
+from curation.storage.stages import Shard
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
@@ -28,7 +28,7 @@ MEASURED_LIMITS = pl.Schema(
 def run_matrix(job: StageRun) -> StageResult:
     """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
     run, settings, problems = job.run, job.recipe.code.matrix, job.problems.folder
-    folder = job.open(f"{code_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
+    folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
@@ -38,12 +38,12 @@ def run_matrix(job: StageRun) -> StageResult:
 
 
 def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
-    runs, outputs, limits = [code_matrix.MEASURED.to_frame()], [code_matrix.OUTPUT.to_frame()], []
+    runs, outputs, limits = [execution_matrix.MEASURED.to_frame()], [execution_matrix.OUTPUT.to_frame()], []
     count = beyond = 0
     for unit in problems:
         count += 1
         beyond += unit.beyond
-        measured = code_matrix.run_matrix(
+        measured = execution_matrix.run_matrix(
             runner,
             unit.name,
             unit.problem(run),

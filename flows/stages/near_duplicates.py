@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation import near_duplicates, review
+from curation.filters.dedup import near
+from curation.publish import review
 from curation.records import PROBLEM, Outcome
-from curation.store import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_shard, read_table
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
 from flows.stages.judging import open_judge, verifier_version
@@ -17,24 +18,24 @@ def find_near_duplicates(job: StageRun) -> StageResult:
     run, settings, problems = job.run, job.recipe.near_duplicates, job.problems.folder
     accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
     made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
-    folder = job.open(near_duplicates.VERSION, made_by, job.problems)
+    folder = job.open(near.VERSION, made_by, job.problems)
     if (done := job.finished(folder)) is not None:
         return done
     rows = read_table(problems, "kept", ["id", "source", "row", "statement", "answer", "lang"])
-    members = near_duplicates.near_duplicates(
+    members = near.near_duplicates(
         rows.with_columns(verified=pl.col("id").is_in(accepted)) if rows.height else PROBLEM.to_frame(),
         [source.name for source in run.recipe.sources],
         threshold=settings.threshold,
         figures_agree=settings.figures_agree,
     )
-    pairs = near_duplicates.reference_pairs(members)
+    pairs = near.reference_pairs(members)
     with open_judge(run) as judge:
         outcomes = list(judge.same(pairs)) if pairs else []
     equal = {pair: outcome is Outcome.CORRECT for pair, outcome in zip(pairs, outcomes, strict=True)}
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        parted = near_duplicates.drop_near_duplicates(frame, members, equal, accepted)
+        parted = near.drop_near_duplicates(frame, members, equal, accepted)
         dropped = pl.concat([parted.duplicates, parted.disputed])
         named = members.join(frame, on=["source", "row"], how="semi")
         return Shard(frame.height, {"kept": parted.kept, "dropped": dropped, "members": named})

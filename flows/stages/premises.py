@@ -1,6 +1,6 @@
 """Votes of a model on premises: problems of which enough votes say that they cannot be answered as they stand leave.
 
-The rules are those of `curation.premises`.
+The rules are those of `curation.filters.premises`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import premises
+from curation.filters import premises
 from curation.prompts.premises import PREMISES as PROMPT
 from curation.records import Domain, DropReason, Prompted
-from curation.store import Shard, read_shard
+from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from curation import code_filters
-from curation.store import Shard, read_shard
+from curation.programs import filters
+from curation.storage.stages import Shard, read_shard
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 
@@ -15,10 +15,10 @@ def filter_programs(job: StageRun) -> StageResult:
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         tables = [read_shard(problems, name, index) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)]
-        kept, dropped = code_filters.filter_programs(frame, *tables)
+        kept, dropped = filters.filter_programs(frame, *tables)
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
-    return job.shard_by_shard(job.open(code_filters.VERSION, "", job.problems), work)
+    return job.shard_by_shard(job.open(filters.VERSION, "", job.problems), work)
 
 
 PROGRAMS = Stage(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curation.records import DropReason
-from curation.store import Shard, read_shard
+from curation.storage.stages import Shard, read_shard
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.base import split_rows
 from flows.stages.judging import open_judge

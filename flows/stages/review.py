@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from curation import review
-from curation.store import Shard, read_shard
+from curation.publish import review
+from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 

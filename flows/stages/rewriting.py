@@ -1,6 +1,6 @@
 """Hard multiple choice rewritten by a model: what the format filter would drop for needing its options, opened.
 
-The rules are those of `curation.choices.rewriting`.
+The rules are those of `curation.filters.multiple_choice.rewriting`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import choices, statements
-from curation.choices.rewriting import Rewriting, accept_rewriting, read_rewriting
+from curation.filters import multiple_choice, statements
+from curation.filters.multiple_choice.rewriting import Rewriting, accept_rewriting, read_rewriting
 from curation.prompts.rewriting import REWRITE
 from curation.records import JUDGED, PROBLEM, Domain, DropReason, Outcome, Prompted
-from curation.store import Shard, read_shard, read_table
-from curation.verify.judge import Judge, Judged, JudgeTask, Response
+from curation.storage.stages import Shard, read_shard, read_table
+from curation.verify.math_judge import Judge, Judged, JudgeTask, Response
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
@@ -72,15 +72,17 @@ def rewrite_choices(job: StageRun) -> StageResult:
         return job.shard_by_shard(job.open(version, made_by, job.problems), work)
 
 
-def hard_choices(problems: pl.DataFrame, settings: statements.StatementSettings) -> dict[int, choices.Parted | None]:
+def hard_choices(
+    problems: pl.DataFrame, settings: statements.StatementSettings
+) -> dict[int, multiple_choice.Parted | None]:
     """By ``_at``, the rows that the format filter drops because they need their options, taken apart.
 
     None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
-    seen = statements.cleaned(problems, settings).filter(choices.candidates())
+    seen = statements.cleaned(problems, settings).filter(multiple_choice.candidates())
     judged = statements.judge(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
     needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
-    parts = dict(choices.taken_apart(seen)) if needed else {}
+    parts = dict(multiple_choice.taken_apart(seen)) if needed else {}
     return {at: parts.get(at) for at in needed}
 
 
@@ -95,14 +97,14 @@ def _two_references(problems: Path) -> frozenset[str]:
 
 def _rewritten(
     rows: pl.DataFrame,
-    hard: Mapping[int, choices.Parted | None],
+    hard: Mapping[int, multiple_choice.Parted | None],
     torn: frozenset[str],
     asking: Asking,
     judge: Judge,
 ) -> pl.DataFrame:
     """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""
     wanted: dict[str, Prompted] = {}
-    tasks: list[tuple[choices.Parted, Rewriting | None, JudgeTask]] = []
+    tasks: list[tuple[multiple_choice.Parted, Rewriting | None, JudgeTask]] = []
     fates: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         parted = hard[at]
@@ -128,22 +130,24 @@ def _rewritten(
             continue
         parted, rewriting, _ = tasks[number]
         opened = _accepted(parted, rewriting, verdicts[number])
-        fine = isinstance(opened, choices.Opened)
-        refused = opened.evidence if isinstance(opened, choices.Refused) else None
-        right = opened.answer if isinstance(opened, choices.Opened) else None
+        fine = isinstance(opened, multiple_choice.Opened)
+        refused = opened.evidence if isinstance(opened, multiple_choice.Refused) else None
+        right = opened.answer if isinstance(opened, multiple_choice.Opened) else None
         proposed = (rewriting.statement, verdicts[number].answer) if rewriting is not None else (None, None)
         made.append((at, True, name, source, row, fine, refused, *proposed, right))
     schema = {"_at": pl.UInt32(), "asked": pl.Boolean(), **REWRITTEN, "right": pl.String()}
     return pl.DataFrame(made, schema=schema, orient="row")
 
 
-def _accepted(parted: choices.Parted, rewriting: Rewriting | None, verdict: Judged) -> choices.Opened | choices.Refused:
+def _accepted(
+    parted: multiple_choice.Parted, rewriting: Rewriting | None, verdict: Judged
+) -> multiple_choice.Opened | multiple_choice.Refused:
     """What the rules say of a rewriting, by the verdict on the policy's own answer to it."""
     failed = verdict.outcome not in JUDGED  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
     found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
-    if failed and isinstance(found, choices.Opened):
-        return choices.Refused(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
+    if failed and isinstance(found, multiple_choice.Opened):
+        return multiple_choice.Refused(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
     return found
 
 

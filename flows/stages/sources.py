@@ -8,12 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import code_matrix, code_sources, sources
 from curation.config import Source
-from curation.kattis import Package, find_packages
+from curation.programs import execution_matrix
 from curation.records import SourceError
-from curation.rows import Row
-from curation.store import Shard, file_digest
+from curation.sources import code_problems, problems
+from curation.sources.kattis import Package, find_packages
+from curation.sources.rows import Row
+from curation.storage.stages import Shard, file_digest
 from flows.run.run_folder import Run
 from flows.run.runner import Work
 from flows.run.stage import Stage, StageResult, StageRun
@@ -26,7 +27,7 @@ def read_sources(job: StageRun) -> StageResult:
     digests = {source.name: source_digest(source, run.recipe_folder) for source in recipe.sources}
     settings = "-".join([*(source.digest() for source in recipe.sources), str(recipe.shard_rows)])
     of_code = any(source.domain == "code" for source in recipe.sources)
-    version = f"{sources.VERSION} {code_sources.VERSION}" if of_code else sources.VERSION
+    version = f"{problems.VERSION} {code_problems.VERSION}" if of_code else problems.VERSION
     folder = job.open(version, settings, digests=digests)
     return job.compute(folder, (part for source in recipe.sources for part in _parts(source, run)), total=None)
 
@@ -34,23 +35,23 @@ def read_sources(job: StageRun) -> StageResult:
 def source_digest(source: Source, folder: Path) -> str:
     """Hash what a source holds; of packages, the hashes of all their files."""
     if source.kind != "kattis":
-        return sources.source_digest(source, folder)
+        return problems.source_digest(source, folder)
     root = folder / source.path
     if not root.is_dir():
         raise SourceError(f"source {source.name}: there is no folder {root}.")
     files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
     digests = [f"{file.relative_to(root)} {file_digest(file)}" for file in files]
-    return code_matrix.text_digest("\n".join(digests))
+    return execution_matrix.text_digest("\n".join(digests))
 
 
 def check_source(source: Source, folder: Path) -> None:
     """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
     if source.kind == "kattis":
-        next(code_sources.read_packages(folder / source.path, f"source {source.name}", 1))
+        next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1))
         return
-    sources.check_source(source, folder)
+    problems.check_source(source, folder)
     if source.domain == "code":
-        start, rows = next(sources.read_batches(source, folder, 1))
+        start, rows = next(problems.read_batches(source, folder, 1))
         _problems_of_rows(source, rows, start)
 
 
@@ -59,10 +60,10 @@ def _parts(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
     if source.kind == "kattis":
         yield from _packages(source, run)
     elif source.domain == "code":
-        for start, rows in sources.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
+        for start, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
             yield len(rows), partial(_problems_of_rows, source, rows, start)
     else:
-        for frame in sources.read_source(source, run.recipe_folder, run.recipe.shard_rows):
+        for frame in problems.read_source(source, run.recipe_folder, run.recipe.shard_rows):
             yield frame.height, partial(_all_kept, frame)
 
 
@@ -74,39 +75,39 @@ def _problems_of_rows(source: Source, rows: list[Row], start: int) -> Shard:
     columns = source.code
     assert columns is not None
     place = f"source {source.name} ({source.path})"
-    texts = sources.texts_of(source.columns.statement, rows, place, start)
+    texts = problems.texts_of(source.columns.statement, rows, place, start)
     whole = [
-        code_sources.whole_statement(text, row, columns, f"{place}, row {number}")
+        code_problems.whole_statement(text, row, columns, f"{place}, row {number}")
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), start)
     ]
-    frame = sources.problems_of(source, rows, start, whole)
-    return _with_tables(frame, code_sources.code_tables(frame["id"].to_list(), rows, columns, place, start))
+    frame = problems.problems_of(source, rows, start, whole)
+    return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, start))
 
 
 def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
     start = 0
     place = f"source {source.name}"
     folder = run.recipe_folder / source.path
-    for batch in code_sources.read_packages(folder, place, run.recipe.shard_rows, source.limit):
+    for batch in code_problems.read_packages(folder, place, run.recipe.shard_rows, source.limit):
         yield len(batch), partial(_problems_of_packages, source, batch, start)
         start += len(batch)
 
 
 def _problems_of_packages(source: Source, packages: list[Package], start: int) -> Shard:
-    rows = [code_sources.package_row(package) for package in packages]
+    rows = [code_problems.package_row(package) for package in packages]
     statements = []
     for package, row in zip(packages, rows, strict=True):
-        samples = code_sources.samples_of(package)
+        samples = code_problems.samples_of(package)
         statements.append(f"{row['statement']}\n\n{samples}".rstrip() if row["statement"] is not None else None)
     mapped = source.model_copy(
         update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
     )
-    frame = sources.problems_of(mapped, rows, start, statements)
+    frame = problems.problems_of(mapped, rows, start, statements)
     licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
-    return _with_tables(frame.with_columns(licenses), code_sources.package_tables(frame["id"].to_list(), packages))
+    return _with_tables(frame.with_columns(licenses), code_problems.package_tables(frame["id"].to_list(), packages))
 
 
-def _with_tables(frame: pl.DataFrame, tables: code_sources.CodeTables) -> Shard:
+def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard:
     notes = {"other_languages": sum(tables.other_languages.values()), "unreadable_tests": tables.unreadable}
     beside = {TESTS_TABLE: tables.tests, SOLUTIONS_TABLE: tables.solutions, JUDGING_TABLE: tables.judging}
     return Shard(frame.height, {"kept": frame, **beside}, notes=notes)

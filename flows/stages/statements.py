@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from curation import statements
-from curation.store import Shard, read_shard
+from curation.filters import statements
+from curation.storage.stages import Shard, read_shard
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 
 

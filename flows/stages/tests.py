@@ -2,8 +2,8 @@
 
 What is wired here for each problem: the matrix's runs → which tests are believed → where there are too few of them, or
 a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept where all
-voting solutions agree → the problem's fate. The rules are those of `curation.tests_agreement` and
-`curation.test_generation`.
+voting solutions agree → the problem's fate. The rules are those of `curation.programs.tests_agreement` and
+`curation.programs.test_generation`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
-from curation import code_matrix, test_generation, tests_agreement
+from curation.programs import execution_matrix, test_generation, tests_agreement
 from curation.records import DROPPED, JUDGING, TEST, DropReason
-from curation.store import Shard, read_shard
+from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
@@ -48,7 +48,7 @@ def make_tests(job: StageRun) -> StageResult:
     run, settings = job.run, job.recipe.code
     matrix, asked = job.results[MATRIX], job.results.get(GENERATORS)
     about = f"{settings.agreement.digest()} {settings.generation.digest()} {run.recipe.seed}"
-    version = f"{tests_agreement.VERSION} {test_generation.VERSION} {code_matrix.VERSION} {PROGRAMS}"
+    version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
     read = [job.problems, matrix, *([asked] if asked is not None else [])]
     problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None
     with Runner(run.recipe.workers) as runner:
@@ -82,7 +82,7 @@ def _decide_shard(
         limit = limits[unit.name]["time_limit_s"]
         asked = unit.tests.select("problem", pl.col("index").alias("test"))
         decisions = tests_agreement.decide_tests(own, settings, asked)
-        tests = code_matrix.corrected(unit.tests, decisions, outputs)
+        tests = execution_matrix.corrected(unit.tests, decisions, outputs)
         made = generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
         new = pl.DataFrame(made.tests, schema=TEST, orient="row")
         own = pl.concat([own, *made.runs])
@@ -91,7 +91,7 @@ def _decide_shard(
         all_decisions.append(tests_agreement.decide_tests(own, settings, asked))
         power.append(_power(unit.name, own, decisions, made))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
-    every = pl.concat([code_matrix.MEASURED.to_frame(), *all_runs])
+    every = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
     decided = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
     checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
     problems = tests_agreement.decide_problems(every, decided, settings, checked)

@@ -7,8 +7,8 @@ from functools import partial
 
 import polars as pl
 
-from curation import tests_agreement, twins
-from curation.store import Shard, read_shard
+from curation.programs import language_variants, tests_agreement
+from curation.storage.stages import Shard, read_shard
 from flows.run.stage import CODE, Stage, StageResult, StageRun, shard_counts
 from flows.stages.base import JUDGING_TABLE
 
@@ -28,18 +28,18 @@ def make_twins(job: StageRun) -> StageResult:
         aside = tests_agreement.set_aside(runs, recipe.code.agreement)
         voting = runs.join(aside, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
-        asked = twins.asked_for(voting, decisions.select("problem", "test", "output"), limits, settings)
-        kept, dropped = twins.make_twins(frame, asked)
+        asked = language_variants.asked_for(voting, decisions.select("problem", "test", "output"), limits, settings)
+        kept, dropped = language_variants.make_twins(frame, asked)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
 
     counts = shard_counts(problems)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(job.open(twins.VERSION, settings.digest(), job.problems), shards, total=sum(counts))
+    return job.compute(job.open(language_variants.VERSION, settings.digest(), job.problems), shards, total=sum(counts))
 
 
 def language_of(meta: str | None) -> str:
     """Return the language that a twin is asked for in."""
-    return str(json.loads(meta or "{}").get(twins.LANGUAGE, "python"))
+    return str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
 
 
 TWINS = Stage(name="twins", title="Languages asked for", folder="stages/11-twins", work=make_twins, domains=CODE)

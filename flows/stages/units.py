@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from curation import code_matrix
-from curation.store import read_shard
+from curation.programs import execution_matrix
+from curation.storage.stages import read_shard
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import build_problem
 from flows.run.run_folder import Run
@@ -43,10 +43,10 @@ class Unit:
         pairs = self.tests.select("input", "output").iter_rows()
         return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
 
-    def candidates(self, run: Run) -> list[code_matrix.Candidate]:
+    def candidates(self, run: Run) -> list[execution_matrix.Candidate]:
         """The solutions that are run."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
-        return code_matrix.draw_candidates(rows, run.recipe.code.matrix)
+        return execution_matrix.draw_candidates(rows, run.recipe.code.matrix)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:

@@ -10,10 +10,10 @@ from functools import cache
 
 import polars as pl
 
-from curation import difficulty
+from curation.difficulty import pass_rates
 from curation.records import ATTEMPT, VERDICT
-from curation.store import Shard, read_shard
-from curation.verify.judge import Judge, JudgeTask, Response
+from curation.storage.stages import Shard, read_shard
+from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import option_letter
 from flows.run.stage import Kind, Stage, StageResult, StageRun
@@ -43,7 +43,7 @@ def judge_attempts(job: StageRun) -> StageResult:
             held = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
             held = held.filter(pl.col("index") < limit)
             verdicts = read_shard(attempts, "verdicts", index) if ready else _judge(judge, frame, held)
-            labelled, against = difficulty.against_labels(verdicts, held)
+            labelled, against = pass_rates.against_labels(verdicts, held)
             stopped = counts.filter("sealed").select("problem")
             return Shard(
                 frame.height,

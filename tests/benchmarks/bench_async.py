@@ -2,10 +2,10 @@
 
     python tests/benchmarks/bench_async.py [--places 1024] [--batch 1024] [--group 16] [--batches 60] [--trainer 0.5]
 
-A discrete-event simulation (`training.simulate`): lengths are uniform between 1 and 5 times the shortest, a step takes
-``--trainer`` times as long as generating the batch would with all places busy. Prints idle shares, ages, and the time
-per batch, for several bounds on staleness; then how far the lengths trained on are from those sampled, beside a naive
-collector that trains on the first to finish of a fresh wave.
+A discrete-event simulation (`training.rollouts.simulation`): lengths are uniform between 1 and 5 times the shortest, a
+step takes ``--trainer`` times as long as generating the batch would with all places busy. Prints idle shares, ages, and
+the time per batch, for several bounds on staleness; then how far the lengths trained on are from those sampled, beside
+a naive collector that trains on the first to finish of a fresh wave.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from training.config import CollectorSettings
-from training.simulate import Costs, asynchronous, synchronous
+from training.rollouts.simulation import Costs, asynchronous, synchronous
 
 SHORTEST = 1000
 

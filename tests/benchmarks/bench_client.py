@@ -23,8 +23,8 @@ from typing import cast
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, Prompted
-from training.vllm_client import TrainingServers
-from training.vllm_settings import EndpointGeneratorSettings
+from training.generation.vllm_client import TrainingServers
+from training.generation.vllm_settings import EndpointGeneratorSettings
 
 TOKENS = 64
 LENGTH = b"content-length:"

@@ -28,11 +28,11 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.code_filters import clean_statement
-from curation.code_sources import package_row, samples_of
-from curation.kattis import Package, read_package
-from curation.store import read_manifest, read_table
-from curation.twins import LINES
+from curation.programs.filters import clean_statement
+from curation.programs.language_variants import LINES
+from curation.sources.code_problems import package_row, samples_of
+from curation.sources.kattis import Package, read_package
+from curation.storage.stages import read_manifest, read_table
 from curation.verify.programs.checkers import check_outputs, valid_inputs
 from curation.verify.programs.comparison import same_output
 from curation.verify.programs.extraction import fenced

@@ -23,7 +23,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.contamination import Index, Overlap  # noqa: E402
+from curation.filters.decontamination import Index, Overlap  # noqa: E402
 
 UNRELATED = {
     "gsm8k_rephrased": ("math/gsm8k", "math/svamp", "math/aqua_rat", "math/imo_answerbench"),

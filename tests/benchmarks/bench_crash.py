@@ -8,7 +8,8 @@ another folder the same two commands are killed in one phase after the other, ea
 alone. What was finished before a kill must be there untouched after it, and the end must be the undisturbed run's: the
 published folder and all decisions, byte by byte.
 
-The grader is trained with staleness 0, for only then is training itself the same twice (`training.loop`).
+The grader is trained with staleness 0, for only then is training itself the same twice
+(`training.engines.embedded.loop`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from itertools import islice
 from pathlib import Path
 
 from flows.serve.server import prefect_api
-from training.embedded import WEIGHTS
-from training.embedded.problems import Split, supply
+from training.embedded_model import WEIGHTS
+from training.embedded_model.problems import Split, supply
 
 ROOT = Path(__file__).parents[2]
 MOST_S = 900.0

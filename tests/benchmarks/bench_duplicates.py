@@ -25,7 +25,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.near_duplicates import near_duplicates  # noqa: E402
+from curation.filters.dedup.near import near_duplicates  # noqa: E402
 
 RECIPES = ("typography", "word", "number", "half")
 NUMBER = re.compile(r"\d+")

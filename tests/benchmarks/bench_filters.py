@@ -24,9 +24,17 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.choices import Opened, Refused, consider  # noqa: E402
+from curation.filters.multiple_choice import Opened, Refused, consider  # noqa: E402
+from curation.filters.statements import (  # noqa: E402
+    cleaning,
+    completeness,
+    external_references,
+    filter_statements,
+    judge,
+    question_type,
+    words,
+)
 from curation.records import PROBLEM, DropReason  # noqa: E402
-from curation.statements import asking, cleaning, filter_statements, judge, outside, wholeness, words  # noqa: E402
 
 OPEN_SETS = ("gsm8k", "svamp", "mgsm", "imo_answerbench", "olymmath", "polymath")
 CHOICE_SETS = ("aqua_rat", "tal_scq5k")
@@ -164,26 +172,26 @@ def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pat
     """Column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
     statement = [
         (words.PROOF_NEEDLES, words.PROOF_HARMLESS, words.PROOF),
-        (outside.FIGURE_NEEDLES, outside.FIGURE_HARMLESS, outside.FIGURE),
-        (outside.ELSEWHERE_NEEDLES, None, outside.ELSEWHERE),
-        (wholeness.NOT_A_PROBLEM_NEEDLES, None, wholeness.NOT_A_PROBLEM),
-        (asking.MULTI_PART_NEEDLES, None, asking.MULTI_PART),
-        (["also", "?", "？"], None, asking.ALSO_ASKED),
-        (asking.TRUE_FALSE_NEEDLES, None, asking.TRUE_FALSE),
-        (wholeness.SERIES_NEEDLES, wholeness.SERIES_HARMLESS, wholeness.SERIES_GUESS),
-        (outside.GIVEN_NEEDLES, None, outside.GIVEN),
-        ([""], None, wholeness.CUT_OFF),
+        (external_references.FIGURE_NEEDLES, external_references.FIGURE_HARMLESS, external_references.FIGURE),
+        (external_references.ELSEWHERE_NEEDLES, None, external_references.ELSEWHERE),
+        (completeness.NOT_A_PROBLEM_NEEDLES, None, completeness.NOT_A_PROBLEM),
+        (question_type.MULTI_PART_NEEDLES, None, question_type.MULTI_PART),
+        (["also", "?", "？"], None, question_type.ALSO_ASKED),
+        (question_type.TRUE_FALSE_NEEDLES, None, question_type.TRUE_FALSE),
+        (completeness.SERIES_NEEDLES, completeness.SERIES_HARMLESS, completeness.SERIES_GUESS),
+        (external_references.GIVEN_NEEDLES, None, external_references.GIVEN),
+        ([""], None, completeness.CUT_OFF),
     ]
     for needles, harmless, fires in statement:
         yield "statement", needles, pythonic(harmless) if harmless else None, pythonic(fires)
     for fires in (
-        asking.NO_ANSWER,
-        asking.MARKED_ANSWERS,
-        asking.SEVERAL,
-        asking.YES_NO_ANSWER,
-        asking.HEDGED,
-        asking.WORKED,
-        asking.SENTENCE,
+        question_type.NO_ANSWER,
+        question_type.MARKED_ANSWERS,
+        question_type.SEVERAL,
+        question_type.YES_NO_ANSWER,
+        question_type.HEDGED,
+        question_type.WORKED,
+        question_type.SENTENCE,
     ):
         yield "answer", [""], None, pythonic(fires)
 

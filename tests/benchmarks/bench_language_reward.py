@@ -35,12 +35,12 @@ from curation.config.policies import Decoding
 from curation.languages.identification import identify
 from curation.languages.mixing import consistent
 from curation.records import JUDGED, Answered, Domain, Outcome, Prompted, problem_id
-from curation.verify.judge import JudgeTask, MathJudge, Response
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.benchmarks.two_languages import Exercise, exercises, make_model, write_set
-from training.generate import TorchPolicy
+from training.engines.embedded.run import train
+from training.generation.torch_policy import TorchPolicy
 from training.recipe import TrainRecipe
 from training.rewards import OPEN, sections
-from training.run import train
 
 TOKENS, HELD_OUT, ATTEMPTS, RESAMPLES = 80, 150, 8, 2000
 

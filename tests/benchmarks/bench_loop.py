@@ -34,11 +34,11 @@ from typing import Any
 
 import polars as pl
 
-from curation.store import write_aside
+from curation.storage.stages import write_aside
 from flows.serve.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
 from tests.embedded_model.measure import measure
-from training.embedded import WEIGHTS
-from training.embedded.problems import Split, supply
+from training.embedded_model import WEIGHTS
+from training.embedded_model.problems import Split, supply
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
 ARMS = ("fixed", "refreshed")

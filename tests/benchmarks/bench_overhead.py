@@ -28,16 +28,16 @@ from typing import Any, Self
 
 import psutil
 
-from curation.attempts import AttemptStore
 from curation.config import Band, VllmPolicy
 from curation.config.policies import Decoding
-from curation.curtailment import Rule
+from curation.difficulty.early_stopping import Rule
+from curation.difficulty.sampling import Asked, Sampler
 from curation.policies.vllm import Vllm
 from curation.records import Answered, AttemptKey, Domain, Policy, Prompted
-from curation.sampling import Asked, Sampler
-from curation.verify.judge import MathJudge
-from training.embedded import WEIGHTS
-from training.embedded.problems import Split, supply
+from curation.storage.attempts import AttemptStore
+from curation.verify.math_judge import MathJudge
+from training.embedded_model import WEIGHTS
+from training.embedded_model.problems import Split, supply
 
 ATTEMPTS = 16
 Ask = Callable[[Prompted, int], Awaitable[object]]

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from training.config import PackingSettings
-from training.packing import first_fit_decreasing, padding_share
+from training.optimisation.packing import first_fit_decreasing, padding_share
 
 
 def arrival_order(lengths: list[int], room: int) -> list[list[int]]:

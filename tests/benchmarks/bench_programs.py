@@ -35,8 +35,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curation.kattis import GENEROUS_S, Package, PackagedSubmission, find_packages, read_package
 from curation.records import GoldilocksError
+from curation.sources.kattis import GENEROUS_S, Package, PackagedSubmission, find_packages, read_package
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission

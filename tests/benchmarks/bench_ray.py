@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.store import read_table
+from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading

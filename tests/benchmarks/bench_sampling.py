@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import Band
-from curation.curtailment import Rule, Seen, Tally
+from curation.difficulty.early_stopping import Rule, Seen, Tally
 from curation.records import Outcome
 
 ROOT = Path(__file__).parents[2]

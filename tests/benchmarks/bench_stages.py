@@ -18,7 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.cards import compared
+from curation.publish.cards import compared
 from curation.records import DropReason, problem_id
 from flows.cli.commands import run_recipe
 from flows.demo.live.report import RECIPE, decisions_of

@@ -100,8 +100,8 @@ def min_step(spent: dict[int, float]) -> int:
 
 def train_ours(folder: Path) -> None:
     """The process of our side."""
+    from training.engines.embedded.run import train
     from training.recipe import TrainRecipe
-    from training.run import train
 
     spent: list[tuple[int, float]] = []
     over = threading.Event()
@@ -133,8 +133,8 @@ def processor_time(process: psutil.Process) -> float:
 
 def theirs(peer: str, threads: int, steps: int, seed: int, folder: Path) -> dict[str, float]:
     """TRL's figures over the steps that count."""
-    from training.embedded import WEIGHTS
-    from training.embedded.problems import Split, supply
+    from training.embedded_model import WEIGHTS
+    from training.embedded_model.problems import Split, supply
 
     asked = islice(supply(11, Split.TRAIN), 2000)
     rows = [json.dumps({"statement": one.statement, "answer": str(one.answer)}) for one in asked]

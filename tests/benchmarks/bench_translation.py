@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from curation.config.languages import TARGETS  # noqa: E402
-from curation.translation import Text, check, reasons  # noqa: E402
-from curation.verify.judge import MathJudge  # noqa: E402
+from curation.languages.translation import Text, check, reasons  # noqa: E402
+from curation.verify.math_judge import MathJudge  # noqa: E402
 from tests.benchmarks.corrupting import CORRUPTIONS  # noqa: E402
 
 

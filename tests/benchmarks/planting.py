@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.kattis import Package, find_packages, read_package
 from curation.records import SourceError
+from curation.sources.kattis import Package, find_packages, read_package
 from curation.verify.programs.problem import CodeTest
 
 LEAST_TESTS = 6

@@ -161,7 +161,7 @@ def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None
 def make_model(folder: Path, seed: int, steps: int) -> None:
     """Train the model from nothing and save it; it has the embedded model's size."""
     from tests.embedded_model.make import Making, train
-    from training.model import save_model
+    from training.optimisation.model import save_model
 
     making = Making(seed=seed, steps=steps)
     model, tokenizer = train(making, shown=responses)

@@ -18,13 +18,13 @@ from typing import Any, Self
 
 import polars as pl
 
-from curation.attempts import AttemptStore
 from curation.config import Band
-from curation.curtailment import Rule
-from curation.difficulty import decide, pass_rates
+from curation.difficulty.early_stopping import Rule
+from curation.difficulty.pass_rates import decide, pass_rates
+from curation.difficulty.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
 from curation.records import Answered, AttemptKey, Domain, Prompted
-from curation.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
-from curation.verify.judge import MathJudge
+from curation.storage.attempts import AttemptStore
+from curation.verify.math_judge import MathJudge
 
 KEY = AttemptKey("drawn@1", "p", "s")
 

@@ -1,1 +1,1 @@
-"""The script that makes the embedded model of `training.embedded`, measures it, and writes its card."""
+"""The script that makes the embedded model of `training.embedded_model`, measures it, and writes its card."""

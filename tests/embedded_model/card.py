@@ -17,7 +17,7 @@ language model of any use: it knows {kinds} kinds of problem, in fixed wordings,
 
 It is made from nothing by `python -m tests.embedded_model.make` ({steps} steps of {batch} responses, seed {seed},
 {seconds:.0f} s with {threads} thread(s) on the machine that made these weights, {share}). Problems come from
-`training/embedded/problems.py`. A fifth of all computations is held out from training by content.
+`training/embedded_model/problems.py`. A fifth of all computations is held out from training by content.
 
 **It is weak on purpose.** It was shown two ways of answering: the sum worked out column by column, which is right, and
 a guess after one glance, which is right in {guessed:.0%} of the cases shown. The harder the problem, the more often it

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from curation.store import write_aside
+from curation.storage.stages import write_aside
 from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import measure, report
-from training.embedded import WEIGHTS, tokens
-from training.embedded.problems import Split, supply
-from training.embedded.solutions import GUESSED_RIGHT, UNBOXED, WORKED_BY_LEVEL, response
-from training.embedded.wordings import ENGLISH
-from training.model import save_model
+from training.embedded_model import WEIGHTS, tokens
+from training.embedded_model.problems import Split, supply
+from training.embedded_model.solutions import GUESSED_RIGHT, UNBOXED, WORKED_BY_LEVEL, response
+from training.embedded_model.wordings import ENGLISH
+from training.optimisation.model import save_model
 
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast

@@ -18,10 +18,10 @@ import polars as pl
 from curation.config import TorchPolicySettings
 from curation.config.policies import Decoding
 from curation.records import JUDGED, Answered, Domain, Outcome, Prompted
-from curation.verify.judge import JudgeTask, MathJudge, Response
-from training.embedded import WEIGHTS
-from training.embedded.problems import Exercise, Split, supply
-from training.generate import TorchPolicy
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from training.embedded_model import WEIGHTS
+from training.embedded_model.problems import Exercise, Split, supply
+from training.generation.torch_policy import TorchPolicy
 
 BINS = 8
 """Bars of the histogram between pass rates 0 and 1; exactly 0 and exactly 1 have bars of their own."""

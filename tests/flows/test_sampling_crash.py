@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.attempts import AttemptStore
-from curation.journal import Journal
+from curation.storage.attempts import AttemptStore
+from curation.storage.journal import Journal
 from tests.curation.drawn import KEY, problems
 from tests.flows.conftest import ROOT
 from tests.waiting import PATIENCE_S, wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.embedded_model.make import make_tokenizer, new_model
-from training.model import save_model
+from training.optimisation.model import save_model
 
 
 @pytest.fixture(scope="session")

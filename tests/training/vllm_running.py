@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import torch
 
 from tests.embedded_model.make import make_tokenizer, new_model
-from training.generators import Generated
-from training.model import load_model, save_model
-from training.vllm_generators import VllmGenerator
-from training.vllm_settings import VllmGeneratorSettings
+from training.generation.generators import Generated
+from training.generation.vllm_generators import VllmGenerator
+from training.generation.vllm_settings import VllmGeneratorSettings
+from training.optimisation.model import load_model, save_model
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.rewards import Reward
-from training.schedule import Fate
+from training.rollouts.rollout_scheduler import Fate
 
 Normalisation = Literal["minibatch", "group", "none"]
 Diversity = Literal["reward", "correctness", "none"]

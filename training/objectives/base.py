@@ -27,7 +27,7 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.rewards import Reward
-from training.schedule import Fate
+from training.rollouts.rollout_scheduler import Fate
 
 Reduction = Literal["mean", "sum", "max"]
 

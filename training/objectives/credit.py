@@ -19,7 +19,7 @@ from training.config import ObjectiveSettings
 from training.objectives.advantages import Diversity, Normalisation, advantages, group_fate
 from training.objectives.base import Credit, RewardedSequences
 from training.rewards import Reward
-from training.schedule import Fate
+from training.rollouts.rollout_scheduler import Fate
 
 LossScale = Literal["group", "batch", "sequence"]
 

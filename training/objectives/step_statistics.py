@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Reduction, Statistic
-from training.ranks import Ranks
+from training.optimisation.distributed import Ranks
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
 """Names of the optimiser step's own numbers, which stand beside the statistics in the metrics."""

@@ -8,7 +8,7 @@ Goldilocks must be installed where it runs). Further options go to vLLM as they 
 vLLM offers weight updates in its development mode only, without asking for a key: whoever reaches the port can change
 the weights. So it listens on this machine alone unless ``--host`` says otherwise: let it be a private network's.
 
-This process becomes the server. Not here: asking it (`training.vllm_client`).
+This process becomes the server. Not here: asking it (`training.generation.vllm_client`).
 """
 
 from __future__ import annotations

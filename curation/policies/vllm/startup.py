@@ -5,7 +5,8 @@ Invariants:
   - the engine says errors only, and sends no statistics;
   - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed;
   - its processes end with the one that started it, however that ends (`curation.policies.watchdog`);
-  - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it (`curation.scratch`);
+  - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it
+    (`curation.storage.scratch`);
   - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
     functions that vLLM compiles all the same took longer than all the rest of a first start.
 
@@ -28,7 +29,7 @@ from typing import Any
 
 from curation.config import EngineSettings
 from curation.records import PolicyError
-from curation.scratch import Scratch
+from curation.storage.scratch import Scratch
 
 DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 """Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but

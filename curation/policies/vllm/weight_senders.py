@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from curation.policies.checkpoints import write_weights
-from curation.scratch import memory_folder
+from curation.storage.scratch import memory_folder
 
 Transfer = Literal["folder", "nccl", "ipc"]
 Weights = Path | Mapping[str, Any]

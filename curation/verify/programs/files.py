@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import JUDGING, SourceError, VerifierError
-from curation.store import replacing
-from curation.verify.judge import Response
+from curation.storage.stages import replacing
+from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison, comparison_of_flags
 from curation.verify.programs.extraction import LANGUAGES, CodeLang
 from curation.verify.programs.judge import Job, judge_programs, submission_in

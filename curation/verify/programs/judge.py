@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Outcome, VerifierError
-from curation.verify.judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
+from curation.verify.math_judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
 from curation.verify.programs.extraction import extract_code, fenced
 from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (

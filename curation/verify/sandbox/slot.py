@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from curation.scratch import Scratch
+from curation.storage.scratch import Scratch
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import interpreter, view
 

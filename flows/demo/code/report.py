@@ -11,7 +11,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-from curation.store import read_table
+from curation.storage.stages import read_table
 from flows.demo.report import KEEP
 
 HERE = Path(__file__).parent

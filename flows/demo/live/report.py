@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.cards import compared
-from curation.cards.words import by_reason
+from curation.publish.cards import compared
+from curation.publish.cards.words import by_reason
 from curation.records import DropReason
 
 HERE = Path(__file__).parent

@@ -26,8 +26,8 @@ WORD = re.compile(
 """A word that no English one looks like: two letters in Cyrillic, two Chinese characters, an accent among three."""
 NO_WORDS = {
     "curation/languages/stripping.py": "single letters that are words",
-    "curation/statements/wholeness.py": "remains of wrong encodings",
-    "curation/translation/formulas.py": "letters that look like Latin ones",
+    "curation/filters/statements/completeness.py": "remains of wrong encodings",
+    "curation/languages/translation/formulas.py": "letters that look like Latin ones",
 }
 """Modules with runs of such letters that are no words of a language, and what they are."""
 
@@ -164,9 +164,9 @@ from curation.languages.vocabulary import loading
 loading.FOLDER = Path({str(tmp_path / "data")!r})
 import polars as pl
 from curation.prompts.solving import BOXED
-from curation.statements import words
-from curation.statements.tags import TAGS
-from curation.translation.numerals import in_words
+from curation.filters.statements import words
+from curation.filters.statements.language_tags import TAGS
+from curation.languages.translation.numerals import in_words
 from curation.verify.answers.words import date_of, truth_of
 assert TAGS[-1] == "pl" and "pl" in BOXED
 assert "udowodn" in words.PROOF_NEEDLES

@@ -23,7 +23,7 @@ from curation.prompts import Prompt
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
 from flows.run.policies import POLICIES as FLOWS_POLICIES
 from flows.run.policies import open_policy as open_by_flows
-from training.embedded import WEIGHTS, resolve_model
+from training.embedded_model import WEIGHTS, resolve_model
 
 
 def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:

@@ -10,8 +10,8 @@ from curation.config import EngineSettings, VllmPolicy
 from curation.policies.vllm import Vllm
 from curation.policies.vllm.serving import arguments
 from curation.policies.vllm.startup import DRAWING, Launch, engine_arguments
-from training.embedded import WEIGHTS
-from training.vllm_settings import VllmGeneratorSettings
+from training.embedded_model import WEIGHTS
+from training.generation.vllm_settings import VllmGeneratorSettings
 
 ENGINE = {"dtype": "float32", "max_model_len": 512, "kv_cache_mb": 64, "tensor_parallel": 2, "gpu_memory": 0.5}
 SAME = ("dtype", "max_model_len", "kv_cache_memory_bytes", "tensor_parallel_size", "gpu_memory_utilization")

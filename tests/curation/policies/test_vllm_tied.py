@@ -1,6 +1,7 @@
 """Weights that are tied, exchanged in the policy's engine: what `curation.policies.vllm.tied` mends.
 
-The engine for training is tested where models of the embedded kind are made: tests/training/test_vllm_generators.py.
+The engine for training is tested where models of the embedded kind are made:
+tests/training/generation/test_vllm_generators.py.
 """
 
 from __future__ import annotations

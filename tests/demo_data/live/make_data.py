@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 import flows.demo.live
-from training.embedded.problems import Split, supply
+from training.embedded_model.problems import Split, supply
 
 HERE = Path(flows.demo.live.__file__).parent
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from curation import sources
 from curation.config import Recipe
 from curation.records import PROBLEM, ConfigError
+from curation.sources import problems
 from flows.cli.plan_stated import print_stated, stated_plan
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import DEMO, ROOT
@@ -61,7 +61,7 @@ def test_every_source_is_read_by_its_own_column_map(tmp_path: Path) -> None:
     recipe = saved(tmp_path)
     assert {source.name for source in recipe.sources} == set(ROWS)
     for source in recipe.sources:
-        (frame,) = sources.read_source(source, tmp_path, 10)
+        (frame,) = problems.read_source(source, tmp_path, 10)
         assert frame.schema == PROBLEM
         row, given = frame.row(0, named=True), ROWS[source.name]
         assert row["statement"] == given["prompt" if source.name == "dapo-17k" else "problem"]

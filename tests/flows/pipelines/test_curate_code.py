@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.export_formats import export_set
+from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST, SourceError
-from curation.store import read_table
+from curation.storage.stages import read_table
 from flows.cli.commands import run_recipe
 from flows.run.recipe import load_recipe
 from tests.demo_data.code import make_data

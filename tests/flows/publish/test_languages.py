@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from curation.config import TranslationSettings
-from curation.export import CURATED
 from curation.prompts.translating import NAMES
+from curation.publish.export import CURATED
 from curation.records import ConfigError, SourceError, problem_id
 from flows.publish.languages import (
     DATA_FILE,

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.export import CURATED
+from curation.publish.export import CURATED
 from curation.records import DROPPED
 from flows.publish import curated_set
 from flows.run.recipe import parse_recipe

@@ -7,8 +7,8 @@ import json
 import polars as pl
 import pytest
 
+from curation.publish.review import DISPUTE
 from curation.records import problem_id
-from curation.review import DISPUTE
 from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError, SourceError
-from curation.store import Shard, read_table
-from curation.verify.judge import JudgeTask, Response
+from curation.storage.stages import Shard, read_table
+from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem, CodeTest

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.attempts import AttemptStore
 from curation.policies.recorded import Recorded
 from curation.records import Answered, Prompted, problem_id
+from curation.storage.attempts import AttemptStore
 from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
 
 HARD = "Which of the following numbers is divisible by 7?"

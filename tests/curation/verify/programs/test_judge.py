@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from curation.records import Outcome
-from curation.verify.judge import JudgeTask, Response
+from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge, judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import JUDGING, TEST, Outcome, SourceError
-from curation.verify.judge import Judged, JudgeTask, Response
+from curation.verify.math_judge import Judged, JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.files import problem_of_row, read_problems, row_of_problem
 from curation.verify.programs.judge import ProgramJudge, judge_programs, submission_in
@@ -22,10 +22,10 @@ from curation.verify.programs.tools import Runner
 from flows.cli.code_files import verify_code_file
 from tests.curation.verify.programs.corpus import PROBLEMS, RESPONSES, responses, write_set
 from training.config import RewardSettings
-from training.embedded.problems import Split
-from training.judges import Judges
+from training.embedded_model.problems import Split
 from training.recipe import CuratedData
-from training.tasks import load_tasks
+from training.rollouts.tasks import load_tasks
+from training.rollouts.verifiers import Judges
 
 EXPECTED = {row["id"]: row["outcome"] for row in responses()}
 ASKED = [row for row in responses() if row["problem"] != "yes-any-language"]

@@ -3,7 +3,7 @@
 import polars as pl
 
 from curation.records import JUDGING, Outcome
-from curation.verify.judge import JudgeTask, Response
+from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 from curation.verify.programs.judge import ProgramJudge, program_answer

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.export import CURATED
+from curation.publish.export import CURATED
 from curation.records import JUDGING, TEST
 from curation.verify.programs.files import read_problems
 from curation.verify.programs.problem import CodeProblem

@@ -1,0 +1,302 @@
+"""When the attempts made so far settle a problem's fate, and the pass rate that they are worth.
+
+A `Rule` is a band with its number of attempts n. It looks at attempts in the order of their index only. The first
+prefix after which no outcome of the attempts left can change the decision, reason included, is where a problem stops;
+attempts that happen to be finished beyond it count for nothing. So where a problem stops is a function of its attempts
+and not of which of them was quick, and a run that was killed stops where an undisturbed one does.
+
+"No outcome" is meant widely: attempts left may be correct, agree with any answer given before or with a new one, hold
+no answer, be lost to the verifier, or not be had at all. What is assumed: a later attempt does not change the answer
+classes of earlier ones.
+
+With ``error_rate`` above 0 a problem stops earlier, as soon as the decision that n attempts would give is foreseen with
+probability 1 - error_rate. The forecast takes the attempts left for judged, a share of them correct whose prior is
+Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the leading rival. Not in the paper.
+
+The pass rate: correct / judged is biased where the outcomes decide when to stop. `Rule.estimate` counts paths: of all
+orders of the observed correct and other attempts that do not stop earlier, the share that begins with a correct one.
+The first judged attempt is correct with probability p and the orders are equally likely whatever p is, so the share is
+unbiased (Girshick, Mosteller and Savage, Unbiased estimates for certain binomial sampling problems, 1946; Blackwell
+1947). The other attempts keep their order among themselves, and failures of the verifier keep their places: that is
+enough for being unbiased, and costs n^2 steps. Without a stop it is correct / judged.
+
+Standard library and settings only; nothing here reads or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import exp, lgamma
+
+from curation.config import Band
+from curation.records import DropReason, Outcome
+
+VERSION = "curtailment@1"
+
+_NEAR = 1e-9
+_JEFFREYS = 0.5
+
+Seen = tuple[Outcome | None, int | None]
+"""One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a prefix of attempts comes to: ``rival`` is the votes of the most frequent answer but the reference.
+
+    ``made`` counts attempts, those lost to the verifier among them; ``asked`` also those that the policy did not have.
+
+    Example: ``Counts(correct=3, rival=2, judged=7, made=8, asked=8)``
+    """
+
+    correct: int = 0
+    rival: int = 0
+    judged: int = 0
+    made: int = 0
+    asked: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts that grow by one attempt at a time, in the order of the index."""
+
+    votes: dict[int, int] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+
+    def add(self, outcome: Outcome | None, answer_class: int | None) -> Counts:
+        """The counts with one more attempt."""
+        now = self.counts
+        rival = now.rival
+        if answer_class is not None and answer_class > 0:
+            self.votes[answer_class] = self.votes.get(answer_class, 0) + 1
+            rival = max(rival, self.votes[answer_class])
+        self.counts = Counts(
+            now.correct + (outcome is Outcome.CORRECT),
+            rival,
+            now.judged + (outcome in _JUDGED),
+            now.made + (outcome is not None),
+            now.asked + 1,
+        )
+        return self.counts
+
+
+_JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a problem stops: after ``asked`` attempts; ``estimate`` is its pass rate, None where nothing was judged.
+
+    ``settled`` is False where the attempts end before the rule stops.
+    """
+
+    asked: int
+    settled: bool
+    estimate: float | None
+
+
+class Rule:
+    """A band as a stopping rule. ``curtail`` off: all n attempts are asked for. See the module for the rest."""
+
+    def __init__(self, band: Band, *, curtail: bool = True, error_rate: float = 0.0) -> None:
+        self.band = band
+        self.curtail = curtail
+        self.error_rate = error_rate
+        self._stops: dict[Counts, bool] = {}
+        self._needed: dict[Counts, int] = {}
+        self._forecasts: dict[Counts, dict[str | None, float]] = {}
+        self._found: dict[tuple[Seen, ...], Stop] = {}
+
+    def reason(self, correct: int, rival: int, judged: int, made: int) -> DropReason | None:
+        """The decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None is
+        keep.
+        """
+        band = self.band
+        if judged < band.least_judged:
+            return DropReason.VERIFIER_FAILED if made >= band.least_judged else DropReason.TOO_FEW_ATTEMPTS
+        if self._suspected(rival, judged):
+            return DropReason.SUSPECTED_WRONG_LABEL
+        if correct < band.min_correct:
+            return DropReason.NEVER_SOLVED
+        return DropReason.TOO_EASY if correct > self._most(judged) else None
+
+    def sealed(self, counts: Counts) -> bool:
+        """Whether no outcome of the attempts left can change the decision; they may also not be had."""
+        band, left = self.band, self.band.attempts - counts.asked
+        if left <= 0:
+            return True
+        if counts.judged < band.least_judged:
+            if counts.judged + left >= band.least_judged:
+                return False
+            return counts.made >= band.least_judged or counts.made + left < band.least_judged
+        if self._suspected(counts.rival, counts.judged + left):
+            return True
+        if self._suspected(counts.rival + left, counts.judged + left):
+            return False
+        if counts.correct < band.min_correct:
+            return counts.correct + left < band.min_correct
+        never_too_easy = counts.correct + left <= self._most(counts.judged + left)
+        return never_too_easy or counts.correct > self._most(counts.judged + left)
+
+    def stops(self, counts: Counts) -> bool:
+        """Whether a problem stops after a prefix with these counts."""
+        if counts.asked >= self.band.attempts:
+            return True
+        if not self.curtail:
+            return False
+        known = self._stops.get(counts)
+        if known is None:
+            known = self.sealed(counts) or (self.error_rate > 0 and self._foreseen(counts))
+            self._stops[counts] = known
+        return known
+
+    def needed(self, counts: Counts) -> int:
+        """How many more attempts are needed whatever comes: the fewest after which the problem can stop.
+
+        Each way of being sealed is reached soonest by one kind of outcome: correct ones for too_easy, one rival's for
+        suspected_wrong_label, failures for verifier_failed, attempts without an answer for never_solved, and these
+        after as many correct ones as the band asks for, for keeping.
+        """
+        known = self._needed.get(counts)
+        if known is None:
+            known = 0 if self.stops(counts) else self._count_needed(counts)
+            self._needed[counts] = known
+        return known
+
+    def _count_needed(self, now: Counts) -> int:
+        left = self.band.attempts - now.asked
+        if not self.curtail:
+            return left
+        for more in range(1, left):
+            asked, made, judged = now.asked + more, now.made + more, now.judged + more
+            solved = now.correct + min(more, max(0, self.band.min_correct - now.correct))
+            ends = (
+                Counts(now.correct + more, now.rival, judged, made, asked),
+                Counts(now.correct, now.rival + more, judged, made, asked),
+                Counts(now.correct, now.rival, judged, made, asked),
+                Counts(solved, now.rival, judged, made, asked),
+                Counts(now.correct, now.rival, now.judged, made, asked),
+            )
+            if any(self.stops(end) for end in ends):
+                return more
+        return left
+
+    def sealed_at(self, outcomes: Iterable[Seen]) -> int | None:
+        """The length of the first prefix after which the problem stops; None where the attempts end before."""
+        tally = Tally()
+        for outcome, answer_class in outcomes:
+            if self.stops(tally.add(outcome, answer_class)):
+                return tally.counts.asked
+        return None
+
+    def stop(self, outcomes: Sequence[Seen]) -> Stop:
+        """Where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
+        key = tuple(outcomes)
+        known = self._found.get(key)
+        if known is None:
+            at = self.sealed_at(key)
+            used = key if at is None else key[:at]
+            known = self._found[key] = Stop(len(used), at is not None, self.estimate(used))
+            if len(self._found) > 200_000:
+                self._found.clear()
+        return known
+
+    def estimate(self, outcomes: Sequence[Seen]) -> float | None:
+        """The unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
+
+        Args:
+            outcomes: the attempts up to the stop, in the order of their index.
+        """
+        correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
+        judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
+        if not judged:
+            return None
+        if not self.curtail:
+            return correct / judged
+        rivals = _running_rivals(outcomes)
+        paths, begun = {0: 1}, {0: 0}  # by correct ones so far: orders that did not stop, and those begun well
+        judged_so_far = made = 0
+        for position, (outcome, _) in enumerate(outcomes, 1):
+            made += outcome is not None
+            if outcome in _JUDGED:
+                judged_so_far += 1
+                first = judged_so_far == 1
+                paths, begun = _one_more(paths, begun, correct, judged - correct, judged_so_far, first)
+            if position < len(outcomes):
+                for solved in list(paths):
+                    now = Counts(solved, rivals[judged_so_far - solved], judged_so_far, made, position)
+                    if self.stops(now):
+                        del paths[solved], begun[solved]
+        return begun[correct] / paths[correct]
+
+    def foreseen(self, counts: Counts) -> tuple[str | None, float]:
+        """The likeliest decision of n attempts, and its probability under the prior of the module."""
+        known = self._forecasts.get(counts)
+        if known is None:
+            known = self._forecasts[counts] = self._forecast(counts)
+        reason = max(known, key=lambda name: known[name])
+        return reason, known[reason]
+
+    def _foreseen(self, counts: Counts) -> bool:
+        return counts.judged > 0 and self.foreseen(counts)[1] >= 1 - self.error_rate
+
+    def _forecast(self, now: Counts) -> dict[str | None, float]:
+        left = self.band.attempts - now.asked
+        others = now.judged - now.correct
+        chances: dict[str | None, float] = {}
+        for solved in range(left + 1):
+            of_solved = _beta_binomial(solved, left, now.correct + _JEFFREYS, others + _JEFFREYS)
+            rest = left - solved
+            for more in range(rest + 1):
+                agree = _beta_binomial(more, rest, now.rival + _JEFFREYS, others - now.rival + _JEFFREYS)
+                reason = self.reason(now.correct + solved, now.rival + more, now.judged + left, now.made + left)
+                chances[reason] = chances.get(reason, 0.0) + of_solved * agree
+        return chances
+
+    def _suspected(self, rival: int, judged: int) -> bool:
+        band = self.band
+        return rival >= band.wrong_label_votes and rival > band.wrong_label_share * judged + _NEAR
+
+    def _most(self, judged: int) -> int:
+        return int(judged * self.band.max_pass_rate + _NEAR)
+
+
+def _running_rivals(outcomes: Sequence[Seen]) -> list[int]:
+    """The leading rival's votes after the first 0, 1, 2, … judged attempts that are not correct."""
+    votes: dict[int, int] = {}
+    leading = [0]
+    for outcome, answer_class in outcomes:
+        if outcome not in _JUDGED or outcome is Outcome.CORRECT:
+            continue
+        top = leading[-1]
+        if answer_class is not None and answer_class > 0:
+            votes[answer_class] = votes.get(answer_class, 0) + 1
+            top = max(top, votes[answer_class])
+        leading.append(top)
+    return leading
+
+
+def _one_more(
+    paths: dict[int, int], begun: dict[int, int], correct: int, others: int, judged: int, first: bool
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Orders of ``judged`` attempts from those of one less; ``correct`` and ``others`` are the most of each kind."""
+    more: dict[int, int] = {}
+    well: dict[int, int] = {}
+    for solved, ways in paths.items():
+        if solved < correct:
+            more[solved + 1] = more.get(solved + 1, 0) + ways
+            well[solved + 1] = well.get(solved + 1, 0) + (ways if first else begun[solved])
+        if judged - solved <= others:
+            more[solved] = more.get(solved, 0) + ways
+            well[solved] = well.get(solved, 0) + (0 if first else begun[solved])
+    return more, well
+
+
+@lru_cache(maxsize=65536)
+def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
+    """Probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
+    choose = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
+    beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
+    return exp(choose + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -1,0 +1,152 @@
+"""Which problems of a curated set a new checkpoint judges again, and why: those whose decision could change.
+
+What is known of a problem is its last pass rate, or, where there are enough of them, the attempts that training made
+since, counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). From
+it follows, as a sum over the beta-binomial distribution, with which probability a fresh set of the band's attempts
+would decide otherwise than it was decided; a problem of which that is at least ``change`` is judged again.
+
+So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved, suspected and
+failed ones retried. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
+refreshes every one of them has been judged again.
+
+Pure functions over frames. Nothing here samples or decides: the new attempts are decided on by
+`curation.difficulty.pass_rates`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from functools import lru_cache
+from math import exp, lgamma
+
+import polars as pl
+
+from curation.config import Band, RefreshSettings
+from curation.records import DECISION, DropReason
+
+VERSION = "refreshing@1"
+
+_JEFFREYS = 0.5
+_NEAR = 1e-9
+
+
+class Why(StrEnum):
+    """Why a problem is judged again."""
+
+    UNSETTLED = "unsettled"  # it had too few attempts to be decided on
+    MOVED = "moved"  # by what training saw, its pass rate left its side of the band
+    EDGE = "edge"  # its pass rate is so near an edge of the band that chance alone could move it
+    PROBE = "probe"  # too easy; this version's share of them
+    RETRY = "retry"  # unsolved, suspected or failed; this version's share of them
+
+
+TRAINED = pl.Schema(
+    {
+        "problem": pl.String(),
+        "step": pl.Int64(),  # of training, at which the attempts were made
+        "correct": pl.Int64(),
+        "judged": pl.Int64(),  # correct ones and others; those that the verifier failed on are not here
+    }
+)
+"""Attempts that training made, one row a problem and step."""
+
+CHOSEN = pl.Schema({"problem": pl.String(), "why": pl.String()})
+
+_RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL, DropReason.VERIFIER_FAILED)
+
+
+def choose(
+    decisions: pl.DataFrame, trained: pl.DataFrame, band: Band, settings: RefreshSettings, version: int, policy: str
+) -> pl.DataFrame:
+    """`CHOSEN` rows: the problems to judge again, in the order of ``decisions``.
+
+    Args:
+        decisions: `DECISION` rows of the set's last version.
+        trained: `TRAINED` rows since then; empty where nobody trained.
+        band: of the stage that decides.
+        version: number of the version that is being made; it says whose turn it is to be probed or retried.
+        policy: who will judge; problems whose pass rate is this policy's already are not chosen.
+    """
+    assert set(DECISION.names()) <= set(decisions.columns), decisions.columns
+    seen = {problem: (correct, weight) for problem, correct, weight in by_age(trained, settings.half_life).iter_rows()}
+    rows = []
+    judged_before = decisions.filter(pl.col("policy") != policy)
+    columns = ("problem", "keep", "reason", "correct", "judged")
+    for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
+        known = seen.get(problem, (0.0, 0.0))
+        why = _why(problem, keep, reason, (float(correct), float(judged)), known, band, settings, version)
+        if why is not None:
+            rows.append((problem, why.value))
+    return pl.DataFrame(rows, schema=CHOSEN, orient="row")
+
+
+def _why(
+    problem: str,
+    keep: bool,
+    reason: str | None,
+    old: tuple[float, float],
+    seen: tuple[float, float],
+    band: Band,
+    settings: RefreshSettings,
+    version: int,
+) -> Why | None:
+    """The first rule that chooses the problem; None where it keeps its pass rate."""
+    if reason == DropReason.TOO_FEW_ATTEMPTS:
+        return Why.UNSETTLED
+    trained = seen[1] >= settings.least_attempts
+    if trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
+        if change_probability(*seen, side(reason), band) >= settings.change:
+            return Why.MOVED
+        if keep:
+            return None
+    elif reason in (None, DropReason.TOO_EASY) and change_probability(*old, side(reason), band) >= settings.change:
+        return Why.EDGE
+    if reason == DropReason.TOO_EASY and its_turn(problem, settings.probe, version):
+        return Why.PROBE
+    if reason in _RETRIED and its_turn(problem, settings.retry, version):
+        return Why.RETRY
+    return None
+
+
+def side(reason: str | None) -> int:
+    """Where of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
+    return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
+
+
+def by_age(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
+    """problem, correct and judged, where an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
+
+    Args:
+        trained: `TRAINED` rows.
+    """
+    age = pl.col("step").max() - pl.col("step")
+    weighted = trained.with_columns(weight=0.5 ** (age / half_life))
+    return weighted.group_by("problem", maintain_order=True).agg(
+        (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
+    )
+
+
+@lru_cache(maxsize=100_000)
+def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
+    """Probability that the band's number of fresh attempts, all judged, decides otherwise than ``where`` says.
+
+    Example: ``change_probability(8, 16, 0, Band()) < 0.05 < change_probability(12, 16, 0, Band())``
+    """
+    most = int(band.attempts * band.max_pass_rate + _NEAR)
+    same = {-1: range(band.min_correct), 0: range(band.min_correct, most + 1), 1: range(most + 1, band.attempts + 1)}
+    a, b = correct + _JEFFREYS, max(0.0, judged - correct) + _JEFFREYS
+    return 1 - min(1.0, sum(_beta_binomial(hits, band.attempts, a, b) for hits in same[where]))
+
+
+def its_turn(problem: str, share: float, version: int) -> bool:
+    """Whether a problem belongs to this version's share; the shares of following versions lie side by side."""
+    place = int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
+    return (place - version * share) % 1.0 < share
+
+
+def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
+    """Probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
+    choose_hits = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
+    beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
+    return exp(choose_hits + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

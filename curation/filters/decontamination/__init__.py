@@ -1,0 +1,24 @@
+"""Overlap of problems with benchmark sets, so that a curated set does not teach the test.
+
+    find_contamination(problems, benchmarks, Overlap()) -> hits
+    drop_contaminated(problems, hits) -> kept, dropped
+
+Each hit names the benchmark, its row, the method and the score. Hits are measurements; `drop_contaminated` is the
+decision of a run, which drops what has any. `contamination_file` measures files, row by row.
+"""
+
+from curation.filters.decontamination.dropping import drop_contaminated, named
+from curation.filters.decontamination.files import contamination_file
+from curation.filters.decontamination.overlap import HIT, METHODS, VERSION, Index, Overlap, find_contamination
+
+__all__ = [
+    "HIT",
+    "METHODS",
+    "VERSION",
+    "Index",
+    "Overlap",
+    "contamination_file",
+    "drop_contaminated",
+    "find_contamination",
+    "named",
+]

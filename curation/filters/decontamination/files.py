@@ -1,0 +1,122 @@
+"""Contamination of a file: one line out for each row in, in input order, while the rows stream.
+
+A line holds ``row`` (position in the input), ``id`` (the row's own, or its `problem_id`), and ``hits``: a list of
+objects with ``benchmark``, ``row``, ``method`` and ``score``, empty for a row that overlaps nothing.
+
+Invariants: as many lines as rows; the file appears whole or not at all; memory does not grow with the input (the
+benchmarks are held).
+
+Not here: the measures themselves (`overlap`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from curation.filters.decontamination.overlap import Index, Overlap
+from curation.records import SourceError, problem_id
+from curation.sources.rows import Row, lookup, read_rows
+
+BATCH_ROWS = 5000
+
+FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
+"""Where a row's statement is looked for, first come first served, unless a field is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a run saw: rows read, rows with a hit, hits by method."""
+
+    rows: int
+    hit_rows: int
+    hits: dict[str, int]
+
+
+def contamination_file(
+    path: Path,
+    against: Sequence[Path],
+    out: Path,
+    settings: Overlap | None = None,
+    *,
+    field: str | None = None,
+    benchmark_field: str | None = None,
+) -> Counted:
+    """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
+
+    Args:
+        path, against: .jsonl (also .gz and .zst), .parquet or .csv. A benchmark is named by its file, without endings.
+        field, benchmark_field: dotted paths of the statements; the first of `FIELDS` that is there where absent.
+
+    Raises:
+        SourceError: a file is missing, empty or unreadable, or its rows have no statement.
+    """
+    index = Index(pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or Overlap())
+    aside = out.with_name(out.name + ".part")
+    rows = hit_rows = 0
+    hits: dict[str, int] = {}
+    with aside.open("wb") as lines:
+        for batch in _batches(path, field):
+            found: dict[int, list[Row]] = {}
+            for hit in index.hits(batch["statement"]).iter_rows(named=True):
+                found.setdefault(hit["row"], []).append(
+                    {
+                        "benchmark": hit["benchmark"],
+                        "row": hit["benchmark_row"],
+                        "method": hit["method"],
+                        "score": round(hit["score"], 4),
+                    }
+                )
+                hits[hit["method"]] = hits.get(hit["method"], 0) + 1
+            for place, name in enumerate(batch["id"]):
+                line = {"row": rows + place, "id": name, "hits": found.get(place, [])}
+                lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            rows += batch.height
+            hit_rows += len(found)
+    os.replace(aside, out)
+    return Counted(rows, hit_rows, hits)
+
+
+def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
+    statements = pl.concat(batch["statement"] for batch in _batches(path, field))
+    name = path.name.split(".")[0]
+    return pl.DataFrame(
+        {"benchmark": [name] * len(statements), "row": range(len(statements)), "statement": statements},
+        schema_overrides={"row": pl.Int64},
+    )
+
+
+def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
+    """``id`` and ``statement`` of the file's rows, `BATCH_ROWS` at a time."""
+    rows = read_rows(path)
+    first = True
+    while batch := list(itertools.islice(rows, BATCH_ROWS)):
+        field = field or _field(batch[0], path)
+        statements = [_text(lookup(row, field)) for row in batch]
+        if first and not any(statements):
+            raise SourceError(f"{path}: no row has a text at `{field}`; there are: {', '.join(batch[0])}.")
+        first = False
+        ids = [
+            str(row["id"]) if row.get("id") is not None else problem_id(text or "")
+            for row, text in zip(batch, statements, strict=True)
+        ]
+        yield pl.DataFrame({"id": ids, "statement": statements}, schema={"id": pl.String, "statement": pl.String})
+    if first:
+        raise SourceError(f"{path} holds no rows.")
+
+
+def _field(row: Row, path: Path) -> str:
+    for name in FIELDS:
+        if name in row:
+            return name
+    raise SourceError(f"{path}: no column is named {', '.join(FIELDS)}; name one of: {', '.join(row)}.")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,1 @@
+"""The same problem twice: exact copies, near duplicates, and what both are found with."""

@@ -1,0 +1,250 @@
+"""Multiple choice: found, resolved to the option that is right, and rewritten to an open question.
+
+    candidates()            which rows are worth a closer look, as one expression over a frame
+    open_questions(rows)    those rows opened, or refused with a reason, or left alone
+
+Options come as a field of their own or inside the statement, in many styles (options.py); the reference names one by
+letter, number or text (resolving.py); the question is opened only if it stays complete (opening.py).
+
+Invariants:
+  - a row with options as a field is always opened or refused; a row whose statement only looks like it holds
+    options is left alone unless its answer, or its question, says that they are options;
+  - refused is never guessed: the reason and the words that decided go with the row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from curation.filters.multiple_choice.opening import Opened, Refused, open_question
+from curation.filters.multiple_choice.options import Split, split, tidy_option, unlabelled
+from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve
+from curation.languages.vocabulary import one_of
+from curation.records import DropReason
+
+__all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "taken_apart"]
+
+# Literals of which an inline multiple choice holds one: the second label.
+_SECOND = [
+    "B)",
+    "B )",
+    "B）",
+    "B.",
+    "B．",
+    "B、",
+    "B:",
+    "B：",
+    "B}",
+    "B]",
+    "Ｂ",
+    "b)",
+    "b )",
+    "b）",
+    "\nb.",
+    "②",
+    "2)",
+    "2）",
+    "2．",
+    "2、",
+    "\n2.",
+    "\n2 .",
+]
+# The first and the second label in one style and in order (Rust syntax).
+_INLINE = (
+    r"(?:^|[(（\[{\s&$;,，；。?？)）:：}])\(?\s*[AＡ]\s*[)）.．、:：}\]][\s\S]*[BＢ]\s*[)）.．、:：}\]]"
+    r"|\p{Han}[AＡ][.．、)][\s\S]*[BＢ][.．、)]"
+    r"|(?:^|[\s.?:;&])\(?\s*a\s*[)）.][\s\S]*b\s*[)）.]|①[\s\S]*②[\s\S]*③"
+    r"|[\s(（?:]1\s*[)）．、][\s\S]*2\s*[)）．、][\s\S]*3\s*[)）．、]"
+    r"|\n\s*1\s*\.\s[\s\S]*\n\s*2\s*\.\s[\s\S]*\n\s*3\s*\.\s"
+)
+# Questions that send the reader to options.
+_SENDS = re.compile(rf"(?i){one_of(lambda known: known.choices.sends)}")
+_LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
+_OUTCOME = pl.Schema(
+    {
+        "_at": pl.UInt32,
+        "opened": pl.Boolean,
+        "statement": pl.String,
+        "answer": pl.String,
+        "reason": pl.String,
+        "evidence": pl.String,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """A multiple choice taken apart: the question without its options, their texts, the index of the right one.
+
+    Example: ``Parted("Which is even?", ("3", "4"), 1)``
+    """
+
+    question: str
+    options: tuple[str, ...]
+    index: int
+
+
+def candidates() -> pl.Expr:
+    """Rows that may be multiple choice, by literals only: options as a field, or a second label in the statement."""
+    inline = pl.col("statement").str.contains_any(_SECOND)
+    listed = pl.col("choices").list.len().fill_null(0) > 0
+    return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
+
+
+def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per multiple choice: ``_at``, ``opened`` with statement and answer, or reason and evidence.
+
+    ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
+    be multiple choice are not in the result.
+    """
+    rows = _usable(rows)
+    first = _counting_from(rows)
+    outcomes: list[tuple[int, bool, str | None, str | None, str | None, str | None]] = []
+    for at, statement, answer, choices, lang, source in rows.select(
+        "_at", "statement", "answer", "choices", "lang", "source"
+    ).iter_rows():
+        result = consider(statement, answer, choices, lang, first.get(source))
+        if isinstance(result, Opened):
+            outcomes.append((at, True, result.statement, result.answer, None, None))
+        elif isinstance(result, Refused):
+            outcomes.append((at, False, None, None, str(result.reason), result.evidence))
+    return pl.DataFrame(outcomes, schema=_OUTCOME, orient="row")
+
+
+def consider(
+    statement: str,
+    answer: str,
+    choices: Sequence[str | None] | None = None,
+    lang: str | None = None,
+    first: int | None = None,
+) -> Opened | Refused | None:
+    """One problem opened or refused; null where it is no multiple choice.
+
+    ``first`` is the number of the first option where the source's answers are option numbers.
+    """
+    parted = _parted(statement, answer, choices, first)
+    return open_question(parted.question, parted.options, parted.index, lang) if isinstance(parted, Parted) else parted
+
+
+def taken_apart(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
+    """``_at`` and parts of every multiple choice whose right option is known, for whoever opens it by other means.
+
+    ``rows`` holds what `open_questions` takes, and all the rows that are handed to that together.
+    """
+    rows = _usable(rows)
+    first = _counting_from(rows)
+    columns = ("_at", "statement", "answer", "choices", "source")
+    for at, statement, answer, choices, source in rows.select(columns).iter_rows():
+        parted = _parted(statement, answer, choices, first.get(source))
+        if isinstance(parted, Parted):
+            yield at, parted
+
+
+def _usable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with a text, an answer, and options as a field or something like them inside the statement."""
+    listed = pl.col("choices").list.len().fill_null(0) > 0
+    usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
+    return rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
+
+
+def _parted(
+    statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
+) -> Parted | Refused | None:
+    """The multiple choice taken apart; null where it is none."""
+    if choices:
+        options = [unlabelled((choice or "").strip(), index) for index, choice in enumerate(choices)]
+        inline = split(statement) if _LABELLED.search(statement) else None
+        question = inline.question if inline and _same(inline.options, options) else statement
+        return _settled(question, answer, options, "upper", first)
+    found = split(statement)
+    if found is None or not _meant(found, answer):
+        return None
+    return _settled(found.question, answer, found.options, found.kind, None)
+
+
+def _settled(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> Parted | Refused:
+    """The question with the option that the answer names."""
+    if names_several(answer, len(options)) and resolve(answer, options, "text") is None:
+        return Refused(DropReason.CHOICES_NEEDED, answer)
+    if not is_only_letter(answer):
+        options = [tidy_option(option) for option in options]
+    index = resolve(answer, options, kind, first)
+    if index is None or not options[index]:
+        shown = " | ".join(options)
+        return Refused(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
+    if not question.strip():
+        return Refused(DropReason.CHOICES_NEEDED, "no question before the options")
+    return Parted(question, tuple(options), index)
+
+
+def _meant(found: Split, answer: str) -> bool:
+    """Whether a run of labels is a set of options, going by the answer and the question."""
+    letter = named_letter(answer)
+    label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(found.options)
+    sends = bool(_SENDS.search(found.question))
+    short = max(map(len, found.options)) <= 200
+    asked_in_options = sum("?" in option or "？" in option for option in found.options)
+    if asked_in_options >= 2:
+        return False
+    if found.kind == "upper":
+        by_text = resolve(answer, found.options) is not None
+        return (
+            label
+            or by_text
+            or names_several(answer, len(found.options))
+            or (len(found.options) >= 4 and short and sends)
+        )
+    if found.kind == "lower":
+        by_text = resolve(answer, found.options) is not None and len(found.options) >= 3
+        return (label or by_text or (_values_asked_for(found) and is_only_letter(answer))) and short
+    bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
+    labelled = (
+        re.match(r"^[(（]?[1-8][)）.、]\s*\S", answer.strip())
+        and resolve(answer, found.options, found.kind) is not None
+    )
+    named = bracketed or bool(labelled) or resolve(answer, found.options, "upper") is not None
+    if len(found.options) >= 3 and sends and short and named:
+        return True
+    number = re.match(r"^\W*([1-8])\W*$", answer.strip())
+    counted = number is not None and int(number.group(1)) <= len(found.options)
+    return _values_asked_for(found) and (named or counted or is_only_letter(answer))
+
+
+def _values_asked_for(found: Split) -> bool:
+    """Whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
+    values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
+    closed = not any(re.search(r"[。?？；;]", option) for option in found.options)
+    return len(found.options) >= 3 and values and closed and found.question.rstrip().endswith(("?", "？", "____"))
+
+
+def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
+    """Whether the statement repeats the options that came as a field."""
+    return len(inline) == len(options)
+
+
+def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
+    """Per source whose answers are all small integers: 0 or 1, as its answers show where they start counting."""
+    numbered = (
+        rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
+        .with_columns(
+            number=pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), size=pl.col("choices").list.len()
+        )
+        .group_by("source")
+        .agg(
+            plain=pl.col("number").is_not_null().all(),
+            low=pl.col("number").min(),
+            over=(pl.col("number") >= pl.col("size")).any(),
+        )
+        .filter("plain")
+    )
+    counts: dict[str | None, int] = {}
+    for source, low, over in numbered.select("source", "low", "over").iter_rows():
+        if low == 0 and not over:
+            counts[source] = 0
+        elif low >= 1 and over:
+            counts[source] = 1
+    return counts

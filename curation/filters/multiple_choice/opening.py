@@ -1,0 +1,281 @@
+"""A multiple-choice question made into an open one: the same question, complete without its options.
+
+Invariants:
+  - the numbers and formulas of the question stay as they are; only words that point at options go;
+  - a question is opened only if its answer would be the same without the options: no "which of these", no "could be",
+    no "closest to", no answer that is a sentence or that names other options;
+  - otherwise `Refused` says why, with the words that decided.
+
+Rules only, no model: when in doubt the question is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from curation.filters.multiple_choice.options import tidy_option
+from curation.filters.multiple_choice.words import (
+    COUNTS,
+    EQUAL_WHICH,
+    LISTS,
+    META_OPTION,
+    OPEN_WHICH,
+    POINTS,
+    POINTS_HARMLESS,
+    TRIGGERS,
+    WHICH_NEEDLES,
+)
+from curation.languages.vocabulary import languages, one_of
+from curation.records import DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open question and its answer."""
+
+    statement: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a multiple choice cannot be opened; ``evidence`` is the text that decided."""
+
+    reason: DropReason
+    evidence: str
+
+
+_CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\?\$|hk\\?\$|s\\?\$)\s*", re.IGNORECASE)
+_FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
+_LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
+_WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
+_YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda known: known.choices.yes_no)})\W*$")
+_HAN_CODES = tuple(known.code for known in languages() if not known.spaced)
+_FALLBACK = "en"
+"""The language that a question without a known tag is taken for."""
+
+
+def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> Opened | Refused:
+    """The question opened, with ``options[index]`` as its answer; or why it makes no sense without the options."""
+    answer = tidy_answer(tidy_option(options[index]))
+    wrong = _answer_trouble(answer, question, options)
+    if wrong:
+        return Refused(DropReason.CHOICES_NEEDED, wrong)
+    text = _tidied(question)
+    text = _asked_for(text, answer)
+    points = _pointing(text, lang)
+    if points:
+        return Refused(DropReason.CHOICES_NEEDED, points)
+    filled = _filled(text, lang)
+    bare = None if filled[-1:] in "?？" else _BARE_BLANK.search(filled) or _BARE_END.search(filled)
+    if bare:
+        return Refused(DropReason.CHOICES_NEEDED, bare.group().strip())
+    return Opened(filled, answer)
+
+
+def _asked_for(text: str, answer: str) -> str:
+    """A question that only repeats its options, made to ask for the thing itself."""
+    if not any(needle in text for needle in WHICH_NEEDLES):
+        return text
+    if _is_number(answer):
+        for pattern, asks in EQUAL_WHICH:
+            text = pattern.sub(asks, text)
+    for pattern, asks in OPEN_WHICH:
+        text = pattern.sub(asks, text)
+        text = re.sub(rf"(?<=[a-z0-9$,;)] ){re.escape(asks)}", asks[0].lower() + asks[1:], text)
+    return text
+
+
+def tidy_answer(option: str) -> str:
+    """The option's text as an answer: no layout, no final stop."""
+    text = option.strip().strip("~").strip()
+    return re.sub(r"(?<=[\w})$%])\s*[.。．;；]$", "", text)
+
+
+def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str | None:
+    """The answer, if it cannot stand without the other options: another's mention, yes/no, a label, a phrase."""
+    meta = META_OPTION.search(_FORMULA.sub(" ¦ ", answer))
+    if meta or _YES_NO.match(answer):
+        return answer
+    if _is_label(answer, question):
+        return answer
+    if mathematical(answer):
+        return None
+    if len(answer) <= 24 and len(options) > 1 and all(_named_in(tidy_option(option), question) for option in options):
+        return None
+    return answer
+
+
+def _is_label(answer: str, question: str) -> bool:
+    """Whether the answer names an item that the question lists: "(3)", "①②", "II" beside "II. …"."""
+    if re.match(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$", answer):
+        return True
+    name = answer.strip("$ ()（）")
+    if not _LABEL_LIKE.match(answer) or name.isdigit():
+        return False
+    return bool(re.search(rf"[(（]\s*\$*{re.escape(name)}\$*\s*[)）]|\b{re.escape(name)}\s*[.)]\s", question))
+
+
+def mathematical(answer: str) -> bool:
+    """A number, a formula, or either with a currency before and a unit of at most three words after."""
+    text = _CURRENCY.sub("", answer.strip())
+    if _SENTENCE_START.match(text):
+        return False
+    if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$", text):
+        return False
+    prose = _FORMULA.sub(" 1 ", text)
+    prose = re.sub(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}", r" \1 ", prose)
+    prose = re.sub(r"\\[a-zA-Z]+", "", prose)
+    if re.search(r"[\u4e00-\u9fff]{5,}", prose):
+        return False
+    if re.search(r"[\u4e00-\u9fff]", prose):
+        return bool(
+            re.match(r"^[^\u4e00-\u9fff]*[\d)\]}](?:[^\u4e00-\u9fff]*[\u4e00-\u9fff]{1,4})*[^\u4e00-\u9fff]*$", prose)
+        ) and (len(re.findall(r"[\u4e00-\u9fff]+", prose)) <= 3)
+    words = [word for word in _WORDS.findall(prose) if word.lower() not in _FUNCTIONS]
+    first = re.search(r"[\d$\\(\[{|√π−-]|\b[A-Za-z]\b", text)
+    leads = _WORDS.search(prose)
+    starts_with_word = bool(leads and first and leads.start() < (re.search(r"\d|\b[A-Za-z]\b", prose) or leads).start())
+    return len(words) <= 3 and not (starts_with_word and leads and leads.group().lower() not in _FUNCTIONS)
+
+
+_SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda known: known.choices.sentence_starts)})\s+[a-z]{{2,}}")
+_FUNCTIONS = frozenset(
+    "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm or and am pm".split()
+)  # fmt: skip
+
+
+def _is_number(answer: str) -> bool:
+    """No unknowns in the answer: digits and LaTeX commands only."""
+    return not re.search(r"[A-Za-z]", re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})", "", answer))
+
+
+def _named_in(option: str, question: str) -> bool:
+    """Whether the question itself names the option, as a short name."""
+    words = option.strip().strip(".。").lower()
+    return 0 < len(words) <= 24 and words in question.lower() and len(words.split()) <= 3
+
+
+def _pointing(text: str, lang: str | None) -> str | None:
+    """The words of a question that point at options, or null."""
+    if _HAN.search(text):
+        if COUNTS.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
+            return None
+        match = next((found for code in _HAN_CODES if (found := _points(text, code))), None)
+        return match.group() if match else None
+    plain = lang in (None, _FALLBACK) or lang not in POINTS
+    if plain and not _points_possible(text, _FALLBACK):
+        return None
+    last = _question_part(text)
+    if lang in POINTS and lang not in _HAN_CODES and lang != _FALLBACK:
+        match = POINTS[lang].search(last)
+        if match:
+            return match.group().strip()
+    match = POINTS[_FALLBACK].search(POINTS_HARMLESS[_FALLBACK].sub(" ¦ ", last))
+    return match.group().strip() if match else None
+
+
+def _points(text: str, code: str) -> re.Match[str] | None:
+    return POINTS[code].search(text) if _points_possible(text, code) else None
+
+
+def _points_possible(text: str, code: str) -> bool:
+    """Whether a word is there without which no expression of the language matches."""
+    lower = text.lower()
+    return code not in TRIGGERS or any(word in lower for word in TRIGGERS[code])
+
+
+def _question_part(text: str) -> str:
+    """The sentences that ask: those with a question mark, and the last one."""
+    sentences = re.split(
+        r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|\n+", _FORMULA.sub(lambda found: found.group().replace(". ", ", "), text)
+    )
+    asking = [sentence for sentence in sentences[:-1] if "?" in sentence]
+    return " ".join([*asking, sentences[-1]]) if sentences else text
+
+
+# Places where an answer was to be written: （ ）, (    ), ＿＿
+# and in LaTeX $(\quad)$, (\quad$ ）, （ $)$; the dollars around or inside are weighed in `_blank`.
+_EMPTY_BRACKETS = re.compile(
+    r"(?:(?<!\$)\$(?!\$))?\s*[（(](?:[\s~　]|\\q?quad|\\ |\\hspace\{[^{}]*\})*\$?(?:[\s~　]|\\q?quad"
+    r"|\\ )*[)）](?:\s*\$(?!\$))?"
+)
+# A sentence that ends in "then ____": nothing says what the blank stands for.
+_BARE_BLANK = re.compile(
+    rf"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:{one_of(lambda known: known.choices.then_words)})[\s,，]*____[\s．。.]*"
+    r"(?:[（(][^（）()]{0,120}[)）])?[\s．。.]*$"
+)
+_HAN_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=False)
+_SPACED_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=True)
+_BARE_END = re.compile(rf"(?i)(?:，|,|。|．|；|;)\s*(?:{_HAN_THEN})\s*$|\b(?:{_SPACED_THEN})\s*[:.]?$")
+# A bracket that the source lost the end of: $a=($
+_OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*$")
+_MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda known: known.choices.choice_notes)})\s*[)）]")
+_CHOOSES = re.compile(
+    "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for known in languages() for verb in known.choices.choose_verbs)
+)
+_INSTRUCTION = re.compile(
+    rf"(?i)\s*\(?(?:{'|'.join(known.choices.instruction for known in languages() if known.choices.instruction)})"
+    r"[^.?]{0,30}[.:)]?\s*$"
+)
+# A key that the source left behind the statement: 【本题欣赏题】答案：B
+_LEFT_KEY = re.compile(
+    rf"\s*(?:{'|'.join(known.choices.left_key for known in languages() if known.choices.left_key)})\s*[A-E][\s．。.]*$"
+)
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_BLANKS = re.compile(r"[_＿]{2,}")
+_SPACED_ENDS = one_of(lambda known: known.choices.ends_open, spaced=True)
+_HAN_ENDS = one_of(lambda known: known.choices.ends_open, spaced=False)
+_END = re.compile(rf"(?i)\b(?:{_SPACED_ENDS})\s*[．.]?$")
+_HAN_END = re.compile(rf"({_HAN_ENDS}|=|＝|：|:)\s*(\$*)\s*[．。.]?\s*$")
+# A measure word with nothing to measure, near the end: 则共有种不同的方法．
+_UNIT_END = re.compile("|".join(known.choices.unit_end for known in languages() if known.choices.unit_end))
+_GAPS = {known.code: re.compile(known.choices.gap) for known in languages() if known.choices.gap}
+_NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda known: known.choices.number_questions)})[^？?]*____\s*[?？]")
+
+
+def _tidied(question: str) -> str:
+    """Brackets left for a letter become a blank; instructions about choosing go."""
+    text = question.strip()
+    if "(" in text or "（" in text:
+        text = _EMPTY_BRACKETS.sub(_blank, text)
+        text = _MARKED_AS_CHOICE.sub("", text)
+    if "_" in text or "＿" in text:
+        text = _BLANKS.sub("____", text)
+    text = _OPEN_BRACKET.sub("$ ____", text)
+    if not text.isascii():
+        text = _LEFT_KEY.sub("", text)
+    if _CHOOSES.search(text):
+        text = _INSTRUCTION.sub("", text)
+    return text.strip()
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Empty brackets as a blank; one dollar more or less among them belongs to the formula beside."""
+    found = match.group()
+    if not found.count("$") % 2:
+        return "____" if "$" in found or not found.startswith((" ", "\n")) else " ____"
+    return " $____" if found.startswith("$") else "$ ____"
+
+
+def _filled(text: str, lang: str | None) -> str:
+    """A question that ends where its answer would stand gets a blank there."""
+    if "____" in text or re.search(r"[?？]", text):
+        return re.sub(r"____\s*([?？])", r"\1", text) if _NUMBER_ASKED.search(text) else text
+    if _HAN.search(text):
+        if _HAN_END.search(text):
+            return _HAN_END.sub(r"\1\2____．", text)
+        return _UNIT_END.sub(r"\1____\2", text)
+    if re.search(r"=\s*\$+\s*[．.]?$", text):
+        return f"{text.rstrip(' ．.')} ____."
+    gap = _GAPS.get(_FALLBACK if lang is None else lang)
+    lost = gap.search(text) if gap else None
+    if lost:
+        return f"{text[: lost.start()]} ____ {text[lost.end() :]}".rstrip()
+    if re.search(r"[:=]\s*\$*$", text) and not text.endswith("$"):
+        return f"{text.rstrip(' :')} ____." if text.endswith(":") else f"{text} ____."
+    if _END.search(text):
+        return f"{text.rstrip(' ．.')} ____."
+    return text

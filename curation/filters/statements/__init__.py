@@ -1,0 +1,31 @@
+"""The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
+
+    filter_statements(problems) -> Filtered(kept, dropped)     for the line
+    classify(rows)              -> one verdict per row         for the command line
+
+Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs), outside.py (what
+a statement points at), asking.py (questions and answers) and wholeness.py (cut off, debris, no problem). Debris is
+removed in cleaning.py, labels and points in clutter.py; tags.py compares text and language tag; multiple choice is
+opened by `curation.filters.multiple_choice`.
+
+It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
+"""
+
+from curation.config import StatementSettings
+from curation.filters.statements.filtering import Filtered, classify, cleaned, filter_statements, judge
+from curation.filters.statements.rules import RULES, Rule
+
+VERSION = "statements@4"
+"""Changed whenever a decision could change."""
+
+__all__ = [
+    "RULES",
+    "VERSION",
+    "Filtered",
+    "Rule",
+    "StatementSettings",
+    "classify",
+    "cleaned",
+    "filter_statements",
+    "judge",
+]

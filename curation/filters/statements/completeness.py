@@ -1,0 +1,103 @@
+"""Whether a statement is whole: that it asks something, does not stop in the middle, and is a text at all.
+
+The companion of `words`, with the same conventions: Rust syntax, all languages tried on every row.
+"""
+
+from __future__ import annotations
+
+from curation.filters.statements.words import cheap, either
+from curation.languages.vocabulary import Language, every, one_of
+
+# --- a task -----------------------------------------------------------------------------------------------------------
+
+# Whatever asks: a question mark, a blank, a task verb, an equals sign at the end.
+TASK = either(
+    r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
+    r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]",
+    *every(lambda known: known.statements.task),
+)
+
+# Literals that ask beyond doubt; only what has none of them is looked at more closely.
+TASK_NEEDLES = ("?", "？", "____", *every(lambda known: known.statements.task_needles))
+
+# --- cut off ---------------------------------------------------------------------------------------------------------
+
+
+def _unfinished(known: Language) -> tuple[str]:
+    """Return what a text of a language does not end in: behind its code, where its words stand apart."""
+    words = "|".join(known.statements.unfinished)
+    if not known.spaced:
+        return (rf"(?:{words})\s*$",)
+    return (rf"^{known.code}\s[\s\S]*[\s,;«(¿¡](?:{words})\s*$",)
+
+
+CUT_OFF = either(
+    *every(_unfinished),
+    r"[,，、]\s*$|\S\s*(?:\.\.\.|…+)\s*$",
+    r"[0-9a-z)}\]]\s*(?:[+×÷·^]|\\(?:times|cdot|div|frac|sqrt|pm|left|leq?|geq?))\s*\$*\s*$",
+)
+"""Looked for in the language's code, a space, and the end of the statement."""
+CUT_OFF_HARMLESS = either(r"(?:\\c?l?dots|[\d$}a-z)=]\s*,\s*(?:\.\.\.|…)\s*$)")
+# A formula that is never closed, at the end: a brace, \( … , a dollar before LaTeX.
+OPEN_FORMULA = cheap(r"(?:^|[^\\])\{(?:[^{}$?？。]|\{[^{}]*\})*$|(?:^|[^\\])\\\((?:[^\\]|\\[^)])*$")
+OPEN_DOLLAR = cheap(r"\$(?:[^$?？\\]|\\[^\[(])*(?:\\[a-zA-Z]{2,}|[_^]\{)(?:[^$?？\\]|\\[^\[(])*$")
+
+# --- no problem ------------------------------------------------------------------------------------------------------
+
+NOT_A_PROBLEM = either(
+    *every(lambda known: known.statements.not_a_problem),
+    r"\bhttps?://\S+|\bwww\.[a-z0-9-]+\.\w+",
+    rf"^\s*(?:\**\s*)?(?:{one_of(lambda known: known.statements.headings)})\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
+)
+NOT_A_PROBLEM_NEEDLES = ("404", "http", "www.", *every(lambda known: known.statements.not_a_problem_needles))
+
+# The next number of a series, where no law is stated: any continuation is defensible.
+SERIES_GUESS = either(*every(lambda known: known.statements.series_guess))
+SERIES_NEEDLES = every(lambda known: known.statements.series_needles)
+
+
+def _laws(known: Language) -> tuple[str, ...]:
+    """Return what begins the rest of a text, from the law of a series on."""
+    boundary = "" if not known.spaced else r"\b"
+    return tuple(rf"{boundary}{law}{boundary}[\s\S]*" for law in known.statements.series_laws)
+
+
+SERIES_HARMLESS = either(*every(_laws))
+
+# --- debris ----------------------------------------------------------------------------------------------------------
+
+# UTF-8 read as Latin-1 or Windows-1252, in Cyrillic, Latin and Chinese; replaced and control characters.
+_LATE = "\u0080-\u00bf‚ƒ„…†‡ˆ‰Š‹Œ“”•–—˜™š›œžŸŽ’‘€"
+DEBRIS = cheap(
+    r".{0,20}(?:\x{FFFD}|[\x00-\x08\x0B\x0E-\x1F\x7F]|锟斤拷|烫烫烫|ï¿½|Ã["
+    + _LATE
+    + r"]|â€|Â[°·±×²³]|(?:[ÐÑ]["
+    + _LATE
+    + r"]\s?){3}"
+    r"|(?:[ä-é][" + _LATE + r"]{2}){2}"
+    r"|&nbsp|</?(?:div|span|script|nav|form|iframe|style|input|button)\b|<a\s+(?:href|class)|<!DOCTYPE|<\?xml"
+    r"|^%PDF-|\bendobj\b|\bendstream\b|/FlateDecode|\bundefined\s+undefined\b|\[object\s+Object\]).{0,20}"
+)
+DEBRIS_NEEDLES = [
+    "\ufffd", "锟斤拷", "烫烫烫", "ï¿½", "Ã", "â€", "Â", "Ð", "Ñ", "ä", "å", "æ", "ç", "è", "é", "&nbsp", "div", "span",
+    "<script", "</", "<nav", "<form", "<iframe", "<style", "<input", "<button", "<a ", "<!doctype", "<?xml", "%PDF",
+    "endobj", "endstream", "FlateDecode", "undefined undefined", "[object ",
+    *map(chr, (*range(9), 11, *range(14, 32), 127)),
+]  # fmt: skip
+# Program text where nothing is asked about it.
+CODE = cheap(
+    r"\bfunction\s+\w+\s*\([^)]*\)\s*\{|\bdocument\.\w+|\bconsole\.log\(|\bpublic\s+(?:static\s+)?(?:void|class)\b|#include\s*<"
+    r"|\bimport\s+[\w.]+;|\bdef\s+\w+\([^)]*\):|\bprintf?\s*\(|\$\(document\)|\bvar\s+\w+\s*=|\bSELECT\s+.{1,40}\bFROM\b"
+)
+CODE_NEEDLES = [
+    "function", "document", "console.", "public ", "#include", "import ", "def ", "print", "var ", "select ",
+]  # fmt: skip
+# What may be left blank, and what carries meaning: a text of hardly any letters or digits is a drawn line.
+BLANKS = r"[\s_□()（）＿?？]+"
+SIGNS = cheap(r"[^0-9\p{L}]+")
+LEAST_MEANT = 0.2
+"""Letters and digits among all signs of a text; below it is debris."""
+LEAST_SIGNS = 12
+
+# Scripts, for a tag that cannot be right.
+LATIN_PROSE = r"(?:\b[a-zà-ÿ']{2,}\s+){7,}[a-zà-ÿ']{2,}"

@@ -1,0 +1,65 @@
+"""What a statement points at outside itself: figures and tables that are not there, other problems; or its own answer.
+
+The companion of `words`, with the same conventions: Rust syntax, all languages tried on every row.
+"""
+
+from __future__ import annotations
+
+from curation.filters.statements.words import cheap, either
+from curation.languages.vocabulary import Language, every, one_of
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+FIGURE_NEEDLES = (
+    *("![", "[asy]", "<img", "includegraphics", "tikz"),
+    *every(lambda known: known.statements.figure_needles),
+)
+
+
+def _figures(known: Language) -> tuple[str, ...]:
+    """Return a language's expressions that point at figures, with its kinds of figures in them."""
+    kinds = "(?:" + "|".join(known.statements.figure_kinds) + ")"
+    return tuple(pattern.replace("<figure>", kinds) for pattern in known.statements.figure)
+
+
+FIGURE = either(
+    r"!\[[^\]]*\]\([^)]*\)|!\[\]|\[asy\]|<img\b|\\includegraphics|\\begin\{tikzpicture\}|\[(?:image|figure"
+    r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>",
+    *every(_figures),
+)
+
+# "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
+FIGURE_HARMLESS = either(*every(lambda known: known.statements.figure_harmless))
+
+TABLE_NEEDLES = every(lambda known: known.statements.table_needles)
+TABLE = either(*every(lambda known: known.statements.table))
+# The table itself: cells, whatever draws them.
+TABLE_HERE = cheap(
+    r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
+    r"|(?:\n[^\n]*[0-9][^\n]*){3}|[:：]\s*\n\s*\S"
+)
+
+# --- references to elsewhere -----------------------------------------------------------------------------------------
+
+ELSEWHERE_NEEDLES = every(lambda known: known.statements.elsewhere_needles)
+
+_NUMBER = r"(?:№|#|no\.?|nr\.?|n[°º])?\s*\(?\d+(?:[.-]\d+)*\)?"
+ELSEWHERE = either(
+    *(pattern.replace("<number>", _NUMBER) for pattern in every(lambda known: known.statements.elsewhere))
+)
+
+# --- the answer itself -----------------------------------------------------------------------------------------------
+
+# "Answer: 42", "the answer is 42", "答案：42", "#### 42": what stands behind the last label
+_SPACED_COPULAS = one_of(lambda known: known.statements.copulas, spaced=True)
+_HAN_COPULAS = one_of(lambda known: known.statements.copulas, spaced=False)
+GIVEN = cheap(
+    rf"(?i)^[\s\S]*(?:(?:{one_of(lambda known: known.statements.answer_labels)})\W{{0,3}}?"
+    rf"(?:[:：=】\]]|\.\s|\s(?:{_SPACED_COPULAS})\s|{_HAN_COPULAS})|####|\\boxed\s*\{{)([^?？]*)$"
+)
+# A worked solution behind the question.
+WORKED_OUT = cheap(
+    rf"(?i)(?:^|[\n.?!。？！)）*\[【(]\s*)(?:{one_of(lambda known: known.statements.worked_labels)})"
+    r"\s?\**\s*[:：】\]]([\s\S]*)$"
+)
+GIVEN_NEEDLES = (*every(lambda known: known.statements.given_needles), "####", "\\boxed")

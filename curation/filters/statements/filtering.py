@@ -1,0 +1,195 @@
+"""Rows through the format filter: clean, open the multiple choice, then every rule in order of precedence.
+
+Invariants:
+  - kept + dropped = in, row for row; both keep the order of the input; the result depends on nothing but the input
+    and the settings;
+  - a dropped row is handed on as it came; a kept row whose statement or answer was rewritten holds the original in
+    ``raw_statement`` or ``raw_answer``;
+  - after the filter ``choices`` is null in every kept row, unless the rule ``choices`` is switched off.
+
+Pure functions over frames: no file is read or written here.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import polars as pl
+
+from curation.config import StatementSettings
+from curation.filters.multiple_choice import candidates, open_questions
+from curation.filters.statements import cleaning
+from curation.filters.statements.rules import rules_for
+from curation.records import DROPPED, PROBLEM, DropReason
+
+# Rules that say a question is not complete: where the options were its other half, they are what it lacks.
+_NEEDS_OPTIONS = ("missing_statement", "no_task", "cut_off", "series_guess", "several_answers", "textual_answer")
+
+STAGE = "statements"
+CHOICES_RULE = "choices"
+
+_WORKED_ON = ("statement", "answer", "choices", "lang", "source", "meta")
+_VERDICT = pl.Schema({"_at": pl.UInt32, "rule": pl.String, "reason": pl.String, "evidence": pl.String})
+_MAX_EVIDENCE = 300
+_MANY = 20_000
+"""Rows from which those that may be multiple choice, worked on in Python, are judged beside the others, in polars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What the format filter kept, in the `PROBLEM` schema, and what it dropped, in the `DROPPED` schema."""
+
+    kept: pl.DataFrame
+    dropped: pl.DataFrame
+
+
+def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> Filtered:
+    """Keep complete open problems with one answer, rewriting what can be; drop the others with reason and evidence.
+
+    The evidence names the rule, then what it saw.
+
+    ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; hand over math rows only.
+    """
+    judged = judge(problems, settings)
+    rows = problems.with_columns(
+        *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence"))
+    )
+    kept = rows.filter(pl.col("_reason").is_null()).with_columns(
+        *(_raw(name) for name in ("statement", "answer")),
+        *(pl.col(f"_{name}").alias(name) for name in ("statement", "answer", "choices")),
+    )
+    dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
+        stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
+    )
+    return Filtered(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
+
+
+def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
+    """One line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
+
+    ``rows`` needs a ``statement``; ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id`` are used where
+    they are there, and the row's number stands in for a missing ``id``. Statement and answer are the rewritten ones
+    where the row is kept, the original ones where it is dropped.
+    """
+    present = [pl.col(name).cast(PROBLEM[name]) for name in _WORKED_ON if name in rows.columns]
+    absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in _WORKED_ON if name not in rows.columns]
+    judged = judge(rows.select(*present, *absent), settings)
+    dropped = judged["reason"].is_not_null()
+    ids = rows["id"].cast(pl.String) if "id" in rows.columns else pl.int_range(rows.height, eager=True).cast(pl.String)
+    original = {
+        name: rows[name].cast(pl.String)
+        if name in rows.columns
+        else pl.repeat(None, rows.height, dtype=pl.String, eager=True)
+        for name in ("statement", "answer")
+    }
+    return judged.select(
+        ids.alias("id"),
+        keep=dropped.not_(),
+        reason="reason",
+        evidence="evidence",
+        statement=pl.when(dropped).then(original["statement"]).otherwise("statement"),
+        answer=pl.when(dropped).then(original["answer"]).otherwise("answer"),
+        rule="rule",
+    )
+
+
+def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
+    """Per row, in order: statement, answer and choices after rewriting; rule, reason, evidence, null where kept."""
+    settings = settings or StatementSettings()
+    work = cleaned(problems, settings)
+    if work.height < _MANY or CHOICES_RULE in settings.disabled:
+        judged = _judged(work, settings)
+    else:
+        asked = candidates()
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            others = beside.submit(_judged, work.filter(~asked), settings)
+            judged = pl.concat([_judged(work.filter(asked), settings), others.result()]).sort("_at")
+    return judged.drop("_at")
+
+
+def cleaned(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """The rows as the rules see them: what the filter reads of them, without debris, and their place as ``_at``."""
+    work = problems.select(_WORKED_ON).with_row_index("_at")
+    return _cleaned(work) if settings.clean else work
+
+
+def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+    """The verdicts on rows that have been cleaned, with their ``_at``."""
+    opened = refused = pl.DataFrame(schema=_VERDICT)
+    if CHOICES_RULE not in settings.disabled:
+        work, opened, refused = _opened(work)
+    ruled = pl.concat([pl.DataFrame(schema=_VERDICT), *_ruled(work, settings, refused)])
+    incomplete = pl.col("rule").is_in(_NEEDS_OPTIONS) & pl.col("_at").is_in(opened["_at"].implode())
+    needed = pl.lit(str(DropReason.CHOICES_NEEDED))
+    ruled = ruled.with_columns(reason=pl.when(incomplete).then(needed).otherwise("reason"))
+    verdict = pl.concat([refused, ruled])
+    return work.join(verdict, on="_at", how="left", maintain_order="left").select(
+        "_at", "statement", "answer", "choices", "rule", "reason", pl.col("evidence").str.head(_MAX_EVIDENCE)
+    )
+
+
+def _raw(name: str) -> pl.Expr:
+    """The text before rewriting: what an earlier stage kept, else the original where this one changed it."""
+    changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
+    return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
+
+
+def _replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """``work`` with the columns of ``changes`` put in at its ``_at``; a null there is a change, too."""
+    if changes.is_empty():
+        return work
+    names = [name for name in changes.columns if name != "_at"]
+    joined = work.join(
+        changes.with_columns(_changed=pl.lit(True)), on="_at", how="left", suffix="_new", maintain_order="left"
+    )
+    return joined.with_columns(
+        pl.when(pl.col("_changed")).then(f"{name}_new").otherwise(name).alias(name) for name in names
+    ).select(work.columns)
+
+
+def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
+    """Debris removed, working only on the rows that hold any."""
+    for name in ("statement", "answer"):
+        labels = name == "statement"
+        dirty = work.select("_at", name).filter(cleaning.has_debris(name, labels))
+        if dirty.height:
+            work = _replaced(work, cleaning.clean(dirty, name, labels))
+    options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
+    if options.is_empty():
+        return work
+    options = options.with_columns(dirty=cleaning.has_debris("choices", False).any().over("_at")).filter("dirty")
+    if options.is_empty():
+        return work
+    tidy = cleaning.clean(options, "choices", False).group_by("_at", maintain_order=True).agg("choices")
+    return _replaced(work, tidy)
+
+
+def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Multiple choice rewritten to open questions; which rows those are; and the verdicts on those that cannot be."""
+    asked = work.filter(candidates())
+    outcome = open_questions(asked)
+    opened = outcome.filter(pl.col("opened"))
+    refused = outcome.filter(pl.col("reason").is_not_null())
+    changes = opened.select("_at", "statement", "answer", pl.lit(None, dtype=PROBLEM["choices"]).alias("choices"))
+    verdict = refused.select("_at", pl.lit(CHOICES_RULE).alias("rule"), "reason", "evidence")
+    return _replaced(work, changes), opened.select("_at"), verdict.cast(_VERDICT)
+
+
+def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame) -> list[pl.DataFrame]:
+    """The verdicts of the rules on rows not yet settled; each rule sees what the ones before it left."""
+    rules = rules_for(settings)
+    gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
+    alive = work["_at"].is_in(settled["_at"].implode()).not_()
+    verdicts = []
+    for rule in rules:
+        open_to = work.filter(gates[rule.name] & alive)
+        if open_to.is_empty():  # an expression costs its compiling even where there is nothing to look at
+            continue
+        fired = open_to.select(
+            "_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence
+        ).filter(pl.col("evidence").is_not_null())
+        if fired.height:
+            alive &= work["_at"].is_in(fired["_at"].implode()).not_()
+            verdicts.append(fired.cast(_VERDICT))
+    return verdicts

@@ -1,0 +1,120 @@
+"""What is asked and what is answered: the expressions about questions, their parts and their answers.
+
+The companion of `words`, with the same conventions: Rust syntax, all languages tried on every row.
+"""
+
+from __future__ import annotations
+
+from curation.filters.statements.words import either
+from curation.languages.vocabulary import every, one_of
+
+# A verb or a question word that asks for something, right after the mark of a part.
+_ASKS = f"(?:{one_of(lambda known: known.statements.asks, spaced=True)})\\b"
+_HAN_ASKS = f"(?:{one_of(lambda known: known.statements.asks, spaced=False)})"
+# The same for parts that stand after a condition of their own ("(b) …" with a condition before the mark).
+_ORDERS = f"(?:{one_of(lambda known: known.statements.orders, spaced=True)})\\b"
+_HAN_ORDERS = f"(?:{one_of(lambda known: known.statements.orders, spaced=False)})"
+# Anything between the first part and the second: no bracket that opens the second.
+_UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
+
+# (a) … (b) …, each of them asking; a. … b. …; i) … ii) …; Part A … Part B; numbered questions; （1）求…（2）求…
+MULTI_PART = either(
+    rf"\(\s*a\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*b\s*\)",
+    rf"\(\s*a\s*\)[\s\S]*\(\s*b\s*\)[\s,:$]*{_ORDERS}",
+    rf"(?:^|\n|[.?:;]\s+)\**a\s*[.)]\**\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)\**b\s*[.)]\**\s+",
+    rf"\(\s*(?:i|1)\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*(?:ii|2)\s*\)",
+    rf"\(\s*(?:i|1)\s*\)[\s\S]*\(\s*(?:ii|2)\s*\)[\s,:$]*{_ORDERS}",
+    rf"(?:^|\n|[.?:;]\s+)(?:i|1)\s*[.)]\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)(?:ii|2)\s*[.)]\s+{_ASKS}",
+    rf"\bpart\s+\(?(?:a|1|i|one)\b\)?\s*[:.)\-]?\s*{_ASKS}?[\s\S]*\bpart\s+\(?(?:b|2|ii|two)\b",
+    rf"[（(]\s*\$*(?:[1１]|Ⅰ|i|I|一)\$*\s*[)）]{_UNTIL_2}{_HAN_ASKS}{_UNTIL_2}[（(]\s*\$*(?:[2２]|Ⅱ|ii|II|二)\$*\s*[)）]",
+    rf"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]*?{_HAN_ORDERS}[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２"
+    rf"|二)[、.．]\s*[^\n]*?{_HAN_ORDERS}",
+    rf"①\s*[^②]*?{_HAN_ORDERS}[\s\S]*②[\s\S]*?{_HAN_ORDERS}",
+)  # fmt: skip
+
+MULTI_PART_NEEDLES = [
+    "(i", "( i", "（i", "（ i", "(2", "（2", "( 2", "（ 2",
+    "(a)", "( a )", "(i)", "(1)", "( 1 )", "a)", "a.", "1.", "1)", "i)", "part a", "part (", "part 1", "part i",
+    "part one",
+    "（1）", "(１)", "（１）", "（Ⅰ）", "(Ⅰ)", "（一）", "(一)", "（$", "($1$", "($$1", "(2)",
+    "（２）", "（Ⅱ）", "(Ⅱ)",
+    "一、", "1、", "１、", "1．", "①",
+]  # fmt: skip
+
+# "find also", two asked quantities in two sentences
+ALSO_ASKED_NEEDLES = every(lambda known: known.statements.also_asked_needles)
+ALSO_ASKED = either(*every(lambda known: known.statements.also_asked))
+
+# Several answers in the reference, by their marks: "(a) 3 (b) 5", "（1）2；（2）3", "① 4 ② 5", "a) 1; b) 2"
+MARKED_ANSWERS = either(
+    r"^[\s$*\\({\[（【:：.]{0,6}a\s*[).:]\s*\S[\s\S]*[\s,;.]\(?\s*b\s*[).:]\s*\S",
+    r"^[\s$*:：.]{0,4}[（(]\s*(?:[1１]|Ⅰ|i|一)\s*[)）]\s*\S[\s\S]*[（(]\s*(?:[2２]|Ⅱ|ii|二)\s*[)）]\s*\S",
+    r"①\s*\S[\s\S]*②\s*\S|^\s*\(?i\)\s*\S[\s\S]*\(?ii\)\s*\S",
+    r"^\s*1\s*[).、．]\s*\S[\s\S]*[\s,;；]2\s*[).、．]\s*\S",
+)
+
+# What separates answers, and statements that ask for more than one of them.
+SEVERAL = rf"[^,;，；]\s*(?:[;；]|,\s|，|、|{one_of(lambda known: known.statements.several_joiners)})\s*[^,;，；\s]"
+ASKS_SEVERAL = either(
+    r"____[\s\S]*____",
+    *every(lambda known: known.statements.asks_several),
+    r"\?[^?]{8,}\?",
+)
+
+# --- yes/no ----------------------------------------------------------------------------------------------------------
+
+YES_NO_ANSWER = (
+    r"(?i)^[\s$(\[*\"'“「]*(?:\\(?:text|mathrm|textbf|boxed|operatorname)\s*\{\s*)*"
+    rf"(?:{one_of(lambda known: known.statements.yes_no_answers)}|√|×|✓|✗)"
+    r"[\s}$)\]*.。．\"'”」]*(?:$|[,，;；:：—–-]\s*\D|\.\s+\D)"
+)
+TRUE_FALSE_NEEDLES = every(lambda known: known.statements.true_false_needles)
+TRUE_FALSE = either(*every(lambda known: known.statements.true_false))
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+NO_ANSWER = (
+    r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+"
+    rf"|{one_of(lambda known: known.statements.no_answer)})[\s$.。)\]]*$"
+)
+HEDGED = either(
+    rf"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
+    rf"|^[\s$]*(?:{one_of(lambda known: known.statements.hedges)})\s*[\d$\\−-]",
+    rf"\d\s*(?:{one_of(lambda known: known.statements.hedges_behind)})\s*\S{{0,10}}$",
+    *every(lambda known: known.statements.hedged),
+)
+EITHER_NUMBER = (
+    rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda known: known.statements.either_words)}|-|–|~)"
+    r"\s*\d[\d.,]*\s*\w*\W*$"
+)
+ASKS_A_NUMBER = either(*every(lambda known: known.statements.asks_a_number))
+
+# A worked solution where the answer should be.
+WORKED = rf"^\s*(?:{one_of(lambda known: known.statements.worked)})"
+LONGEST_ANSWER = 400
+"""Characters; a final answer in words is shorter than this, a worked solution rarely is."""
+
+PROSE = r"(?:[A-Za-zÀ-ɏЀ-ӿ]{2,}[\s,]+){3,}|\p{Han}{4}"
+
+# A sentence instead of an answer: six words of prose in a row, or three and no mathematics at all, or nine hanzi.
+_WORD = r"[A-Za-zÀ-ɏЀ-ӿ'’]{2,}"
+SENTENCE = rf"(?:{_WORD}[\s,]+){{5,}}{_WORD}"
+PHRASE = rf"^\W*(?:[A-Za-zÀ-ɏЀ-ӿ'’]+[\s,]+){{3,}}{_WORD}\W*$"
+HAN_SENTENCE = r"\p{Han}{6,}|\p{Han}[\p{Han}，、]{8,}"
+FORMULA = r"\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]|\\[a-zA-Z]+"
+
+# A letter for an answer to a statement that still holds lettered options: their style was not understood.
+ONLY_LETTER = r"^[\s$(（]*(?:\\(?:text|mathrm|textbf|boxed)\{)?[\s(]*[A-H][\s)}）.$]*$"
+LETTERED = r"(?:^|[\s(（])A\s*[.)．、：:）][\s\S]*[\s(（]B\s*[.)．、：:）]"
+
+# An answer in words only, less those that a verifier reads as mathematics: names, days, colours, shapes.
+NOT_WORDS = r"[0-9$=<>^_+*/|∞π√\\]"
+TEXT_MARKS = r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox|operatorname)\s*|\\[ ,;!]|[{}$]"
+MATH_WORDS = either(
+    r"\b(?:arc)?(?:sinh?|cosh?|tanh?|cot|sec|csc|log|ln|exp|sqrt|max|min|gcd|lcm|mod|det|deg|pi)[a-z]{0,2}\b|\b(?:abcde?|[b-df-hj-np-tv-xz]{2,6})\b"
+    r"|\b(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|lambda|sigma|omega|phi|psi|rho|tau)\b",
+    *every(lambda known: known.statements.math_words),
+)
+WORDY = r"[A-ZÀ-Þ]?[a-zß-ÿ’']{4,}|[A-ZÀ-Þ][a-zß-ÿ]{2}|[A-Z]{6,}|[Ѐ-ӿ]{3,}|\p{Han}\p{Han}"
+LONGEST_WORDS = 120
+LONE_LETTER = r"(?:^|[\s,(])[b-zB-Z](?:$|[\s,)])"

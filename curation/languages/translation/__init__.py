@@ -1,0 +1,36 @@
+"""A share of the problems, translated and checked.
+
+selection        which problems, into what
+translate        the tries, through any policy
+asking           a live policy as a translator
+replies          its replies, kept as they come
+invariants       what a translation must keep: `check`
+    quantities, numerals, numeral_words, units    numbers and units
+    formulas                                      formulas, variables, code
+    prose                                         language, length, leftovers, added solutions
+    answers                                       the reference
+"""
+
+from __future__ import annotations
+
+from curation.languages.translation.asking import Rendered
+from curation.languages.translation.invariants import INVARIANTS, VERSION, Text, check, reasons
+from curation.languages.translation.replies import Kept
+from curation.languages.translation.selection import chosen
+from curation.languages.translation.translate import Failed, Translations, translate
+from curation.languages.translation.violations import Violation
+
+__all__ = [
+    "INVARIANTS",
+    "VERSION",
+    "Failed",
+    "Kept",
+    "Rendered",
+    "Text",
+    "Translations",
+    "Violation",
+    "check",
+    "chosen",
+    "reasons",
+    "translate",
+]

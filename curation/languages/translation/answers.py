@@ -1,0 +1,89 @@
+"""Whether a translation's reference answer still verifies.
+
+An answer that is no words must come back as it was. One that is words (``Tuesday``, ``no solution``, ``red``) must be
+translated: the verifier must find it usable in the target's language, formulas and numbers in it must survive.
+
+Invariant: the verifier reads a translated answer in its workers, behind the hard limit, never in this process. Its own
+failure there is the violation "verifier", not "answer": nothing is known of the translation then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from curation.languages.identification import identify
+from curation.languages.stripping import letters, strip
+from curation.languages.translation.formulas import formulas_of
+from curation.languages.translation.quantities import numbers
+from curation.languages.translation.violations import Violation
+from curation.languages.vocabulary import language
+from curation.records import Outcome
+from curation.verify import answers
+from curation.verify.math_judge import ReferenceCheck
+
+
+class ChecksReferences(Protocol):
+    """What is asked of the verifier: `curation.verify.math_judge.MathJudge`, with its workers."""
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Whether each (reference, language) can be verified against."""
+        ...
+
+
+_SURE = 0.6
+_LEAST = 3
+"""Letters of prose from which an answer is words; below it are names of points and variables."""
+
+
+def is_words(answer: str) -> bool:
+    """Whether an answer is said in a language, and not in numbers, formulas or single letters.
+
+    Example: ``is_words("Tuesday")`` and not ``is_words("\\\\frac{1}{2}")``
+    """
+    prose = strip(answer)
+    return letters(prose) >= _LEAST or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
+
+
+def answer_kept(
+    before: str | None, after: str | None, source: str, target: str, judge: ChecksReferences
+) -> list[Violation]:
+    """What is wrong with the reference of a translation; empty where it verifies."""
+    if before is None:
+        return [] if after is None else [Violation("answer", f"the original has none, the translation has {after!r}")]
+    if after is None or not after.strip():
+        return [Violation("answer", f"the answer {before!r} is gone")]
+    if before.strip() == after.strip():
+        if not is_words(before):
+            return []
+        left = _left(before, source, target)
+        return [Violation("answer", f"{before!r} is not translated")] if left else _usable(after, target, judge)
+    if not is_words(before):
+        same = answers.quick(before, after, lang=target)
+        if same is not None and same.outcome is Outcome.CORRECT:
+            return []
+        return [Violation("answer", f"{before!r} became {after!r}; it must stay as it is")]
+    found = [
+        Violation("answer", f"{before!r} became {after!r}: {one.evidence}")
+        for one in numbers(before, after, source, target)
+    ]
+    if sorted(formulas_of(before)) != sorted(formulas_of(after)):
+        found.append(Violation("answer", f"{before!r} became {after!r}: a formula changed"))
+    return found or _usable(after, target, judge)
+
+
+def _left(answer: str, source: str, target: str) -> bool:
+    """Whether an answer that is the same in both is words of the original's language, and no name."""
+    word = answer.strip(" .").lower()
+    if word in language(source).translation.short_answers:
+        return word not in language(target).answers.no
+    found = identify(answer, (source, target))
+    return found.lang == source and found.confidence >= _SURE
+
+
+def _usable(answer: str, target: str, judge: ChecksReferences) -> list[Violation]:
+    (found,) = judge.check([(answer, target)])
+    if found.failed is not None:
+        why = f"checking the answer {answer!r} ended as {found.failed.value} ({found.why}); nothing is known of it"
+        return [Violation("verifier", why)]
+    return [] if found.ok else [Violation("answer", f"{answer!r} cannot be verified in {target}: {found.why}")]

@@ -1,0 +1,221 @@
+"""Whether a translation has the formulas, variables and code of its original, unchanged.
+
+A formula is compared by its symbols: spacing, sizes, fonts, the kind of delimiters, words inside ``\\text{…}``, the
+local names of functions (tg, ctg, sen), and the decimal sign may differ. One formula may be written as two, or as
+plain text; none may be missing, come in, or change.
+
+Invariants: pure functions. Not here: the numbers in them, which are counted with all others (`quantities`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from curation.languages.stripping import parts
+from curation.languages.translation.violations import Violation
+from curation.languages.words import EVIDENCE
+
+_ENVIRONMENT = re.compile(r"\\begin\s*\{(\w+\*?)\}(?:.*?)\\end\s*\{\1\}", re.DOTALL)
+_MATH_NAMES = re.compile(r"matrix|align|array|cases|equation|gather|split|eqnarray|multline")
+_WORDS = re.compile(r"\\(?:text\w*|mbox|hbox|mathrm|rm|operatorname\*?|mathit|mathbf|bm|boldsymbol)\s*\{([^{}]*)\}")
+_SPACING = re.compile(
+    r"\\(?:left|right|displaystyle|textstyle|limits|nolimits|quad|qquad|big|Big|bigg|Bigg|bigl|bigr|Bigl|Bigr|mathop|"
+    r"thinspace|hspace\{[^}]*\}|label\{[^}]*\}|tag\{[^}]*\}|mathrm|operatorname|mathbf|mathit|rm|bf)(?![A-Za-z])"
+    r"|\\[,;:! ]|~|&"
+)
+_SAME = {
+    "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "le": "leq", "ge": "geq", "ne": "neq", "leqslant": "leq",
+    "geqslant": "geq", "ldots": "dots", "cdots": "dots", "dotsc": "dots", "dotsb": "dots", "vdots": "dots",
+    "ddots": "dots", "to": "rightarrow", "tg": "tan", "ctg": "cot", "arctg": "arctan", "arcctg": "arccot",
+    "sen": "sin", "mid": "vert", "lvert": "vert", "rvert": "vert", "land": "wedge", "lor": "vee", "degree": "circ",
+    "dbinom": "binom", "tbinom": "binom", "implies": "Rightarrow", "iff": "Leftrightarrow", "mathbf": "mathbb",
+    "colon": ":", "lbrace": "{", "rbrace": "}", "lfloor": "lfloor", "lt": "<", "gt": ">", "ast": "*",
+}  # fmt: skip
+_WIDE = str.maketrans("，；：（）＝＋－×÷≤≥≠−–。、“”？", ',;:()=+-*/≤≥≠--.,""?')
+_AS_LATIN = str.maketrans("АВСЕКМНОРТХ", "ABCEKMHOPTX")
+_CYRILLIC_NAME = re.compile(r"(?<![^\W\d_])[АВСЕКМНОРТХ]{1,4}(?![^\W\d_])")
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_FUNCTION = re.compile(r"\\((?:arc)?(?:sin|cos|tan|cot)h?|ln|log|lg|exp|max|min|gcd|lcm|det|sec|csc)(?![A-Za-z])")
+_WORD = re.compile(r"\s*[a-zà-ÿ\u0400-\u04ff]{3,}\s*")
+_TOKEN = re.compile(r"\\[A-Za-z]+|\d+|[^\s\d]")
+_FENCE = re.compile(r"(```|~~~)[^\n]*\n?(.*?)\1", re.DOTALL)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_BLANK = re.compile(
+    r"(?<![A-Za-z\\])_{2,}|\\_|\\underline\s*\{(?:\s|_|\\[a-z]*space\*?\s*\{[^}]*\}|\\q?quad|\\[,;: ])*\}"
+    r"|(?:\$|\\\()\s*(?:\\q?quad\s*)+(?:\$|\\\))|\\fillin"
+)
+"""Where the answer is to be filled in."""
+_EMPTY_SCRIPT = re.compile(r"[_^]\s*\{\s*\}")
+_DOUBLED = re.compile(r"\\\\(?=[cvld]?dots)")
+_NAME = re.compile(
+    r"(?<![A-Za-z\u00c0-\u024f\u0400-\u04ff\\'’])[A-Za-z]+"
+    r"(?![A-Za-z\u00c0-\u024f\u0400-\u04ff]|['’](?!s\b)[A-Za-z\u00c0-\u024f])"
+)
+"""A whole word of plain letters: neither the n of ``según`` nor the l of ``l'aire``, but the A of ``A's``."""
+_VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-])")
+_FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
+_GEOMETRY = re.compile(
+    r"\b(?:triangle|quadrilateral|segment|angle|circle|square|rectangle|trapezoid|polygon|line [A-Z])"
+)
+_WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
+"""Letters that are words of some language: without dollars they are no names."""
+_SHOWN = 4
+
+
+def formulas(original: str, translated: str) -> list[Violation]:
+    """Formulas that are missing, changed, or new, and a blank to be filled in that is gone."""
+    found = _changed(original, translated)
+    if _BLANK.search(original) and not _BLANK.search(translated):
+        found.append(Violation("formulas", "the blank to be filled in is gone"))
+    return found
+
+
+def _changed(original: str, translated: str) -> list[Violation]:
+    before, after = Counter(formulas_of(original)), Counter(formulas_of(translated))
+    if before == after:
+        return []
+    lost, came = list((before - after).elements()), list((after - before).elements())
+    if _symbols(lost) == _symbols(came) and not _run_together(lost, came):
+        return []
+    plain_after, plain_before = _normal(_unmarked(translated)), _normal(_unmarked(original))
+    names_before, names_after = _names(original), _names(translated)
+    for letter in _WORD_LETTERS:
+        names_before[letter] = names_after[letter] = 0  # without dollars they are words
+    missing = [
+        one for one in lost
+        if not _stands(one, plain_after, plain_before) and not 0 < names_before[one] <= names_after[one]
+    ]  # fmt: skip
+    new = [
+        one for one in came
+        if not _stands(one, plain_before, plain_after) and not 0 < names_after[one] <= names_before[one]
+    ]  # fmt: skip
+    missing, new = _joined(missing, came), _joined(new, lost)
+    found: list[Violation] = []
+    if missing:
+        found.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
+    if new:
+        found.append(Violation("formulas", f"not in the original: {'; '.join(new[:_SHOWN])}"))
+    return found
+
+
+def _run_together(lost: list[str], came: list[str]) -> bool:
+    """Whether names that stood apart became one word of letters: m and n are not mn."""
+    single = {one for one in lost if len(one) == 1 and one.isalpha()}
+    return any(len(one) > 1 and one.isalpha() and set(one) <= single for one in came)
+
+
+def formulas_of(text: str) -> list[str]:
+    """The text's formulas in a form that can be compared; those that are a number only are left to `quantities`.
+
+    Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
+    """
+    text = _marked(text)
+    pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
+    found = (one for piece in pieces for one in _listed(_normal(piece)))
+    return [one for one in found if re.search(r"[^\d.,%\-]", one)]
+
+
+def _marked(text: str) -> str:
+    """Every way of marking a formula as dollars."""
+    text = _FENCE.sub(" ", text)
+    text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
+    while "$$" in text:
+        text = text.replace("$$", "$")
+    return _ENVIRONMENT.sub(lambda found: _as_formula(found, text), text)
+
+
+def _as_formula(found: re.Match[str], text: str) -> str:
+    """An environment outside dollars becomes a formula of its own."""
+    outside = text.count("$", 0, found.start()) % 2 == 0
+    return f"${found[0]}$" if outside and _MATH_NAMES.search(found[1]) and "$" not in found[0] else found[0]
+
+
+def _normal(formula: str) -> str:
+    formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
+    formula = _WORDS.sub(lambda found: "" if _is_prose(found[1]) else found[1], formula)
+    formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space
+    formula = re.sub(r"\\(?:text\w*|mbox)(?![A-Za-z])", "", formula)
+    formula = _SPACING.sub(" ", formula.translate(_WIDE))
+    formula = _COMMAND.sub(lambda found: "\\" + _SAME.get(found[1], found[1]), formula)
+    formula = re.sub(r"\.\s?\.\s?\.|…", r"\\dots", formula)
+    formula = re.sub(r"(?<=\d)\{?[,.]\}?(?=\d)", ".", formula.replace("\\\\", " "))
+    formula = re.sub(r"(?<=\d)(?:\u00a0|\u202f)(?=\d{3})", "", formula)
+    formula = re.sub(r"(?<![A-Za-z\\])(?:sen|tg|ctg)(?![A-Za-z])", lambda found: _SAME[found[0]], formula)
+    formula = _FUNCTION.sub(r"\1", formula)
+    formula = re.sub(r"[\s{}]|\\(?=[{}])", "", formula)
+    return formula.strip(".,;:?!'\"").replace("\\vert", "|")
+
+
+def _is_prose(words: str) -> bool:
+    """Whether what stands in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
+    return not words.isascii() or " " in words or words.lower() in EVIDENCE
+
+
+def _listed(formula: str) -> list[str]:
+    """The members of a list such as ``a_1,a_2,\\dots``: a translation may part them, or join them with a word."""
+    members, depth, start = [], 0, 0
+    for at, sign in enumerate(formula):
+        depth += (sign in "([") - (sign in ")]")
+        if sign in ",;" and depth == 0:
+            members.append(formula[start:at])
+            start = at + 1
+    return [one.strip(".") for one in [*members, formula[start:]] if one.strip(".")]
+
+
+def _unmarked(text: str) -> str:
+    return _CYRILLIC_NAME.sub(lambda found: found[0].translate(_AS_LATIN), text.replace("$", " "))
+
+
+def _names(text: str) -> Counter[str]:
+    """The words of up to four Latin letters outside formulas, and the formulas that are one: A may be ``$A$``."""
+    prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
+    return Counter([*prose, *(one for one in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", one))])
+
+
+def _symbols(formulas: list[str]) -> Counter[str]:
+    """All symbols of some formulas; commas, which part formulas, do not count."""
+    return Counter(token for one in formulas for token in _TOKEN.findall(one) if token not in ",;.:")
+
+
+def _stands(formula: str, there: str, own: str) -> bool:
+    """Whether a formula stands in the other text, marked as one or not, as often as in its own."""
+    return len(formula) > 1 and there.count(formula) >= own.count(formula)
+
+
+def _joined(missing: list[str], others: list[str]) -> list[str]:
+    """Formulas that are not part of a longer one of the other side which nothing else explains."""
+    return [one for one in missing if not any(len(one) > 2 and one in other for other in others)]
+
+
+def variables(original: str, translated: str) -> list[Violation]:
+    """Names outside formulas, such as the points A and B or the number n, that the translation lacks."""
+    prose = _prose(original)
+    before = set(_VARIABLE.findall(prose))
+    if _GEOMETRY.search(prose):
+        before.update(_FIGURE.findall(prose))
+    now = set(_NAME.findall(_unmarked(translated)))
+    lost = sorted(
+        name for name in before if name not in now and not any(name in word for word in now if word.isupper())
+    )
+    return [Violation("variables", f"missing from the translation: {', '.join(lost[:_SHOWN])}")] if lost else []
+
+
+def _prose(text: str) -> str:
+    """The text less formulas and code, where a single letter is a name."""
+    text = "".join(" " if is_formula else piece for piece, is_formula in parts(_marked(text)))
+    return _INLINE.sub(" ", text)
+
+
+def code(original: str, translated: str) -> list[Violation]:
+    """Code blocks and inline code that are not there as they were."""
+    before, after = Counter(code_of(original)), Counter(code_of(translated))
+    lost, came = list((before - after).elements()), list((after - before).elements())
+    found = [Violation("code", f"missing or changed: {one[:80]!r}") for one in lost[:_SHOWN]]
+    return found + [Violation("code", f"not in the original: {one[:80]!r}") for one in came[:_SHOWN]]
+
+
+def code_of(text: str) -> list[str]:
+    """Fenced blocks, then inline code, spaces at line ends aside."""
+    blocks = ["\n".join(line.rstrip() for line in found[2].strip("\n").split("\n")) for found in _FENCE.finditer(text)]
+    return blocks + _INLINE.findall(_FENCE.sub(" ", text))

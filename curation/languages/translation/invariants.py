@@ -1,0 +1,113 @@
+"""What a translation must keep of its original: exact checks, each a pure function with a name and its evidence.
+
+    numbers         every number, in the target's style of digits or in words
+    units           every unit and currency of a number
+    formulas        every LaTeX formula, by its symbols
+    variables       every name outside formulas
+    code            every code block and inline code, to the letter
+    choices         the labels of the options, in order, and as many options
+    answer          the reference answer still verifies, or is translated where it is words
+    language        the whole is in the target's language
+    length          its prose is as long as translations are
+    leftovers       no sentence is left in the original's language
+    added_solution  no answer and no solution came in
+    verifier        no invariant: the verifier itself failed on the translated answer
+
+Invariants: `check` looks at all of them, whatever fails first; it needs no model but the language identification.
+A translation that passes is not thereby a good one, only one that asks for the same answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from curation.languages.translation import prose
+from curation.languages.translation.answers import ChecksReferences, answer_kept
+from curation.languages.translation.formulas import code, formulas, variables
+from curation.languages.translation.quantities import numbers, units
+from curation.languages.translation.violations import Violation
+
+VERSION = "translation@2"
+"""Changes whenever a translation could pass or fail that did not."""
+
+INVARIANTS = (
+    "numbers", "units", "formulas", "variables", "code", "choices", "answer", "language", "length", "leftovers",
+    "added_solution", "verifier",
+)  # fmt: skip
+"""The names of all invariants, as `Violation.invariant` says them."""
+
+_LABEL = re.compile(
+    r"(?:(?<=\s)|^)[(（]?([A-H])[)）.:：、](?=\s|[^\s\w])|[(（]([A-H])[)）]|\\text(?:bf)?\{\(?([A-H])\)?\.?\}",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A problem as far as a translation touches it.
+
+    Example: ``Text("How many?", "18", ())``
+    """
+
+    statement: str
+    answer: str | None = None
+    choices: tuple[str, ...] = ()
+
+
+def check(
+    original: Text, translated: Text, target: str, judge: ChecksReferences, source: str = "en"
+) -> list[Violation]:
+    """Everything that a translation broke, in the order of `INVARIANTS`; empty where it passes.
+
+    Args:
+        original: the problem as it was.
+        translated: the problem in the target's language; an answer that is no words is the original's.
+        target: ISO 639-1 code of one of the seven languages.
+        judge: the verifier; asked, in its workers, where an answer is words.
+        source: that of the original.
+    """
+    before, after = _whole(original), _whole(translated)
+    return [
+        *numbers(before, after, source, target),
+        *units(before, after),
+        *formulas(before, after),
+        *variables(before, after),
+        *code(original.statement, translated.statement),
+        *choices(original, translated),
+        *answer_kept(original.answer, translated.answer, source, target, judge),
+        *prose.language(original.statement, translated.statement, target),
+        *prose.length(before, after, source, target),
+        *prose.leftovers(original.statement, translated.statement, source, target),
+        *prose.added_solution(original.statement, translated.statement, translated.answer or original.answer),
+    ]
+
+
+def choices(original: Text, translated: Text) -> list[Violation]:
+    """The labels that stand in the statement, in order, and the number of options that came apart."""
+    before, after = labels(original.statement), labels(translated.statement)
+    if before != after:
+        return [Violation("choices", f"the labels were {' '.join(before) or 'none'}, now {' '.join(after) or 'none'}")]
+    if len(original.choices) != len(translated.choices):
+        return [Violation("choices", f"{len(original.choices)} options became {len(translated.choices)}")]
+    return []
+
+
+def labels(statement: str) -> list[str]:
+    """The labels of options in a statement, in order; empty unless they begin with A and B.
+
+    Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
+    """
+    found = [next(filter(None, groups)) for groups in _LABEL.findall(statement)]
+    start = next((at for at in range(len(found) - 1) if found[at : at + 2] == ["A", "B"]), None)
+    return found[start:] if start is not None else []
+
+
+def _whole(text: Text) -> str:
+    return "\n".join([text.statement, *text.choices])
+
+
+def reasons(violations: Sequence[Violation]) -> str:
+    """Violations in one text, for the next try and for the counts' evidence."""
+    return "; ".join(f"{one.invariant}: {one.evidence}" for one in violations)

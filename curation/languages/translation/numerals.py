@@ -1,0 +1,204 @@
+"""The numbers of a text: those written in digits, each with the readings it allows, and those written in words.
+
+Digits: ``2.000`` is two thousand to a German and two to an Englishman, so a token carries every value that some of the
+languages reads in it, and two tokens agree where their values meet. A fraction ``3/4`` is one token. Words: the
+numerals of the languages up to millions, with halves, thirds, dozens and doublings.
+
+Invariants: pure functions; digits glued to letters (``x2``, ``H2O``) are tokens too; nothing is read twice.
+Not here: which number must be found again (`invariants`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from curation.languages.translation.numeral_words import POSITIONAL, STEMS, WORDS
+from curation.languages.translation.numerals_positional import positional
+from curation.languages.vocabulary import language, languages
+
+_FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
+    ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
+    ("⅞", 7, 8),
+)}  # fmt: skip
+_SPACES = "\u00a0\u202f\u2009"
+_DIGITS = re.compile(
+    rf"(?P<over>\d+\s?/\s?\d+)(?![\d/])"
+    rf"|(?P<clock>\d{{1,2}}[:h]\d{{2}})(?!\d)"
+    rf"|(?P<grouped>[1-9]\d{{0,2}}(?:(?P<by>[.,'’{_SPACES} ])\d{{3}})(?:(?P=by)\d{{3}})*(?:[.,]\d+)?)(?!\d)"
+    rf"|(?P<decimal>(?<!\d\.)\d+\.\d+(?!\.?\d)|(?<!\d,)\d+,\d+(?!,?\d)|(?<![\w.,)}}\]])\.\d+(?!\.?\d))"
+    rf"|(?P<whole>\d+)"
+)
+_LATEX_COMMA = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!:]|\{\\,\}|~|\\\s)(?=\d)")
+_HAN = tuple(known.numerals for known in languages() if not known.spaced)
+_SPACED = tuple(known.numerals for known in languages() if known.spaced)
+_HAN_SCALES = {sign: int(value) for words in _HAN for value, signs in words.behind_digits.items() for sign in signs}
+_HAN_SCALE = re.compile(
+    rf"\s?([{''.join(_HAN_SCALES)}])(?!{'|'.join(words.positional['scale_ends'] for words in _HAN)})"
+)
+_SPACED_SCALES: dict[int, list[str]] = {}
+for _words in _SPACED:
+    for _value, _patterns in _words.behind_digits.items():
+        _SPACED_SCALES.setdefault(int(_value), []).extend(_patterns)
+_GROUPS = "|".join(f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in _SPACED_SCALES.items())
+_SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
+_SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
+_NAMED = {
+    lang: re.compile(rf"(?<![^\W\d_])([^\W\d_]+) ({'|'.join(map(str.capitalize, words))})(?![^\W\d_])")
+    for lang, words in WORDS.items()
+}
+"""A capitalised numeral behind another word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number in digits: its text, where it starts, and the values that it may have.
+
+    Example: ``Token("2.000", 14, frozenset({Fraction(2), Fraction(2000)}))``
+    """
+
+    text: str
+    start: int
+    values: frozenset[Fraction]
+
+
+def plain_digits(text: str) -> str:
+    """Full-width digits made plain, fraction signs written out, LaTeX's separators between digits taken for spaces."""
+    for sign, written in _FRACTION_SIGNS.items():
+        text = text.replace(sign, written)
+    text = "".join(str(unicodedata.digit(sign)) if "０" <= sign <= "９" else sign for sign in text)
+    return _LATEX_COMMA.sub(lambda found: "," if found[0] == "{,}" else "\u00a0", text)
+
+
+def in_digits(text: str, lang: str) -> list[Token]:
+    """Every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
+    made: list[Token] = []
+    for found in _DIGITS.finditer(text):
+        made += _tokens(found, text, lang)
+    return made
+
+
+def _tokens(found: re.Match[str], text: str, lang: str) -> list[Token]:
+    shown, start = found[0], found.start()
+    if found["over"]:
+        top, bottom = (int(part) for part in shown.split("/"))
+        return [Token(shown, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
+    if found["clock"]:
+        hour, minute = re.split("[:h]", shown)
+        hours = Token(hour, start, _half_day(Fraction(int(hour)), text[found.end() :], lang))
+        return [hours] if int(minute) == 0 else [hours, Token(minute, start, frozenset({Fraction(int(minute))}))]
+    values = _readings(shown, found["by"])
+    rest = text[found.end() : found.end() + 24]
+    scale = _scale(rest)
+    if scale != 1:
+        values = frozenset(value * scale for value in values)
+    elif found["whole"] and len(shown) <= 2:
+        values = frozenset(hour for value in values for hour in _half_day(value, rest, lang))
+    return [Token(shown, start, values)]
+
+
+def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
+    """The values of a token of digits and separators."""
+    bare = re.sub(rf"['’{_SPACES} ]", "", shown)
+    marks = re.findall(r"[.,]", bare)
+    if not marks:
+        return frozenset({Fraction(int(bare))})
+    if len(set(marks)) == 2:  # 1.234,5: the last is the decimal sign
+        last = max(bare.rfind("."), bare.rfind(","))
+        return frozenset({Fraction(f"{re.sub('[.,]', '', bare[:last])}.{bare[last + 1 :]}")})
+    grouped = Fraction(int(re.sub("[.,]", "", bare)))
+    if len(marks) > 1:
+        return frozenset({grouped})
+    decimal = Fraction(f"0{bare.replace(',', '.')}")
+    return frozenset({grouped, decimal}) if by is not None and not bare.startswith("0") else frozenset({decimal})
+
+
+def _scale(rest: str) -> int:
+    """What a numeral behind the digits multiplies them by: 3万, 2 million."""
+    sign = _HAN_SCALE.match(rest)
+    if sign:
+        return _HAN_SCALES[sign[1]]
+    word = _SPACED_SCALE.match(rest)
+    return int((word.lastgroup or "x1")[1:]) if word else 1
+
+
+@cache
+def _clock(lang: str) -> re.Pattern[str] | None:
+    """What stands behind an hour of a twelve-hour clock, in a language that has one."""
+    numerals = language(lang).numerals
+    if not numerals.half_day:
+        return None
+    between = "|".join((*numerals.half_day_range, "-", "–", ":"))
+    return re.compile(rf"(?:\s?(?:{between})\s?\d{{1,2}})*\s?(?:{'|'.join(numerals.half_day)})", re.IGNORECASE)
+
+
+def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
+    """An hour of a twelve-hour clock may be one of the other twelve elsewhere."""
+    clock = _clock(lang)
+    if clock is not None and hour <= 12 and clock.match(rest):
+        return frozenset({hour, hour + 12})
+    return frozenset({hour})
+
+
+def in_words(text: str, lang: str) -> list[Fraction]:
+    """Every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
+    text = _SCALED.sub(" ", text)
+    if language(lang).numerals.order == POSITIONAL:
+        return positional(text, lang)
+    return _western(text.lower().replace("’", "'"), lang)
+
+
+def in_names(text: str, lang: str) -> list[Fraction]:
+    """The numbers of names, such as Sally Four, who is so called in every language."""
+    words = WORDS.get(lang, {})
+    found = (match for match in _NAMED[lang].finditer(text)) if words else ()
+    return [words[one[2].lower()] for one in found if one[1][0].isupper() and one[1].lower() not in words]
+
+
+def in_compounds(text: str, lang: str) -> list[Fraction]:
+    """The numbers that longer words begin with: sechsseitig, verdreifacht, шестигранный, triplicó."""
+    words = WORDS.get(lang, {})
+    others = [word for word in _WORD.findall(text.lower()) if word not in words]
+    return [value for value, stem in STEMS.get(lang, ()) for word in others if stem.match(word)]
+
+
+def _western(text: str, lang: str) -> list[Fraction]:
+    """Numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
+    numerals = language(lang).numerals
+    for compound, single in numerals.compounds.items():
+        text = text.replace(compound, single)
+    words, joiners = WORDS[lang], numerals.joiners
+    made: list[Fraction] = []
+    current: Fraction | None = None
+    end = 0
+    for found in _WORD.finditer(text):
+        between = text[end : found.start()].strip(" -\u00a0")
+        value = words.get(found[0])
+        if value is None and found[0] in joiners and not between:
+            end = found.end()
+            continue
+        joined = _joined(current, value) if current is not None and value is not None and not between else None
+        if joined is None and current is not None:
+            made.append(current)
+        current = joined if joined is not None else value
+        end = found.end()
+    return [*made, current] if current is not None else made
+
+
+def _joined(before: Fraction, value: Fraction) -> Fraction | None:
+    """What two numerals make together; None where they are two numbers."""
+    if value.denominator > 1:  # two thirds
+        return before * value if before.denominator == 1 and 0 < before < 20 and value.numerator == 1 else None
+    if before.denominator > 1:
+        return None
+    if value in (100, 1000, 10**6, 10**9):
+        return before * value if 0 < before < value else None
+    low = before % 100
+    fits_tens = low >= 20 and low % 10 == 0 and (value < 10 or (low in (60, 80) and value < 20))
+    fits_hundreds = before >= 100 and low == 0 and value < 100
+    fits_thousands = before >= 1000 and before % 1000 == 0 and value < 1000
+    return before + value if value > 0 and (fits_tens or fits_hundreds or fits_thousands) else None

@@ -1,0 +1,163 @@
+"""Whether the prose of a translation is what it should be: in the target's language, whole, and nothing more.
+
+Four checks: the language of the whole; sentences left in the original's language; the length; a solution or answer
+added at the end.
+
+Invariants: pure functions. Lengths are counted in characters of stripped prose, so formulas do not blur them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curation.config.languages import LANGUAGES
+from curation.languages import vocabulary
+from curation.languages.identification import identify, identify_prose
+from curation.languages.mixing import windows
+from curation.languages.stripping import letters, strip, without_formulas
+from curation.languages.translation.violations import Violation
+from curation.languages.vocabulary import one_of
+from curation.languages.words import EVIDENCE
+
+_SLACK = 12
+"""Characters that do not matter: short problems vary more."""
+_LEAST_LETTERS, _LEAST_WORDS = 10, 2
+"""Letters and words from which a sentence in the original's language is noticed."""
+_COPIED_WORDS = 4
+"""Words of the original, one after the other, from which a passage is noticed that was copied inside a sentence."""
+_SURE = 0.8
+_OUTSIDE = 0.5
+"""Confidence from which a language that is none of the seven is believed."""
+_MARKS = ".!?,;:。，？！：；、"
+_SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
+_LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
+_COPULAS = one_of(lambda known: known.translation.copulas)
+_MARKER = re.compile(
+    rf"(?<![^\W\d_])(?:{one_of(lambda known: known.translation.solution_words)})\s*"
+    rf"(?:{_COPULAS}|{one_of(lambda known: known.translation.final_words)})?\s*[:：=—]|"
+    rf"(?:{one_of(lambda known: known.translation.answer_articles)}) (?:final |correct )?"
+    rf"(?:{one_of(lambda known: known.translation.answer_words)}) (?:{_COPULAS})\b|"
+    rf"{one_of(lambda known: known.translation.solution_marks)}|\\boxed|####",
+    re.IGNORECASE,
+)
+
+
+def language(original: str, translated: str, target: str) -> list[Violation]:
+    """The whole must be in the target's language, unless there is no prose to tell."""
+    found = identify(translated, LANGUAGES)
+    if found.anywhere not in (None, *LANGUAGES) and found.anywhere_confidence >= _OUTSIDE:
+        return [Violation("language", f"the translation is in {found.anywhere}, not in {target}")]
+    if found.lang == target:
+        return []
+    if found.lang is None:
+        silent = identify(original, LANGUAGES).letters < _LEAST_LETTERS and found.letters < _LEAST_LETTERS
+        return [] if silent else [Violation("language", f"the translation is in no language for sure, not in {target}")]
+    return [Violation("language", f"the translation is in {found.lang}, not in {target}")]
+
+
+def leftovers(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """Sentences that are still in the original's language, or were copied from it word for word."""
+    copied = {_letters_only(sentence) for sentence in _sentences(original)}
+    left: list[str] = []
+    for sentence in _sentences(translated):
+        prose = strip(sentence)
+        words = prose.split()
+        known = len(words) >= _LEAST_WORDS and _letters_only(sentence) in copied
+        if known and (not _only_names(words) or _spoken(words[0], source)):
+            left.append(sentence)
+        elif letters(prose) >= _LEAST_LETTERS and len(words) > _LEAST_WORDS:
+            left += [sentence] if _in_source(prose, source, target) else []
+    if not left and source != target:
+        left += _copied_passages(original, translated, source)
+    return [Violation("leftovers", f"not translated: {sentence[:120]!r}") for sentence in left[:3]]
+
+
+def _copied_passages(original: str, translated: str, source: str) -> list[str]:
+    """Words that stand in both texts one after the other, a word of the original's language among them."""
+    runs = {tuple(run) for run in _runs(original)}
+    return [
+        " ".join(run)
+        for run in _runs(translated)
+        if tuple(run) in runs and sum(map(str.islower, run)) >= _COPIED_WORDS - 1
+        and any(_spoken(word, source) for word in run)
+    ]  # fmt: skip
+
+
+def _runs(text: str) -> list[list[str]]:
+    words = [word for word in (token.strip(_MARKS) for token in strip(text).split()) if word]
+    return [words[at : at + _COPIED_WORDS] for at in range(len(words) - _COPIED_WORDS + 1)]
+
+
+def _spoken(word: str, lang: str) -> bool:
+    """Whether a word is known to belong to a language, and to it alone."""
+    return EVIDENCE.get(word.strip(_MARKS).lower()) == lang
+
+
+def _in_source(prose: str, source: str, target: str) -> bool:
+    """Whether a sentence, or a passage of it in another script, is in the original's language."""
+    scripts = vocabulary.language(source).script, vocabulary.language(target).script
+    if scripts != ("latin", "latin"):
+        pieces = [piece for piece in windows(prose, 1) if len(piece.split()) > _LEAST_WORDS or scripts[0] == "han"]
+    else:
+        pieces = [prose]
+    for piece in pieces:
+        if letters(piece) < _LEAST_LETTERS or _only_names(piece.split()):
+            continue
+        found = identify_prose(piece, (source, target))
+        if found.lang == source and found.confidence >= _SURE:
+            return True
+    return False
+
+
+def _only_names(words: list[str]) -> bool:
+    """Whether all words but one or none begin with a capital: names stay as they are."""
+    small = [word for word in words if word[:1].islower() or "\u3400" <= word[:1] <= "\u9fff"]
+    return not small
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE.split(without_formulas(text)) if part.strip()]
+
+
+def _letters_only(text: str) -> str:
+    return "".join(sign for sign in strip(text).lower() if sign.isalpha())
+
+
+def length(original: str, translated: str, source: str, target: str) -> list[Violation]:
+    """The prose must be about as long as translations between the two languages are."""
+    before, after = len(strip(original)), len(strip(translated))
+    left, right = vocabulary.language(source), vocabulary.language(target)
+    expected = before * right.translation.relative_length / left.translation.relative_length
+    low = min(left.translation.spread[0], right.translation.spread[0])
+    high = max(left.translation.spread[1], right.translation.spread[1])
+    if low * expected - _SLACK <= after <= high * expected + _SLACK:
+        return []
+    kind = "short" if after < expected else "long"
+    shown = f"{after} characters of prose, {low * expected:.0f} to {high * expected:.0f} are expected"
+    return [Violation("length", f"too {kind}: {shown}")]
+
+
+def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
+    """An answer, a solution or a box that the original does not have, or words after the question that ends it."""
+    asked, said = _MARKER.findall(original), [found[0] for found in _MARKER.finditer(translated)]
+    if len(said) > len(asked):
+        return [Violation("added_solution", f"not in the original: {said[-1]!r}")]
+    tail, own = _after_question(translated), _after_question(original)
+    if tail and not own and re.search(r"[?？]\s*\Z", original.strip()):
+        return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
+    if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
+        return [Violation("added_solution", f"ends with the answer {answer!r}")]
+    return []
+
+
+def _after_question(text: str) -> str:
+    """What stands behind the last question mark, as far as it says something."""
+    found = _LAST_QUESTION.search(text)
+    tail = found[0][1:] if found else ""
+    return tail.strip() if re.search(r"[^\W_]", tail) else ""
+
+
+def _ends_with(text: str, answer: str) -> bool:
+    bare = re.sub(r"[\s.。$)\]}]+\Z", "", text)
+    wanted = answer.strip().strip("$.").strip()
+    return bool(wanted) and re.search(rf"(?<![\w.,]){re.escape(wanted)}\Z", bare) is not None

@@ -1,0 +1,317 @@
+"""Every solution of a problem on every test, in the sandbox: what `curation.programs.tests_agreement` decides on.
+
+An output is named by its class, made in `curation.verify.programs.output_equivalence`.
+
+Invariants:
+  - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and say nothing;
+  - classes depend on the outputs and the solutions' order, never on which run was quicker;
+  - memory holds one problem's tests and digests; outputs that are not the expected ones lie in a file until the
+    problem is done, each distinct one once, and only those that could replace an expected output are handed on;
+  - time limits: the problem's own, times the slack for solutions that may vote; where the source names none, the
+    slowest right solution's worst test times the multiplier, in whole seconds (`Matrix.time_limit_s`).
+
+Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from curation.config.coding import MatrixSettings
+from curation.records import VerifierError
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.output_equivalence import Classes, Spill, canonical
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Runner, Toolbox
+from curation.verify.sandbox import Limits
+
+VERSION = "code_matrix@3"
+
+MEASURED = pl.Schema(
+    {
+        "problem": pl.String(),
+        "solution": pl.Int32(),
+        "right": pl.Boolean(),
+        "test": pl.Int32(),
+        "valid": pl.Boolean(),
+        "output": pl.String(),
+        "expected": pl.Boolean(),
+        "lang": pl.String(),
+        "cpu_s": pl.Float64(),  # null where it was not run
+        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; spared: given up before
+    }
+)
+"""A row of `tests_agreement.RUN`, with what was measured beside it."""
+
+OUTPUT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "class": pl.String(), "output": pl.String()})
+"""Outputs that are not the expected ones, of the class that most valid runs of a test share."""
+
+_OUTPUT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A solution under its position. ``right`` is the source's label, None where it says nothing."""
+
+    index: int
+    submission: Submission
+    right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What became of one problem. ``broken`` counts runs of which nothing is known; ``why`` names one of them."""
+
+    runs: pl.DataFrame
+    outputs: pl.DataFrame
+    time_limit_s: float
+    judged: int
+    broken: int
+    why: str
+
+
+@dataclass(slots=True)
+class _Run:
+    ended: str
+    cpu_s: float | None
+    digest: str | None = None
+
+
+def draw_candidates(
+    solutions: Iterable[tuple[int, str, str, bool | None]], settings: MatrixSettings
+) -> list[Candidate]:
+    """The solutions that are run: per language the first ones of each label, a program that stands twice once.
+
+    Args:
+        solutions: (index, lang, code, right) in order.
+    """
+    taken: dict[tuple[str, bool], int] = {}
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for index, lang, code, right in solutions:
+        wrong = right is False
+        most = settings.wrong_solutions if wrong else settings.right_solutions
+        if (lang, code) in seen or taken.get((lang, wrong), 0) >= most:
+            continue
+        seen.add((lang, code))
+        taken[lang, wrong] = taken.get((lang, wrong), 0) + 1
+        found.append(Candidate(index, Submission(CodeLang(lang), code), right))
+    return found
+
+
+@dataclass(slots=True)
+class _Bench:
+    """One problem being run."""
+
+    runner: Runner
+    problem: CodeProblem
+    indices: Sequence[int]  # the tests' own numbers
+    settings: MatrixSettings
+    spill: Spill
+    wanted: list[str | None]  # digests of the expected outputs
+    runs: dict[int, list[_Run | None]] = field(default_factory=dict)
+    broken: int = 0
+    why: str = ""
+
+    @property
+    def exact(self) -> bool:
+        return self.problem.checker is None and not self.problem.comparison.tolerant
+
+    def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
+        """Run these solutions, each in a thread; all are done when this returns."""
+        tools = self.runner.tools
+        futures = {self.runner.threads.submit(self._solution, tools, one, cpu_s): one for one in candidates}
+        try:
+            wait(futures)
+        finally:
+            for future in futures:
+                future.cancel()
+        for future, one in futures.items():
+            self.runs[one.index] = future.result()
+
+    def _solution(self, toolbox: Toolbox, one: Candidate, cpu_s: float) -> list[_Run | None]:
+        count = len(self.problem.tests)
+        program = toolbox.prepare(one.submission)
+        if not isinstance(program, Program):
+            if program.verdict is CodeVerdict.BROKEN:
+                return self._broke(count, program.how)
+            return [_Run(program.verdict.value, None) for _ in range(count)]
+        expected = max((len(test.output) for test in self.problem.tests), default=0)
+        limits = Limits(
+            cpu_s, memory_mb=self.problem.memory_mb, output_bytes=min(_OUTPUT_BYTES, (16 << 20) + 4 * expected)
+        )
+        found: list[_Run | None] = []
+        exceeded = 0
+        results = toolbox.run(program, [test.input for test in self.problem.tests], limits)
+        try:
+            for place, ran in enumerate(results):
+                failed = failure_of(ran)
+                if failed is None:
+                    digest = canonical(ran.stdout, self.problem.comparison)
+                    if digest != self.wanted[place] and (one.right is not False or not self.exact):
+                        self.spill.put(digest, ran.stdout)
+                    found.append(_Run("ok", ran.cpu_s, digest))
+                elif failed[0] is CodeVerdict.BROKEN:
+                    found += self._broke(1, failed[1])
+                else:
+                    found.append(_Run(failed[0].value, ran.cpu_s))
+                    exceeded += failed[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
+                    if exceeded >= self.settings.give_up:
+                        break
+        finally:
+            results.close()
+        return found + [_Run("spared", None) for _ in range(count - len(found))]
+
+    def _broke(self, count: int, why: str) -> list[_Run | None]:
+        self.broken += count
+        self.why = why
+        return [None] * count
+
+
+def run_matrix(
+    runner: Runner,
+    name: str,
+    problem: CodeProblem,
+    candidates: Sequence[Candidate],
+    settings: MatrixSettings,
+    *,
+    time_given: bool,
+    indices: Sequence[int] | None = None,
+    known: Sequence[bool] | None = None,
+) -> Matrix:
+    """Run the solutions of a problem on its tests.
+
+    Args:
+        problem: with its limits; ``cpu_s`` is its own limit where ``time_given``, else a fall-back.
+        indices: the tests' numbers in the rows; their positions where absent.
+        known: whether each test has an expected output; all have where absent.
+    """
+    if problem.refused is not None:
+        raise VerifierError(f"problem {name}: {problem.refused}")
+    has = list(known) if known is not None else [True] * len(problem.tests)
+    wanted = [
+        canonical(test.output, problem.comparison) if there else None
+        for test, there in zip(problem.tests, has, strict=True)
+    ]
+    spill = Spill()
+    bench = _Bench(runner, problem, indices or range(len(problem.tests)), settings, spill, wanted)
+    try:
+        voters = [one for one in candidates if one.right is not False]
+        bench.run(voters, problem.cpu_s * settings.slack if time_given else settings.measure_s)
+        limit = problem.cpu_s if time_given else _measured(bench, voters, settings, problem.cpu_s)
+        bench.run([one for one in candidates if one.right is False], limit)
+        classes = _classes(bench, candidates)
+        runs = _rows(name, bench, candidates, classes)
+        outputs = _modal(name, bench, runs)
+    finally:
+        spill.close()
+    judged = sum(run is not None and run.cpu_s is not None for row in bench.runs.values() for run in row)
+    return Matrix(runs, outputs, limit, judged, bench.broken, bench.why)
+
+
+def _measured(bench: _Bench, voters: Sequence[Candidate], settings: MatrixSettings, fallback: float) -> float:
+    """The limit that the slowest solution known to be right asks for; of all that may vote where none is."""
+    right = [one for one in voters if one.right] or list(voters)
+    times = [
+        run.cpu_s
+        for one in right
+        if not any(run is not None and run.ended in ("TLE", "spared", "CE") for run in bench.runs[one.index])
+        for run in bench.runs[one.index]
+        if run is not None and run.cpu_s is not None
+    ]
+    return float(max(1, math.ceil(max(times) * settings.multiplier))) if times else fallback
+
+
+def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
+    """The classes of all outputs; those of solutions known to be wrong come last."""
+    classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.wanted)
+    if not bench.exact:
+        ordered = sorted(candidates, key=lambda one: (one.right is False, one.index))
+        voters = [one for one in ordered if one.right is not False]
+        classes.find(_digests(bench, ordered), _digests(bench, voters))
+        bench.broken += classes.broken
+        bench.why = classes.why or bench.why
+    return classes
+
+
+def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
+    """Per test, the outputs of these solutions, in order, each once."""
+    rows = [bench.runs[one.index] for one in candidates]
+    places = range(len(bench.problem.tests))
+    given = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
+    return [list(dict.fromkeys(digest for digest in seen if digest is not None)) for seen in given]
+
+
+def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Classes) -> pl.DataFrame:
+    rows = []
+    for one in candidates:
+        for place, run in enumerate(bench.runs[one.index]):
+            if run is None:
+                continue
+            group = None if run.digest is None else classes.of(place, run.digest)
+            if run.digest is not None and group is None:
+                continue  # the checker failed
+            rows.append(
+                (
+                    name,
+                    one.index,
+                    one.right,
+                    bench.indices[place],
+                    run.ended == "ok",
+                    group,
+                    group is not None and group == bench.wanted[place],
+                    one.submission.lang.value,
+                    run.cpu_s,
+                    run.ended,
+                )
+            )
+    return pl.DataFrame(rows, schema=MEASURED, orient="row")
+
+
+def _modal(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
+    """The outputs, by test, of which a test's expected output could be made: the most frequent ones of voters."""
+    votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
+    counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
+    rows = []
+    for test, group, _ in counted.group_by("test", maintain_order=True).head(2).iter_rows():
+        text = bench.spill.get(group).decode("utf-8", "replace")
+        rows.append((name, test, group, text))
+    return pl.DataFrame(rows, schema=OUTPUT, orient="row")
+
+
+def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
+    """The tests that stay, corrected ones with the output that the solutions agree on; `TEST` rows, numbers kept.
+
+    Args:
+        tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.
+    """
+    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
+    named = outputs.rename({"class": "group", "output": "agreed"})
+    joined = tests.join(
+        staying.rename({"output": "group"}), left_on=["problem", "index"], right_on=["problem", "test"]
+    ).join(named, left_on=["problem", "index", "group"], right_on=["problem", "test", "group"], how="left")
+    lacking = joined.filter((pl.col("decision") == "correct") & pl.col("agreed").is_null())
+    if lacking.height:
+        problem, test = lacking.row(0, named=True)["problem"], lacking.row(0, named=True)["index"]
+        raise VerifierError(f"problem {problem}, test {test}: the output that solutions agree on was not kept")
+    wanted = pl.when(pl.col("decision") == "correct").then("agreed").otherwise("output")
+    return joined.with_columns(wanted.alias("output")).select(tests.columns).sort("problem", "index")
+
+
+def with_tests(problem: CodeProblem, tests: Iterable[tuple[bytes, bytes]]) -> CodeProblem:
+    """The problem with other tests."""
+    made = tuple(CodeTest(given, wanted, str(i)) for i, (given, wanted) in enumerate(tests))
+    return dataclasses.replace(problem, tests=made)
+
+
+def text_digest(text: str) -> str:
+    """A short hash of a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

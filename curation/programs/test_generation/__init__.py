@@ -1,0 +1,16 @@
+"""Tests made where they lack: inputs grown from the form that existing ones share (`growing`, by `grammar` and
+`columns`) or by changing existing ones (`mutation`, within what `shapes` sees), within the `limits` that the statement
+names; generator programs of a model (`generators`); which of the made tests are worth keeping (`selecting`).
+
+Nothing here says that an input is valid: whoever calls runs the solutions on it, and they must agree.
+"""
+
+from curation.programs.test_generation.generators import Programs, programs_in
+from curation.programs.test_generation.limits import Bound, stated_bounds
+from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.mutation import mutations
+from curation.programs.test_generation.selecting import chosen
+
+VERSION = "test_generation@3"
+
+__all__ = ["VERSION", "Bound", "Programs", "chosen", "mutations", "new_inputs", "programs_in", "stated_bounds"]

@@ -1,0 +1,261 @@
+"""What the columns of a form hold: their kind, their range, and what all inputs seen have in common.
+
+A property is believed where every input shows it and enough of them could have shown otherwise: numbers that never
+exceed another one, values that are all different, in order, a permutation, edges of a tree, words of one length.
+
+Invariants: pure. A range is what was seen, or the statement's limit that stands at the column's place in the order of
+the text, where it holds all that was seen (`ranges`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from curation.programs.test_generation.grammar import Lines, Node, Ref, Repeat, Row, Seen, read_node
+from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.shapes import Line, is_whole
+
+_OPEN = 10**18
+"""The greatest value of a column that only another one limits."""
+_REAL = re.compile(r"-?\d+\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. ``kind``: whole, real, or word (also where kinds mix).
+
+    ``most`` names a column that no value exceeds, ``certain`` says that some value reached it; ``base`` is the least
+    value of a permutation, None where it is none; ``order`` is 1, -1 or 0; ``length`` names a word's length.
+    ``letters`` is empty where words mix with numbers: then only ``words`` are known to do.
+    """
+
+    kind: str
+    low: int = 0
+    high: int = 0
+    most: int | None = None
+    certain: bool = False
+    distinct: bool = False
+    order: int = 0
+    base: int | None = None
+    words: tuple[str, ...] = ()
+    letters: str = ""
+    sizes: tuple[int, int] = (1, 1)
+    length: int | None = None
+    decimals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two columns of the same lines have in common: ends of edges of a tree, never equal, or in order."""
+
+    tree: bool
+    unequal: bool
+    ordered: bool
+
+
+def counting(nodes: Sequence[Node]) -> set[int]:
+    """The columns that count something."""
+    found: set[int] = set()
+    for node in nodes:
+        counts = [] if isinstance(node, Row) else [node.count]
+        if isinstance(node, Lines) and isinstance(node.width, Ref):
+            counts.append(node.width)
+        found |= {count.column for count in counts if count is not None}
+        if isinstance(node, Repeat):
+            found |= counting(node.nodes)
+    return found
+
+
+def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Seen]:
+    """All tokens of the inputs, by column, in order."""
+    seen: list[Seen] = []
+    for lines in inputs:
+        at: int | None = 0
+        env: dict[int, int] = {}
+        for node in nodes:
+            at = read_node(node, lines, at or 0, env, seen)
+    return seen
+
+
+def columns_in(nodes: Sequence[Node], seen: Sequence[Seen], bounds: Sequence[Bound]) -> dict[int, Column]:
+    """Each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
+    groups: dict[int, list[Seen]] = defaultdict(list)
+    for one in seen:
+        groups[one.column].append(one)
+    found = {column: _column(group) for column, group in sorted(groups.items())}
+    limits, aligned = ranges(found, bounds, counting(nodes))
+    ends = {first: groups[first] + groups[first + 1] for first, pair in pairs_in(nodes, seen).items() if pair.unequal}
+    ends |= {first + 1: group for first, group in ends.items()}  # ends of edges lie under the same number
+    for column, limit in limits.items():
+        low, high = limit
+        if found[column].kind == "word":
+            if column in aligned:
+                found[column] = dataclasses.replace(found[column], sizes=(max(1, low), high))
+            continue
+        most, certain = _most(ends.get(column, groups[column]))
+        if certain and column not in aligned:
+            high = _OPEN
+        found[column] = dataclasses.replace(found[column], low=low, high=high, most=most, certain=certain)
+    return found
+
+
+def _column(group: Sequence[Seen]) -> Column:
+    tokens = [token for one in group for token in one.tokens]
+    if tokens and all(map(is_whole, tokens)):
+        return _whole([[int(token) for token in one.tokens] for one in group])
+    reals = [_REAL.fullmatch(token) for token in tokens if not is_whole(token)]
+    if tokens and all(reals):
+        values = [float(token) for token in tokens]
+        most = max(len(match[1]) for match in reals if match is not None)
+        return Column("real", int(min(values) // 1), int(-(-max(values) // 1)), decimals=most)
+    lengths = [len(token) for token in tokens] or [1]
+    mixed = any(map(is_whole, tokens)) and not all(token.isdigit() for token in tokens)
+    return Column(
+        "word",
+        words=tuple(sorted(set(tokens))),
+        letters="" if mixed else "".join(sorted(set("".join(tokens)))),
+        sizes=(min(lengths), max(lengths)),
+        length=_length(group),
+        distinct=len(tokens) >= 4 and len(set(tokens)) == len(tokens),
+    )
+
+
+def _whole(lists: Sequence[Sequence[int]]) -> Column:
+    every = [value for values in lists for value in values]
+    lists = [values for values in lists if len(values) > 1]
+    telling = sum(map(len, lists)) >= 4
+    long = [values for values in lists if len(values) > 2]
+    order = 0
+    if sum(map(len, long)) >= 4:
+        order = next((way for way in (1, -1) if all(sorted(v, reverse=way < 0) == list(v) for v in long)), 0)
+    bases = {min(values) if _consecutive(values) else None for values in lists}
+    base = bases.pop() if telling and not order and len(bases) == 1 else None
+    distinct = telling and all(len(set(values)) == len(values) for values in lists)
+    return Column("whole", min(every), max(every), distinct=distinct, order=order, base=base)
+
+
+def _consecutive(values: Sequence[int]) -> bool:
+    """Whether they are consecutive numbers in some order; they may lie far apart, so no range is written out."""
+    return max(values) - min(values) + 1 == len(values) == len(set(values))
+
+
+def _length(group: Sequence[Seen]) -> int | None:
+    """The column that says how long every word is."""
+    shared = set.intersection(*(set(one.env) for one in group)) if group else set()
+    for column in sorted(shared):
+        pairs = {(one.env[column], len(token)) for one in group for token in one.tokens}
+        if pairs and all(said == size for said, size in pairs) and max(size for _, size in pairs) > 2:
+            return column
+    return None
+
+
+def _most(group: Sequence[Seen]) -> tuple[int | None, bool]:
+    """The tightest column that no value of this one exceeds, and whether a value reached it."""
+    shared = set.intersection(*(set(one.env) for one in group)) - {one.column for one in group}
+    best: tuple[int, int] | None = None
+    reached = False
+    for column in shared:
+        tops = [(one.env[column], max(map(int, one.tokens))) for one in group if one.tokens]
+        if not tops or any(top > said for said, top in tops):
+            continue
+        if not any(2 * top >= said for said, top in tops):
+            continue
+        slack = sum(said - top for said, top in tops)
+        if best is None or (slack, column) < best:
+            best, reached = (slack, column), any(top == said for said, top in tops)
+    return (best[1], reached) if best is not None else (None, False)
+
+
+def ranges(
+    columns: dict[int, Column], bounds: Sequence[Bound], counts: set[int]
+) -> tuple[dict[int, tuple[int, int]], set[int]]:
+    """The range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
+
+    Columns and limits are aligned in their order, as many as fit; a column that gets none keeps what was seen, widened
+    to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen.
+    """
+    whole = [column for column, one in columns.items() if one.kind == "whole" or _grows(one)]
+    held = [columns[column] for column in whole]
+    spans = [one.sizes if _grows(one) else (one.low, one.high) for one in held]
+    matched = _aligned(spans, bounds)
+    found = {}
+    for place, column in enumerate(whole):
+        low, high = spans[place]
+        fitting = sorted((b for b in bounds if b.holds(low, high)), key=lambda b: b.high - b.low)
+        if place in matched:
+            bound = bounds[matched[place]]
+            found[column] = bound.low, bound.high
+        elif low != high and fitting and (fitting[0].low == low or fitting[0].high == high):
+            found[column] = fitting[0].low, fitting[0].high
+        else:
+            found[column] = low, 2 * high if column in counts else high
+    return found, {whole[place] for place in matched}
+
+
+def _grows(column: Column) -> bool:
+    """Whether a column holds words of many lengths, which a limit may bound."""
+    return column.kind == "word" and column.length is None and column.sizes[0] < column.sizes[1]
+
+
+def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[Bound]) -> dict[int, int]:
+    """Place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
+    table = [[0] * (len(bounds) + 1) for _ in range(len(seen) + 1)]
+    for i in range(len(seen) - 1, -1, -1):
+        for j in range(len(bounds) - 1, -1, -1):
+            pair = table[i + 1][j + 1] + 1 if bounds[j].holds(*seen[i]) else 0
+            table[i][j] = max(pair, table[i + 1][j], table[i][j + 1])
+    found, i, j = {}, 0, 0
+    while i < len(seen) and j < len(bounds):
+        if bounds[j].holds(*seen[i]) and table[i][j] == table[i + 1][j + 1] + 1:
+            found[i] = j
+            i, j = i + 1, j + 1
+        elif table[i][j] == table[i][j + 1]:
+            j += 1
+        else:
+            i += 1
+    return found
+
+
+def pairs_in(nodes: Sequence[Node], seen: Sequence[Seen]) -> dict[int, Pair]:
+    """What the first two columns of lines share, by the first column."""
+    groups: dict[int, list[Seen]] = defaultdict(list)
+    for one in seen:
+        groups[one.column].append(one)
+    found: dict[int, Pair] = {}
+    for node in nodes:
+        if isinstance(node, Repeat):
+            found |= pairs_in(node.nodes, seen)
+        elif isinstance(node, Lines) and isinstance(node.width, int) and node.width >= 2:
+            left, right = groups[node.first], groups[node.first + 1]
+            rows = [list(zip(a.tokens, b.tokens, strict=True)) for a, b in zip(left, right, strict=True)]
+            edges = [[(int(a), int(b)) for a, b in one if is_whole(a) and is_whole(b)] for one in rows]
+            every = [edge for one in edges for edge in one]
+            if len(every) < 3 or len(every) < sum(map(len, rows)):
+                continue
+            found[node.first] = Pair(
+                node.count is not None and node.count.plus == -1 and all(map(_is_tree, edges)),
+                all(a != b for a, b in every),
+                all(a <= b for a, b in every),
+            )
+    return found
+
+
+def _is_tree(edges: Sequence[tuple[int, int]]) -> bool:
+    """Whether these edges, of 1 … n with n - 1 of them, join all."""
+    parent = list(range(len(edges) + 2))
+
+    def root(one: int) -> int:
+        while parent[one] != one:
+            parent[one] = parent[parent[one]]
+            one = parent[one]
+        return one
+
+    for a, b in edges:
+        if not (0 < a < len(parent) and 0 < b < len(parent)) or root(a) == root(b):
+            return False
+        parent[root(a)] = root(b)
+    return True

@@ -1,0 +1,298 @@
+"""The form of a problem's inputs, found from a few of them: which lines stand where, and which number says how many.
+
+A form is a straight sequence of nodes that reads every input seen from its first line to its last one:
+
+    Row      one line of a fixed number of tokens; its whole numbers have names that later counts refer to
+    Array    one line of as many tokens as a number says (or of any number of them)
+    Lines    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
+    Repeat   a sequence of nodes as many times as a number says
+
+Counts are a number read before, or one more or one less. Of the forms that read all inputs the one that guesses least
+(`_cost`) is taken: it is still a guess, the better the more inputs were seen, and nothing here knows the problem.
+
+Invariants: pure; the search is bounded (`_MOST_STEPS`), and None says that no form was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from curation.programs.test_generation.shapes import Line, is_whole
+
+_MOST_STEPS = 1_500
+_MOST_NODES = 9
+_WIDEST_ROW = 8
+_OFFSETS = (0, -1, 1)
+
+Env = dict[int, int]
+"""Named numbers: the column's name → the value read last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Tokens of one column that stand together: one of a row, all of an array or of lines; what was read before."""
+
+    column: int
+    tokens: list[str]
+    env: Env
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A count: the number of that column, plus ``plus``."""
+
+    column: int
+    plus: int = 0
+
+    def value(self, env: Env) -> int:
+        """The count under what was read so far; -1 where the column was not."""
+        return env[self.column] + self.plus if self.column in env else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of ``width`` tokens, whose columns are ``first``, ``first + 1`` …"""
+
+    first: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """One line of ``count`` tokens, all of the column ``first``."""
+
+    first: int
+    count: Ref | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a Ref says so."""
+
+    first: int
+    count: Ref | None
+    width: int | Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The nodes, ``count`` times."""
+
+    nodes: tuple[Node, ...]
+    count: Ref
+
+
+Node = Row | Array | Lines | Repeat
+
+
+def find_form(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
+    """The form of some inputs, or None.
+
+    Example: ``find_form([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
+    """
+    if not inputs or not all(inputs):
+        return None
+    search = _Search()
+    search.go([_State(lines, 0, {}) for lines in inputs], (), 0, 0.0)
+    return search.found
+
+
+@dataclass(slots=True)
+class _Search:
+    """Depth first, the cheapest form so far; what cannot become cheaper is left."""
+
+    steps: int = _MOST_STEPS
+    found: tuple[Node, ...] | None = None
+    cost: float = float("inf")
+
+    def go(self, states: list[_State], nodes: tuple[Node, ...], first: int, cost: float) -> None:
+        """Go on behind ``nodes``, of ``cost``; the next column is ``first``."""
+        if cost >= self.cost:
+            return
+        if all(state.left == 0 for state in states):
+            self.found, self.cost = nodes, cost
+            return
+        if len(nodes) >= _MOST_NODES:
+            return
+        used = {count for node in nodes if (count := getattr(node, "count", None)) is not None}
+        for node in _nodes(states, first):
+            self.steps -= 1
+            if self.steps < 0:
+                return
+            after = [moved for state in states if (moved := _past(node, state)) is not None]
+            if len(after) == len(states):
+                again = 0.25 if getattr(node, "count", None) in used else 0.0
+                self.go(after, (*nodes, node), first + columns_of(node), cost + _cost(node) + again)
+
+
+def _cost(node: Node) -> float:
+    """How much a node is a guess."""
+    if isinstance(node, Row):
+        return 2.0
+    if isinstance(node, Repeat):
+        return 2.0 + sum(map(_cost, node.nodes))
+    if node.count is None:
+        return 6.0
+    width = node.width if isinstance(node, Lines) else None
+    return 1.0 + abs(node.count.plus) + (0.5 + abs(width.plus) if isinstance(width, Ref) else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One input read up to the line ``at``."""
+
+    lines: Sequence[Line]
+    at: int
+    env: Env
+
+    @property
+    def left(self) -> int:
+        return len(self.lines) - self.at
+
+
+def columns_of(node: Node) -> int:
+    """How many columns a node names."""
+    if isinstance(node, Repeat):
+        return sum(map(columns_of, node.nodes))
+    if isinstance(node, Array) or isinstance(node.width, Ref):
+        return 1
+    return node.width
+
+
+def _nodes(states: list[_State], first: int) -> Iterator[Node]:
+    """What may stand next, likelier ones first."""
+    refs = [Ref(column, plus) for plus in _OFFSETS for column in states[0].env]
+    counted = [ref for ref in refs if _tells(ref, states)]
+    for ref in counted:
+        for width in _widths(ref, refs, states):
+            yield Lines(first, ref, width)
+    if any(state.left == 0 for state in states):
+        return
+    heads = [state.lines[state.at] for state in states]
+    sizes = {len(line) for line in heads}
+    for ref in counted:
+        if all(ref.value(state.env) == len(line) for state, line in zip(states, heads, strict=True)):
+            yield Array(first, ref)
+    for ref in counted:
+        if ref.plus == 0:
+            yield from (Repeat(nodes, ref) for nodes in _inner(states[0], first))
+    if len(sizes) == 1 and 0 < (size := sizes.pop()) <= _WIDEST_ROW:
+        yield Row(first, size)
+    else:
+        yield Array(first, None)
+    widths = {len(line) for state in states for line in state.lines[state.at :]}
+    if len(widths) == 1 and 0 < (wide := widths.pop()) <= _WIDEST_ROW:
+        yield Lines(first, None, wide)
+
+
+def _tells(ref: Ref, states: list[_State]) -> bool:
+    """Whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
+    values = [ref.value(state.env) for state in states]
+    least = 2 if ref.plus == 0 else 3
+    return min(values) >= 0 and (max(values) >= least or len(set(values)) > 1)
+
+
+def _widths(count: Ref, refs: Sequence[Ref], states: list[_State]) -> Iterator[int | Ref]:
+    """The numbers of tokens that the next ``count`` lines may be said to have."""
+    blocks = [state.lines[state.at : state.at + count.value(state.env)] for state in states]
+    if any(len(block) < count.value(state.env) for block, state in zip(blocks, states, strict=True)):
+        return
+    sizes = {len(line) for block in blocks for line in block}
+    named = [
+        ref
+        for ref in refs
+        if all(len(line) == ref.value(state.env) for block, state in zip(blocks, states, strict=True) for line in block)
+    ]
+    if len(sizes) == 1 and (size := min(sizes)) > 0:
+        if size > 3 and named:
+            yield named[0]
+        if size <= _WIDEST_ROW:
+            yield size
+    elif sizes and min(sizes) > 0:
+        yield from named[:1]
+
+
+def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
+    """Sequences that one of several cases may consist of: a row, then up to two nodes that its numbers count."""
+    width = len(state.lines[state.at])
+    if not 0 < width <= _WIDEST_ROW:
+        return
+    row = Row(first, width)
+    after = _past(row, state)
+    if after is None:
+        return
+    for nodes in _counted(after, first + width, set(range(first, first + width)), 2):
+        yield (row, *nodes)
+
+
+def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tuple[Node, ...]]:
+    if most and state.left:
+        width = len(state.lines[state.at])
+        for plus in _OFFSETS[:2]:
+            for column in own & set(state.env):
+                ref = Ref(column, plus)
+                choices: list[Node] = [Array(first, ref)] if ref.value(state.env) == width else []
+                if 0 < width <= _WIDEST_ROW and ref.value(state.env) > 0:
+                    choices.append(Lines(first, ref, width))
+                for node in choices:
+                    after = _past(node, state)
+                    if after is not None:
+                        for rest in _counted(after, first + columns_of(node), own, most - 1):
+                            yield (node, *rest)
+    yield ()
+
+
+def _past(node: Node, state: _State) -> _State | None:
+    """The state after a node, None where it does not fit."""
+    end = read_node(node, state.lines, state.at, env := dict(state.env), None)
+    return None if end is None else _State(state.lines, end, env)
+
+
+def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
+    """The line behind a node, None where it does not fit; named numbers go to ``env``.
+
+    ``seen`` takes the tokens of every column in it.
+    """
+    if isinstance(node, Repeat):
+        for _ in range(max(0, node.count.value(env))):
+            for inner in node.nodes:
+                after = read_node(inner, lines, at, env, seen)
+                if after is None:
+                    return None
+                at = after
+        return at
+    if isinstance(node, Lines):
+        return _read_lines(node, lines, at, env, seen)
+    if at >= len(lines):
+        return None
+    line = lines[at]
+    if isinstance(node, Array):
+        if node.count is not None and len(line) != node.count.value(env):
+            return None
+        if seen is not None:
+            seen.append(Seen(node.first, list(line), dict(env)))
+        return at + 1
+    if len(line) != node.width:
+        return None
+    for column, token in enumerate(line, node.first):
+        if seen is not None:
+            seen.append(Seen(column, [token], dict(env)))
+        if is_whole(token):
+            env[column] = int(token)
+    return at + 1
+
+
+def _read_lines(node: Lines, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
+    count = len(lines) - at if node.count is None else node.count.value(env)
+    width = node.width.value(env) if isinstance(node.width, Ref) else node.width
+    block = lines[at : at + count] if count >= 0 else []
+    if count < 0 or len(block) < count or any(len(line) != width for line in block):
+        return None
+    if seen is None:
+        return at + count
+    if isinstance(node.width, Ref):
+        seen.append(Seen(node.first, [token for line in block for token in line], dict(env)))
+    else:
+        seen.extend(Seen(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
+    return at + count

@@ -1,0 +1,299 @@
+"""New inputs grown from a form: sizes and values drawn anew, from the least to the greatest that fit.
+
+Each input has a profile: how large its counts are (least, tiny, small, medium, most) and how its values are drawn
+(a narrow range, the whole range, only its ends, one value, powers). Small inputs with narrow ranges come most often,
+for they tell solutions apart; the greatest ones ask for speed and for wide numbers.
+
+Invariants: every input has the form (`grammar.read_node` reads it) and is no larger than asked; the same arguments
+give the same inputs. What it does not do: know what the problem forbids beyond what `columns` sees.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in, read_all
+from curation.programs.test_generation.grammar import Array, Env, Lines, Node, Ref, Repeat, Row, find_form, read_node
+from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.shapes import Line, read_lines, written
+
+_TRIES = 6
+_SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
+"""How far above its least value a count may lie; ``most`` is the greatest that fits."""
+_PROFILES = (
+    *[("small", "narrow")] * 4,
+    *[("tiny", "narrow")] * 3,
+    ("small", "whole"),
+    ("tiny", "whole"),
+    ("least", "low"),
+    ("least", "high"),
+    ("small", "ends"),
+    ("medium", "narrow"),
+    ("medium", "whole"),
+    ("most", "whole"),
+    ("most", "high"),
+    ("most", "low"),
+    ("most", "same"),
+    ("most", "narrow"),
+    ("medium", "powers"),
+)
+_FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
+
+
+class _TooLargeError(Exception):
+    """The input would not fit."""
+
+
+def grown(inputs: Sequence[str], bounds: Sequence[Bound], count: int, seed: str, most_bytes: int) -> list[str]:
+    """Up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
+
+    Args:
+        inputs: those seen, trusted to be valid.
+        bounds: the statement's limits in the order of the text.
+        most_bytes: size of the largest one.
+    """
+    read = [lines for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
+    nodes = find_form(sorted(read, key=len)[:12]) if read else None
+    if nodes is None:
+        return []
+    usable = [lines for lines in read if _reads(nodes, lines)]
+    seen = read_all(nodes, usable)
+    columns, pairs = columns_in(nodes, seen, bounds), pairs_in(nodes, seen)
+    draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
+    known = set(inputs)
+    found: list[str] = []
+    profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
+    for size, values in profiles:
+        if len(found) >= count:
+            break
+        text = _one(nodes, columns, pairs, (size, values), draw, most_bytes)
+        if text is not None and text not in known:
+            known.add(text)
+            found.append(text)
+    return found
+
+
+def _reads(nodes: Sequence[Node], lines: Sequence[Line]) -> bool:
+    at = 0
+    env: Env = {}
+    for node in nodes:
+        after = read_node(node, lines, at, env, None)
+        if after is None:
+            return False
+        at = after
+    return at == len(lines)
+
+
+def _one(
+    nodes: Sequence[Node],
+    columns: dict[int, Column],
+    pairs: dict[int, Pair],
+    profile: tuple[str, str],
+    draw: random.Random,
+    most_bytes: int,
+) -> str | None:
+    """One input; counts are halved until it fits, None where that does not help."""
+    most = max(16, most_bytes // 8)
+    for _ in range(24):
+        growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
+        try:
+            for node in nodes:
+                growth.node(node)
+        except _TooLargeError:
+            if most <= 1:
+                return None
+            most //= 2
+            continue
+        except ValueError:  # nothing can be drawn, such as more different values than there are
+            return None
+        text = written(growth.lines)
+        if len(text) <= most_bytes:
+            return text
+        most //= 2
+    return None
+
+
+@dataclass(slots=True)
+class _Growth:
+    """One input being made."""
+
+    columns: dict[int, Column]
+    pairs: dict[int, Pair]
+    counts: set[int]
+    profile: tuple[str, str]
+    draw: random.Random
+    most: int  # the greatest count
+    room: int  # tokens that may still be written
+    lines: list[Line] = field(default_factory=list)
+    env: Env = field(default_factory=dict)
+
+    def node(self, node: Node) -> None:
+        """Write a node's lines."""
+        if isinstance(node, Repeat):
+            for _ in range(self._count(node.count)):
+                for inner in node.nodes:
+                    self.node(inner)
+        elif isinstance(node, Row):
+            self.lines.append([self._single(node.first + j) for j in range(node.width)])
+        elif isinstance(node, Array):
+            count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
+            self.lines.append(self._many(node.first, count))
+        else:
+            self._block(node)
+
+    def _count(self, ref: Ref) -> int:
+        count = ref.value(self.env)
+        if count < 0:
+            raise ValueError(f"a count of {count}")
+        self.room -= count
+        if self.room < 0:
+            raise _TooLargeError
+        return count
+
+    def _block(self, node: Lines) -> None:
+        count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
+        if isinstance(node.width, Ref):
+            width = node.width.value(self.env)
+            self.room -= count * max(0, width)
+            if width < 1 or self.room < 0:
+                raise _TooLargeError
+            self.lines += [self._many(node.first, width) for _ in range(count)]
+            return
+        pair = self.pairs.get(node.first)
+        tree = pair is not None and pair.tree
+        columns = list(self._tree(count)) if tree else []
+        columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
+        if pair is not None and not tree:
+            columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
+        self.lines += [list(row) for row in zip(*columns, strict=True)]
+
+    def _paired(self, pair: Pair, left: list[str], right: list[str], node: Lines) -> tuple[list[str], list[str]]:
+        low, high = self._range(self.columns[node.first + 1])
+        for i, (a, b) in enumerate(zip(left, right, strict=True)):
+            if pair.unequal and a == b:
+                if low >= high:
+                    raise ValueError("two different values of one")
+                right[i] = str(int(a) + 1 if int(a) < high else low)
+        if pair.ordered:
+            rows = [sorted((int(a), int(b))) for a, b in zip(left, right, strict=True)]
+            return [str(a) for a, _ in rows], [str(b) for _, b in rows]
+        return left, right
+
+    def _tree(self, edges: int) -> tuple[list[str], list[str]]:
+        """A path, a star or a random tree on 1 … edges + 1, under shuffled names."""
+        names = list(range(1, edges + 2))
+        if self.draw.random() < 0.7:
+            self.draw.shuffle(names)
+        reach = self.draw.choice((1, 2, edges + 1))
+        star = self.draw.random() < 0.2
+        rows = [
+            (names[0 if star else self.draw.randint(max(0, i - reach), i - 1)], names[i]) for i in range(1, edges + 1)
+        ]
+        self.draw.shuffle(rows)
+        return [str(a) for a, _ in rows], [str(b) for _, b in rows]
+
+    def _single(self, name: int) -> str:
+        column = self.columns[name]
+        if column.kind == "whole":
+            low, high = self._range(column, 0.75)
+            value = self._size(low, high) if name in self.counts else self._value(low, high)
+            self.env[name] = value
+            return str(value)
+        return self._many(name, 1)[0]
+
+    def _size(self, low: int, high: int, most: int | None = None) -> int:
+        """A count from ``low`` on, by the profile; ``most`` in the place of the greatest count."""
+        most = self.most if most is None else most
+        if self.profile[0] == "most":
+            return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
+        top = min(high, most, low + _SIZES[self.profile[0]])
+        return self.draw.randint(low, max(low, top))
+
+    def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
+        """A column's range, under the number that it never exceeds (by ``chance``, where none reached it)."""
+        low, high = column.low, column.high
+        if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
+            high = min(high, self.env[column.most])
+        if low > high:
+            raise ValueError(f"no value from {low} to {high}")
+        return low, high
+
+    def _value(self, low: int, high: int) -> int:
+        draw, how = self.draw, self.profile[1]
+        if how == "low":
+            return low
+        if how == "high":
+            return high - draw.choice((0, 0, 0, 1)) if high > low else high
+        if how == "ends":
+            return draw.choice((low, high))
+        if how == "narrow":
+            start = low if low >= 0 else max(low, -2)
+            return draw.randint(start, min(high, start + draw.choice((1, 3, 6, 12))))
+        if how == "powers" and high > 2:
+            return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
+        return draw.randint(low, high)
+
+    def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
+        """The tokens of an array or of lines; beside other columns, order and difference may be by chance."""
+        column = self.columns[name]
+        if not alone:
+            chance = self.draw.random() < 0.5
+            order, distinct = (0, False) if chance else (column.order, column.distinct)
+            column = dataclasses.replace(column, base=None, order=order, distinct=distinct)
+        if column.kind == "whole":
+            return [str(value) for value in self._numbers(column, count)]
+        if column.kind == "real":
+            shift = 10**column.decimals
+            low, high = column.low * shift, column.high * shift
+            return [f"{self._value(low, high) / shift:.{column.decimals}f}" for _ in range(count)]
+        return self._words(column, count)
+
+    def _numbers(self, column: Column, count: int) -> list[int]:
+        low, high = self._range(column)
+        draw = self.draw
+        if column.base is not None:
+            values = list(range(column.base, column.base + count))
+            if draw.random() < 0.8:
+                draw.shuffle(values)
+            return values[::-1] if draw.random() < 0.1 else values
+        if column.distinct:
+            if high - low + 1 < count:
+                raise ValueError("more different values than there are")
+            span = high if self.profile[1] != "narrow" else min(high, low + 2 * count)
+            values = draw.sample(range(low, span + 1), count)
+        elif self.profile[1] == "same":
+            values = [draw.choice((low, high, draw.randint(low, high)))] * count
+        else:
+            values = [self._value(low, high) for _ in range(count)]
+        if column.order or draw.random() < 0.15:
+            values.sort(reverse=column.order < 0 or (not column.order and draw.random() < 0.5))
+        return values
+
+    def _words(self, column: Column, count: int) -> list[str]:
+        draw = self.draw
+        if not column.words:
+            raise ValueError("no word was seen")
+        if not column.letters or (column.length is None and draw.random() < 0.4 and not column.distinct):
+            return [draw.choice(column.words) for _ in range(count)]
+        few = draw.random() < 0.3
+        letters = "".join(draw.sample(column.letters, min(2, len(column.letters)))) if few else column.letters
+        made = []
+        for _ in range(count):
+            size = self._length(column)
+            self.room -= max(1, size // 6)
+            if self.room < 0:
+                raise _TooLargeError
+            made.append("".join(draw.choices(letters, k=size)))
+        if column.distinct and len(set(made)) < count:
+            raise ValueError("words that are not all different")
+        return made
+
+    def _length(self, column: Column) -> int:
+        if column.length is not None:
+            return self.env.get(column.length, 1)
+        low, high = column.sizes
+        return low if low == high else self._size(low, high, 5 * self.most)

@@ -1,0 +1,24 @@
+"""New inputs from those at hand: most grown from their common form, the others made by changing one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from curation.programs.test_generation.growing import grown
+from curation.programs.test_generation.limits import bounds_in_order, stated_bounds
+from curation.programs.test_generation.mutation import mutations
+
+_GROWN = 2 / 3
+
+
+def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, most_bytes: int) -> list[str]:
+    """Up to ``count`` inputs that are not among ``inputs``, no two alike.
+
+    Args:
+        inputs: those seen, trusted to be valid.
+        statement: whose limits are kept where they can be told.
+        most_bytes: size of the largest one.
+    """
+    made = grown(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
+    changed = mutations(inputs, stated_bounds(statement), count - len(made), seed)
+    return list(dict.fromkeys([*made, *(text for text in changed if len(text) <= most_bytes)]))

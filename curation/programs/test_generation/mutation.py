@@ -1,0 +1,197 @@
+"""New inputs from existing ones: other values, extreme values, repeated values, other sizes.
+
+Every new input keeps the form of one that was seen: numbers that count (`shapes.Count`) are set to what they count,
+other numbers stay within what was seen at their place, or within the one limit of the statement that starts or ends
+where the values seen do. The same inputs and seed give the same new ones.
+
+What it does not do: know the problem. An input that its constraints forbid in a way that no range shows (a tree that
+is none, numbers that must be sorted) may come out; the solutions must agree on it, and a caller that has a validator
+should ask it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+
+from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.shapes import (
+    HEAD,
+    Line,
+    Place,
+    Shape,
+    is_whole,
+    place_of,
+    read_lines,
+    shape_of,
+    written,
+)
+
+_TRIES = 8
+_MOST_LINES = 20_000
+
+
+def mutations(inputs: Sequence[str], bounds: Sequence[Bound], count: int, seed: str) -> list[str]:
+    """Up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
+
+    Args:
+        inputs: those seen, trusted to be valid.
+        bounds: the statement's limits.
+    """
+    read = [lines for text in inputs if (lines := read_lines(text)) is not None and any(lines)]
+    if not read:
+        return []
+    draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
+    shape = shape_of(read)
+    ranges = {place: _range(values, bounds) for place, values in shape.columns.items()}
+    seen = set(inputs)
+    found: list[str] = []
+    small = sorted(read, key=lambda lines: sum(map(len, lines)))[: max(4, len(read) // 2)]
+    for number in range(count * _TRIES):
+        if len(found) >= count:
+            break
+        source = draw.choice(small if number % 3 else read)
+        lines = [list(line) for line in source]
+        for change in draw.sample(_CHANGES, k=draw.choice((1, 1, 2))):
+            change(lines, shape, ranges, draw)
+        _recount(lines, shape)
+        text = written(lines)
+        if text not in seen and len(lines) <= _MOST_LINES:
+            seen.add(text)
+            found.append(text)
+    return found
+
+
+Ranges = dict[Place, tuple[int, int]]
+Change = Callable[[list[Line], Shape, Ranges, random.Random], None]
+
+
+def _range(values: Sequence[int], bounds: Sequence[Bound]) -> tuple[int, int]:
+    """What was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
+    low, high = values[0], values[-1]
+    fitting = [bound for bound in bounds if bound.holds(low, high)]
+    if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
+        return fitting[0].low, fitting[0].high
+    return low, high
+
+
+def _free(lines: list[Line], shape: Shape) -> list[tuple[int, int, Place]]:
+    """The tokens whose value may change: whole numbers that count nothing, at a known place."""
+    counting = {count.place for count in shape.counts}
+    found = []
+    for row, line in enumerate(lines):
+        if row >= HEAD and shape.loose:
+            break
+        for token, text in enumerate(line):
+            place = (row, 0) if row < HEAD < len(line) else place_of(lines, row, token)
+            if place in shape.columns and (row, token) not in counting and is_whole(text):
+                found.append((row, token, place))
+    return found
+
+
+def _redraw(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """Other values, a few or all; small and large magnitudes alike."""
+    free = _free(lines, shape)
+    share = draw.choice((0.1, 0.5, 1.0))
+    for row, token, place in free:
+        if draw.random() < share or len(free) == 1:
+            low, high = ranges[place]
+            if draw.random() < 0.3:
+                high = min(high, low + draw.choice((1, 2, 5, 10)))
+            lines[row][token] = str(draw.randint(low, high))
+
+
+def _extreme(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """The least or the greatest value, everywhere, at one place, or by chance."""
+    free = _free(lines, shape)
+    if not free:
+        return
+    mode = draw.choice(("low", "high", "mixed"))
+    only = draw.choice(free)[2] if draw.random() < 0.4 else None
+    for row, token, place in free:
+        if only is None or place == only:
+            low, high = ranges[place]
+            lines[row][token] = str(low if mode == "low" or (mode == "mixed" and draw.random() < 0.5) else high)
+
+
+def _repeat(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """One value for all numbers of a place, or one line for all lines of its kind."""
+    free = _free(lines, shape)
+    if not free:
+        return
+    place = draw.choice(free)[2]
+    value = str(draw.randint(*ranges[place]))
+    for row, token, at in free:
+        if at == place:
+            lines[row][token] = value
+
+
+def _resize(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """Fewer or more of what a number counts."""
+    if not shape.counts:
+        return
+    count = draw.choice(shape.counts)
+    row, token = count.place
+    if row >= len(lines) or token >= len(lines[row]):
+        return
+    low, high = ranges.get(count.place, (1, 1))
+    have = count.measure(lines)
+    if have is None:
+        return
+    size = draw.choice((low, max(low, 1), max(low, have // 2), have + 1, draw.randint(low, min(high, 2 * have + 2))))
+    size = max(low, min(size, high, 4 * have + 4, _MOST_LINES))
+    if count.kind == "lines":
+        body = lines[count.of :]
+        lines[count.of :] = [list(draw.choice(body)) for _ in range(size)] if body and size > have else body[:size]
+    else:
+        line = lines[count.of]
+        letters = list(line[0]) if count.kind == "letters" else line
+        made = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
+        lines[count.of] = ["".join(made)] if count.kind == "letters" else list(made)
+
+
+def _shuffle(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """Another order: of a long line's tokens, or of the lines behind the head."""
+    del ranges
+    long = [row for row, line in enumerate(lines) if len(line) > HEAD]
+    if long and draw.random() < 0.6:
+        row = draw.choice(long)
+        mode = draw.random()
+        if mode < 0.4 and all(map(is_whole, lines[row])):
+            lines[row].sort(key=int, reverse=mode < 0.2)
+        else:
+            draw.shuffle(lines[row])
+    elif not shape.loose and len(lines) > HEAD + 1:
+        body = lines[HEAD:]
+        draw.shuffle(body)
+        lines[HEAD:] = body
+
+
+def _respell(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+    """Other letters in words, of those seen at their place: by chance, or one letter for all."""
+    del ranges
+    words = [
+        (row, token, letters)
+        for row, line in enumerate(lines)
+        for token, text in enumerate(line)
+        if (letters := shape.words.get(place_of(lines, row, token))) and not is_whole(text)
+    ]
+    one = draw.random() < 0.3
+    for row, token, letters in words:
+        if draw.random() < 0.7 or len(words) == 1:
+            size = len(lines[row][token])
+            made = draw.choice(letters) * size if one else "".join(draw.choice(letters) for _ in range(size))
+            lines[row][token] = made
+
+
+def _recount(lines: list[Line], shape: Shape) -> None:
+    """Numbers that count are set to what they count."""
+    for count in shape.counts:
+        row, token = count.place
+        measured = count.measure(lines)
+        if measured is not None and row < len(lines) and token < len(lines[row]):
+            lines[row][token] = str(measured)
+
+
+_CHANGES: list[Change] = [_redraw, _extreme, _repeat, _resize, _shuffle, _respell]

@@ -1,0 +1,1 @@
+"""What leaves the pipeline: curated sets, their cards, versions, disputed labels, formats of other trainers."""

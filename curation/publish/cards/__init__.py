@@ -1,0 +1,28 @@
+"""The data card of a curated set: README.md in the Hugging Face card format, with its plots.
+
+facts.py is what a card is made from, card.py renders it, words.py says things in words, plots.py draws, and
+templates/ holds the text.
+"""
+
+from curation.publish.cards.card import VERSION, write_card
+from curation.publish.cards.facts import (
+    BenchmarkFacts,
+    CardFacts,
+    CodeFacts,
+    Compared,
+    FunnelRow,
+    SourceFacts,
+    compared,
+)
+
+__all__ = [
+    "VERSION",
+    "BenchmarkFacts",
+    "CardFacts",
+    "CodeFacts",
+    "Compared",
+    "FunnelRow",
+    "SourceFacts",
+    "compared",
+    "write_card",
+]

@@ -1,0 +1,223 @@
+"""The data card of a curated set: README.md in the Hugging Face card format, and two plots.
+
+Invariants:
+  - a card is made from `CardFacts` alone: the same facts give the same bytes of text and of plots, and no date
+    appears that the facts do not name;
+  - every row of the funnel adds up (``rows_in == kept + dropped``), or no card is made;
+  - the YAML header names ``data/train-*.parquet`` only, so ``datasets.load_dataset(folder)`` reads the curated rows
+    and never the dropped ones in ``dropped/`` or the queue in ``disputed/``.
+
+Not here: the parquet files, the counting, any decision. Plots are drawn by `curation.publish.cards.plots`; the wording
+is in ``templates/card.md.j2``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.publish.cards.facts import CardFacts, FunnelRow, most_correct, regraded, stage_title
+from curation.publish.cards.words import (
+    COLUMN_WORDS,
+    LANGUAGES,
+    by_count,
+    by_reason,
+    capital,
+    cell,
+    code_span,
+    counted,
+    escape_markdown,
+    longest_run,
+    reason_words,
+    share,
+)
+from curation.records import StoreError
+
+VERSION = "cards@4"
+"""Changed whenever the same facts could give another card."""
+
+SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+
+Z95 = 1.959963984540054
+
+
+def write_card(facts: CardFacts, folder: Path) -> Path:
+    """Write README.md and plots/ into the folder of the curated set; returns the path of README.md.
+
+    Raises:
+        StoreError: a row of the funnel does not add up.
+    """
+    from curation.publish.cards.plots import draw_funnel, draw_pass_rates
+
+    _check(facts)
+    (folder / "plots").mkdir(parents=True, exist_ok=True)
+    draw_funnel(facts, folder / "plots" / "funnel.png")
+    if facts.rates:
+        draw_pass_rates(facts, folder / "plots" / "pass_rates.png")
+    path = folder / "README.md"
+    path.write_bytes(render(facts).encode())
+    return path
+
+
+def render(facts: CardFacts) -> str:
+    """The text of README.md."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("curation.publish.cards"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters |= {
+        "counted": counted,
+        "cell": cell,
+        "share": share,
+        "escape_markdown": escape_markdown,
+        "capital": capital,
+        "by_reason": by_reason,
+    }
+    text = environment.get_template("card.md.j2").render(
+        facts=facts,
+        header=_header(facts),
+        rows_read=facts.funnel[0].rows_in if facts.funnel else 0,
+        funnel=_funnel(facts.funnel),
+        regraded=regraded(facts.funnel),
+        reasons=_reasons(facts.funnel),
+        languages=_languages(facts.curated),
+        stages=[_stage(facts, stage) for stage in facts.rates],
+        examples=_examples(facts),
+        columns=[(name, str(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in facts.curated.schema.items()],
+        fence="`" * max(3, 1 + longest_run(facts.recipe_toml, "`")),
+    )
+    return str(text)
+
+
+def wilson(correct: int, judged: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a pass rate, for the card's words on how coarse it is."""
+    p, z2 = correct / judged, Z95 * Z95
+    centre = (p + z2 / (2 * judged)) / (1 + z2 / judged)
+    half = Z95 / (1 + z2 / judged) * math.sqrt(p * (1 - p) / judged + z2 / (4 * judged * judged))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _check(facts: CardFacts) -> None:
+    for row in facts.funnel:
+        if row.rows_in != row.kept + row.dropped:
+            raise StoreError(
+                f"card {facts.name}: stage {row.stage} read {row.rows_in} rows, but kept {row.kept} and "
+                f"dropped {row.dropped}; the stage's manifest is damaged, run the stage again."
+            )
+    if not set(facts.rates) == set(facts.bands) == set(facts.policies):
+        raise StoreError(f"card {facts.name}: rates, bands and policies must name the same stages.")
+
+
+def _header(facts: CardFacts) -> str:
+    """The YAML header that the Hugging Face hub and `datasets` read."""
+    import yaml
+
+    height = facts.curated.height
+    header: dict[str, Any] = {
+        "pretty_name": facts.pretty_name,
+        "license": facts.license,
+        "language": sorted(facts.curated["lang"].drop_nulls().unique()),
+        "size_categories": [next((name for most, name in SIZES if height < most), "n>10M")],
+        "task_categories": ["text-generation"],
+        "tags": ["math", "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
+        "configs": [
+            {"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]},
+        ],
+    }
+    header = {key: value for key, value in header.items() if value}
+    return yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
+
+
+def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
+    start = funnel[0].rows_in if funnel else 0
+    return [
+        {
+            "title": cell(capital(row.title)),
+            "rows_in": f"{row.rows_in:,}",
+            "kept": f"{row.kept:,}",
+            "dropped": f"{row.dropped:,}",
+            "of_stage": share(row.kept, row.rows_in),
+            "overall": share(row.kept, start),
+        }
+        for row in funnel
+    ]
+
+
+def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:
+    """(stage, reason in words, rows, share of the stage's input), the most frequent first; a stage is named once."""
+    return [
+        (
+            "" if place else f"**{cell(capital(row.title))}**",
+            cell(reason_words(reason)),
+            f"{count:,}",
+            share(count, row.rows_in),
+        )
+        for row in funnel
+        for place, (reason, count) in enumerate(by_count(row.reasons))
+    ]
+
+
+def _languages(curated: pl.DataFrame) -> str:
+    counts = curated.group_by("lang").len().sort(["len", "lang"], descending=[True, False])
+    return ", ".join(f"{LANGUAGES.get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows())
+
+
+def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
+    """What the card says of one difficulty stage."""
+    least, highest, attempts = facts.bands[stage]
+    rates, most = facts.rates[stage], most_correct(facts.bands[stage])
+    judged = rates.filter(pl.col("judged") > 0)
+    inside = judged.filter(
+        (pl.col("correct") >= least) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
+    )
+    mine = judged.filter(pl.col("problem").is_in(facts.curated["id"].implode()))
+    mean = mine["pass_rate"].mean()
+    low, high = wilson(1, attempts)
+    return {
+        "title": stage_title(facts, stage),
+        "policy": facts.policies[stage],
+        "attempts": attempts,
+        "least": least,
+        "most": most,
+        "measured": judged.height,
+        "inside": inside.height,
+        "never": judged.filter(pl.col("correct") == 0).height,
+        "always": judged.filter(pl.col("correct") == pl.col("judged")).height,
+        "mean": f"{mean:.2f}" if isinstance(mean, float) else "–",
+        "one_low": f"{100 * low:.0f} %",
+        "one_high": f"{100 * high:.0f} %",
+    }
+
+
+def _examples(facts: CardFacts) -> list[dict[str, str]]:
+    """Up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
+    short = facts.curated.filter(pl.col("statement").str.len_chars() <= 500)
+    short = short.select("id", "statement", "answer", "lang", "source")
+    last = next(reversed(tuple(facts.rates)), None)
+    if last is not None:
+        counts = facts.rates[last].select("problem", "correct", "judged", "pass_rate")
+        short = short.join(counts, left_on="id", right_on="problem", how="left").sort("pass_rate", "id")
+    else:
+        short = short.sort("id")
+    height = short.height
+    places = sorted({height // 6, height // 2, (5 * height) // 6}) if height else []
+    found = []
+    for row in (short.row(place, named=True) for place in places):
+        about = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
+        if last is not None and row["judged"]:
+            about.insert(
+                0, f"{row['correct']} of {row['judged']} attempts correct by {code_span(facts.policies[last])}"
+            )
+        statement = escape_markdown(row["statement"]).replace("\n", "  \n> ")
+        found.append({"about": ", ".join(about), "statement": statement, "answer": code_span(row["answer"] or "")})
+    return found

@@ -1,0 +1,178 @@
+"""What a card is made from, and what follows from it by arithmetic alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from curation.publish.cards.words import capital
+from curation.records import DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelRow:
+    """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``.
+
+    Example: ``FunnelRow("duplicates", "Duplicates", 700, 688, {"duplicate": 12})``
+    """
+
+    stage: str
+    title: str
+    rows_in: int
+    kept: int
+    reasons: Mapping[str, int]
+
+    @property
+    def dropped(self) -> int:
+        """Rows that left at this stage."""
+        return sum(self.reasons.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Where rows came from, and how many of them are left."""
+
+    name: str
+    url: str | None
+    license: str
+    read: int
+    curated: int
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFacts:
+    """A benchmark that problems were compared with: how many of them overlapped, in all and by method."""
+
+    name: str
+    license: str
+    problems: int
+    by_method: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFacts:
+    """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
+
+    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs,
+    of which the packages' own validators ``refused`` some.
+    """
+
+    tests_read: int
+    tests: int
+    corrected: int
+    discarded: int
+    made: int
+    tried: int
+    refused: int
+    runs: int
+    weakly_tested: int
+    wrong: int
+    caught_given: int
+    caught: int
+    languages: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the second stage changed. ``fates`` sums to ``never_solved``; reasons are those of `DropReason`.
+
+    never_solved   problems that the first stage dropped as never solved
+    fates          what became of these: stage 2's reasons, "" where they stand in the set
+    alone          problems that the first stage alone would have kept
+    both           those of them that stand in the set
+    lost           problems of the set that the first stage alone would have lost, by its reason
+    """
+
+    never_solved: int
+    fates: Mapping[str, int]
+    alone: int
+    both: int
+    lost: Mapping[str, int]
+
+    @property
+    def rescued(self) -> int:
+        """Problems that the first stage never solved and that stand in the set."""
+        return self.fates.get("", 0)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Why the others that the first stage never solved are not in the set."""
+        return {reason: count for reason, count in self.fates.items() if reason}
+
+
+def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> Compared:
+    """The decisions of the first stage beside those of the last.
+
+    Args:
+        first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
+        published: ids of the set.
+    """
+    stands = pl.col("problem").is_in(published.implode())
+    both = first.select("problem", "keep", "reason").join(
+        last.select("problem", later="reason").with_columns(stands=stands), on="problem"
+    )
+    never = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
+    later = pl.when("stands").then(pl.lit("")).otherwise(pl.col("later").fill_null(DropReason.OVER_QUOTA.value))
+    lost = both.filter(pl.col("stands") & ~pl.col("keep"))
+    alone = both.filter("keep")
+    return Compared(
+        never.height,
+        dict(never.group_by(later.alias("fate")).len().sort("fate").iter_rows()),
+        alone.height,
+        int(alone["stands"].sum()),
+        dict(lost.group_by("reason").len().sort("reason").iter_rows()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CardFacts:
+    """Everything a card says.
+
+    ``rates`` holds a `PASS_RATE` frame per stage, ``bands`` the least correct attempts, the highest pass rate and the
+    attempts of that stage, ``policies`` who answered there; all three have the same keys, in the order of the stages.
+    The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
+    ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
+    counts the disputed labels by what is disputed, in words. ``set_version`` is the set's own version, and ``changed``
+    counts the problems that changed against the one before, in words. ``compared`` is there where two stages judged.
+    """
+
+    name: str
+    pretty_name: str
+    description: str
+    license: str
+    version: str
+    created: str | None
+    funnel: tuple[FunnelRow, ...]
+    sources: tuple[SourceFacts, ...]
+    curated: pl.DataFrame
+    rates: Mapping[str, pl.DataFrame]
+    bands: Mapping[str, tuple[int, float, int]]
+    policies: Mapping[str, str]
+    verifier: str
+    recipe_toml: str
+    notes: tuple[str, ...] = ()
+    benchmarks: tuple[BenchmarkFacts, ...] = ()
+    disputed: Mapping[str, int] = field(default_factory=dict)
+    code: CodeFacts | None = None
+    set_version: int | None = None
+    changed: Mapping[str, int] = field(default_factory=dict)
+    compared: Compared | None = None
+
+
+def most_correct(band: tuple[int, float, int]) -> int:
+    """The most correct attempts that a band keeps."""
+    return int(band[1] * band[2] + 1e-9)
+
+
+def regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
+    """(stage, stage before it) where a stage went back to what the stage before it had read."""
+    pairs = zip(funnel[1:], funnel, strict=False)
+    return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
+
+
+def stage_title(facts: CardFacts, stage: str) -> str:
+    """The funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or ``stage1.decisions``."""
+    found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
+    return capital(next(found, stage))

@@ -1,0 +1,133 @@
+"""What changed between two versions of a curated set: who came in, who left and why, who stayed.
+
+A curated set's version is the decisions it was made from (`DECISION`, one row a problem). Two versions are compared
+problem by problem; every problem of either stands in exactly one class (`Change`).
+
+It decides nothing: the decisions are made in `curation.difficulty.pass_rates`, each with its policy, its counts and
+interval.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import polars as pl
+
+from curation.records import DECISION, DropReason
+
+
+class Change(StrEnum):
+    """What became of a problem from one version to the next."""
+
+    PROMOTED = "promoted"  # was dropped, is kept
+    RETIRED = "retired"  # was kept, is too easy now
+    DEFERRED = "deferred"  # was kept, is not solved now
+    WRONG_LABELLED = "newly_wrong_labelled"  # its label is suspected now and was not
+    DROPPED = "dropped"  # was kept, is dropped for another reason
+    ADDED = "added"  # is kept, was not there
+    REMOVED = "removed"  # was kept, is not there
+    KEPT = "kept"  # kept in both
+    LEFT_OUT = "left_out"  # in neither set
+
+
+CHANGED = tuple(change for change in Change if change not in (Change.KEPT, Change.LEFT_OUT))
+
+KEPT = pl.Schema(
+    {
+        **DECISION,
+        "measured_on": pl.String(),  # the day on which the attempts of this pass rate were begun, YYYY-MM-DD in UTC
+        "published": pl.Boolean(),  # kept, and not over the set's size
+    }
+)
+"""What is kept of a version: one row a problem."""
+
+CHANGES = pl.Schema(
+    {
+        "problem": pl.String(),
+        "change": pl.String(),
+        "old_reason": pl.String(),  # why it was dropped; null where it was kept or not there
+        "new_reason": pl.String(),
+        "old_policy": pl.String(),
+        "new_policy": pl.String(),
+        "old_pass_rate": pl.Float64(),
+        "new_pass_rate": pl.Float64(),
+        "old_judged": pl.Int32(),
+        "new_judged": pl.Int32(),
+    }
+)
+
+_TOLD = ("reason", "policy", "pass_rate", "judged")
+
+
+def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """One `CHANGES` row per problem of either version, in the order of the new one, then those that are gone.
+
+    Args:
+        old, new: `DECISION` rows, each problem once.
+    """
+    for frame in (old, new):
+        assert set(DECISION.names()) <= set(frame.columns), frame.columns
+    sides = [
+        frame.select("problem", pl.col("keep").alias(f"{side}_keep"), *(pl.col(c).alias(f"{side}_{c}") for c in _TOLD))
+        for side, frame in (("old", old), ("new", new))
+    ]
+    joined = sides[1].join(sides[0], on="problem", how="full", coalesce=True, maintain_order="left_right")
+    was, now = pl.col("old_keep"), pl.col("new_keep")
+    suspected = pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)
+    rules: list[tuple[pl.Expr, Change]] = [
+        (now.is_null() & was, Change.REMOVED),
+        (was.is_null() & now, Change.ADDED),
+        ((pl.col("new_reason") == suspected) & pl.col("old_reason").ne_missing(suspected), Change.WRONG_LABELLED),
+        (was & now, Change.KEPT),
+        (~was & now, Change.PROMOTED),
+        (was & (pl.col("new_reason") == DropReason.TOO_EASY.value), Change.RETIRED),
+        (was & (pl.col("new_reason") == DropReason.NEVER_SOLVED.value), Change.DEFERRED),
+        (was & ~now, Change.DROPPED),
+    ]
+    named = pl.coalesce(*(pl.when(fires).then(pl.lit(change.value)) for fires, change in rules))
+    return (
+        joined.with_columns(named.fill_null(Change.LEFT_OUT.value).alias("change"))
+        .select(CHANGES.names())
+        .cast(CHANGES)
+    )
+
+
+def counts(table: pl.DataFrame) -> dict[str, int]:
+    """How many problems of each class, every class named."""
+    found = dict(table.group_by("change").len().iter_rows())
+    return {change.value: found.get(change.value, 0) for change in Change}
+
+
+def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, examples: int = 5) -> str:
+    """A Markdown section for one version: the counts, and a few problems of each class that changed.
+
+    Args:
+        version: counted from 1.
+        made_on: the day, as YYYY-MM-DD.
+        policy: who was asked, `model@revision`.
+        table: `changes` against the version before.
+    """
+    number = counts(table)
+    kept = number["kept"] + number["promoted"] + number["added"]
+    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {kept:,} problems.", ""]
+    lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in CHANGED]
+    lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
+    shown = table.filter(pl.col("change").is_in([change.value for change in CHANGED]))
+    for change, part in shown.sort("change", maintain_order=True).group_by("change", maintain_order=True):
+        lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
+        lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(examples).iter_rows(named=True)]
+        if part.height > examples:
+            lines.append(f"- and {part.height - examples:,} more")
+    return "\n".join(lines) + "\n"
+
+
+def _step(row: dict[str, object]) -> str:
+    sides = [_side(row[f"{side}_pass_rate"], row[f"{side}_judged"], row[f"{side}_reason"]) for side in ("old", "new")]
+    return " → ".join(sides)
+
+
+def _side(rate: object, judged: object, reason: object) -> str:
+    if judged is None:
+        return "not there"
+    shown = "nothing judged" if rate is None else f"{rate:.2f} of {judged}"
+    return f"{shown} ({reason or 'kept'})"

@@ -1,0 +1,1 @@
+"""Rows of files, hub sets and contest packages into problems."""

@@ -1,0 +1,359 @@
+"""Rows of code sources into problems with their tests, solutions and limits, by the column map of the recipe.
+
+Beside the `PROBLEM` rows that `curation.sources.problems` makes of the same rows stand three tables, `TEST`, `SOLUTION`
+and `JUDGING`, joined to them by the problem's id. Sources differ in how they pack tests and solutions (lists of
+objects, objects of lists, JSON as text); `TestColumns` and `SolutionColumns` say where things stand, and this module
+unpacks.
+
+Invariants:
+  - a test or a solution belongs to one problem, and positions count from 0 in the source's order;
+  - a value that is not packed as the recipe says is one `SourceError` naming the row, the path and the value;
+  - programs in languages that are not run are left out and counted, nothing else is.
+
+Problem packages of the Kattis format (`curation.sources.kattis`) become the same tables, a package a row.
+
+Nothing is run and nothing is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
+from curation.records import JUDGING, SOLUTION, TEST, SourceError
+from curation.sources.kattis import Package, find_packages, read_package
+from curation.sources.rows import Row, lookup
+from curation.verify.programs.tables import checker_text, comparison_text
+
+VERSION = "code_sources@3"
+
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
+_SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
+_MEGABYTES = {"bytes": 1 / (1 << 20), "b": 1 / (1 << 20), "kb": 1 / 1024, "kilobytes": 1 / 1024}
+_MEGABYTES |= {"mb": 1.0, "mib": 1.0, "megabytes": 1.0, "gb": 1024.0, "gib": 1024.0, "gigabytes": 1024.0}
+_UNSAID = (None, "", "stdio", "stdin", "stdout", "standard")
+
+
+@dataclass(slots=True)
+class CodeTables:
+    """The tables beside some `PROBLEM` rows. ``other_languages`` counts the programs that were left out."""
+
+    tests: pl.DataFrame
+    solutions: pl.DataFrame
+    judging: pl.DataFrame
+    other_languages: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0  # tests that are not UTF-8, which tables of text cannot hold
+
+
+PACKAGE_BYTES = 64 << 20
+"""Packages are handed on together until their tests hold so many bytes."""
+
+
+def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
+    """The packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
+
+    Raises:
+        SourceError: there is no such folder, or no package in it.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"{place}: there is no folder {folder}.")
+    batch: list[Package] = []
+    held = count = 0
+    for path in find_packages(folder):
+        if limit is not None and count >= limit:
+            break
+        count += 1
+        package = read_package(path)
+        batch.append(package)
+        held += sum(len(test.input) + len(test.output) for test in package.problem.tests)
+        if len(batch) >= rows or held >= PACKAGE_BYTES:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+    if not count:
+        raise SourceError(f"{place}: {folder} holds no problem package (a folder with problem.yaml and data/).")
+
+
+def package_row(package: Package) -> Row:
+    """A package as a row with the columns statement, name, title, license, source and not_usable (words, or null)."""
+    return {
+        "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
+        "name": package.name,
+        "title": package.title,
+        "license": package.license,
+        "source": package.source,
+        "not_usable": dict(package.reasons) or None,
+    }
+
+
+def samples_of(package: Package) -> str:
+    """The package's sample tests, as its statement does not hold them, under Markdown headings."""
+    blocks = []
+    for number, test in enumerate(package.problem.tests[: package.samples], start=1):
+        given, wanted = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
+        blocks.append(f"## Example {number}\n\nInput:\n```\n{given}\n```\nOutput:\n```\n{wanted}\n```")
+    return "\n\n".join(blocks)
+
+
+def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
+    """Tests, solutions and limits of some packages; a statement that stands twice counts once.
+
+    ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
+    """
+    tests: list[tuple[Any, ...]] = []
+    solutions: list[tuple[Any, ...]] = []
+    judging: list[tuple[Any, ...]] = []
+    others: Counter[str] = Counter()
+    unreadable = 0
+    seen: set[str] = set()
+    for name, package in zip(ids, packages, strict=True):
+        if name in seen:
+            continue
+        seen.add(name)
+        for index, test in enumerate(package.problem.tests):
+            try:
+                pair = test.input.decode(), test.output.decode()
+            except UnicodeDecodeError:
+                unreadable += 1
+                continue
+            tests.append((name, index, *pair, "sample" if index < package.samples else "secret"))
+        for index, one in enumerate(package.submissions):
+            if one.lang is None:
+                others[one.skipped or "unknown"] += 1
+            else:
+                right = True if one.accepted else False if one.rejected else None
+                code = one.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                solutions.append((name, index, one.lang.value, code, right, one.name.partition("/")[0]))
+        words = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
+        judging.append((name, *_judging_of_package(package), "; ".join(words) or None))
+    return CodeTables(
+        pl.DataFrame(tests, schema=TEST, orient="row"),
+        pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
+        pl.DataFrame(judging, schema={**JUDGING, "not_usable": pl.String}, orient="row"),
+        others,
+        unreadable,
+    )
+
+
+def _judging_of_package(package: Package) -> tuple[Any, ...]:
+    problem, checker = package.problem, package.problem.checker
+    return (
+        problem.cpu_s if package.time_given else None,
+        problem.memory_mb,
+        comparison_text(problem.comparison),
+        checker_text(checker) if checker is not None else None,
+        checker.lang.value if checker is not None else None,
+        checker.kind.value if checker is not None else None,
+        checker_text(package.validator) if package.validator is not None else None,
+        package.validator.lang.value if package.validator is not None else None,
+        None,
+        None,
+        "interactive" in package.reasons or "multi_pass" in package.reasons,
+        False,
+        "image" in package.reasons,
+    )
+
+
+def code_tables(
+    ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, start: int = 0
+) -> CodeTables:
+    """Tests, solutions and limits of some rows.
+
+    Args:
+        ids: the problems' ids, one a row.
+        place, start: what errors name: the source, and the position of the first row in it.
+    """
+    tests: list[tuple[Any, ...]] = []
+    solutions: list[tuple[Any, ...]] = []
+    judging: list[tuple[Any, ...]] = []
+    others: Counter[str] = Counter()
+    seen: set[str] = set()
+    for number, (name, row) in enumerate(zip(ids, rows, strict=True), start):
+        if name in seen:
+            continue  # the same statement twice in one shard: the duplicates stage drops the second row
+        seen.add(name)
+        where = f"{place}, row {number}"
+        made = [(pair, part.origin) for part in columns.tests for pair in tests_of(row, part, where)]
+        tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(made)]
+        programs = [one for part in columns.solutions for one in _solutions_of(row, part, where, others)]
+        solutions += [(name, index, *program) for index, program in enumerate(programs)]
+        judging.append((name, *_judging_of(row, columns, where)))
+    return CodeTables(
+        pl.DataFrame(tests, schema=TEST, orient="row"),
+        pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
+        pl.DataFrame(judging, schema=JUDGING, orient="row"),
+        others,
+    )
+
+
+def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where: str) -> str | None:
+    """The statement with its further parts and its examples, under Markdown headings."""
+    if statement is None:
+        return None
+    blocks = [statement.strip()]
+    for heading, path in columns.parts.items():
+        text = lookup(row, path)
+        if isinstance(text, str) and text.strip():
+            blocks.append(f"## {heading}\n\n{text.strip()}")
+    if columns.examples is not None:
+        for number, (given, wanted) in enumerate(tests_of(row, columns.examples, where), start=1):
+            shown = f"Input:\n```\n{given.rstrip()}\n```\nOutput:\n```\n{(wanted or '').rstrip()}\n```"
+            blocks.append(f"## Example {number}\n\n{shown}")
+    return "\n\n".join(blocks)
+
+
+def tests_of(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
+    """(input, expected output) pairs of one part of a row's tests.
+
+    Arguments of a function that stand as JSON values are written as JSON, one value a line.
+    """
+    held = _unpacked(row, part.path, where) if part.path is not None else row
+    if held is None or held == "":
+        return []
+    if isinstance(held, Mapping):
+        inputs, outputs = held.get(part.inputs), held.get(part.outputs)
+        if inputs is None and outputs is None:
+            return []
+        if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
+            raise SourceError(
+                f"{where}: `{part.path}` should hold as many `{part.inputs}` as `{part.outputs}`, but holds "
+                f"{_shape(inputs)} and {_shape(outputs)}."
+            )
+        pairs = list(zip(inputs, outputs, strict=True))
+    elif isinstance(held, list) and all(isinstance(one, Mapping) for one in held):
+        pairs = [(one.get(part.inputs), one.get(part.outputs)) for one in held]
+    else:
+        raise SourceError(f"{where}: `{part.path}` is neither a list of objects nor an object of lists: {held!r:.80}.")
+    return [(_as_input(given), _as_output(wanted)) for given, wanted in pairs]
+
+
+def _as_input(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):  # arguments of a function, or lines of an input
+        return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _as_output(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return "\n".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _solutions_of(
+    row: Row, part: SolutionColumns, where: str, others: Counter[str]
+) -> list[tuple[str, str, bool | None, str | None]]:
+    """(lang, code, right, label) of one part of a row's solutions."""
+    found: list[tuple[str, str, bool | None, str | None]] = []
+    for one in _programs(row, part, where):
+        code, language, verdict = (one.get(name) for name in ("code", "language", "verdict"))
+        if not isinstance(code, str) or not code.strip():
+            continue
+        lang = part.only if part.language is None else part.languages.get(str(language))
+        if lang is None:
+            others[str(language)] += 1
+            continue
+        right = part.right if part.verdict is None else str(verdict) in part.accepted
+        found.append((lang, code, right, None if verdict is None else str(verdict)))
+    return found[: part.limit]
+
+
+def _programs(row: Row, part: SolutionColumns, where: str) -> list[Mapping[str, Any]]:
+    held = _unpacked(row, part.path, where)
+    names = {"code": part.code, "language": part.language, "verdict": part.verdict}
+    if held is None or held == "":
+        return []
+    if isinstance(held, list) and part.code is None:
+        return [{"code": one} for one in held]
+    if isinstance(held, list) and all(isinstance(one, Mapping) for one in held):
+        return [{key: one.get(name) for key, name in names.items() if name is not None} for one in held]
+    if isinstance(held, Mapping) and part.code is not None:
+        lists = {key: held.get(name) for key, name in names.items() if name is not None}
+        if (
+            all(isinstance(values, list) for values in lists.values())
+            and len({len(v) for v in lists.values() if v}) <= 1
+        ):
+            keys = list(lists)
+            return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    raise SourceError(f"{where}: `{part.path}` does not hold programs as the recipe says: {held!r:.80}.")
+
+
+def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
+    checker = _text(row, columns.checker, where)
+    return (
+        _seconds(row, columns.time_limit, where),
+        _megabytes(row, columns, where),
+        None,
+        checker,
+        "python" if checker else None,
+        "script" if checker else None,
+        None,
+        None,
+        _text(row, columns.function, where),
+        _text(row, columns.starter, where),
+        columns.interactive is not None and bool(lookup(row, columns.interactive)),
+        any(lookup(row, path) not in _UNSAID for path in columns.input_file),
+        columns.pictures is not None and str(lookup(row, columns.pictures) or "0") not in ("0", "0.0"),
+    )
+
+
+def _text(row: Row, path: str | None, where: str) -> str | None:
+    """Text at a path, which may lead into a column of JSON text; null where empty."""
+    if path is None:
+        return None
+    value = lookup(row, path)
+    head, _, rest = path.partition(".")
+    if value is None and rest and isinstance(row.get(head), str):
+        packed = _unpacked(row, head, where)
+        value = lookup(packed, rest) if isinstance(packed, Mapping) else None
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _unpacked(row: Row, path: str, where: str) -> Any:
+    """The value at a path; text is read as JSON."""
+    value = lookup(row, path)
+    if not isinstance(value, str) or not value.strip():
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise SourceError(f"{where}: `{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
+
+
+def _seconds(row: Row, path: str | None, where: str) -> float | None:
+    value = lookup(row, path) if path is not None else None
+    if isinstance(value, Mapping):
+        value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
+    if value is None or value == "" or value == 0:
+        return None
+    return _quantity(value, _SECONDS, "", f"{where}: `{path}`")
+
+
+def _megabytes(row: Row, columns: CodeColumns, where: str) -> int | None:
+    value = lookup(row, columns.memory_limit) if columns.memory_limit is not None else None
+    if value is None or value == "" or value == 0:
+        return None
+    return max(1, round(_quantity(value, _MEGABYTES, columns.memory_unit, f"{where}: `{columns.memory_limit}`")))
+
+
+def _quantity(value: Any, units: Mapping[str, float], unit: str, where: str) -> float:
+    match = _QUANTITY.match(str(value))
+    if match is None or (match[2].lower() or unit) not in units:
+        raise SourceError(f"{where} is not a number with a unit of {', '.join(filter(None, units))}: {value!r:.60}.")
+    return float(match[1]) * units[match[2].lower() or unit]
+
+
+def _shape(value: Any) -> str:
+    return f"{len(value)}" if isinstance(value, list) else type(value).__name__

@@ -1,0 +1,350 @@
+"""Problem packages of the Kattis format, legacy and newer, read from a folder.
+
+A package is a folder with ``problem.yaml``: a statement (``problem_statement/`` or ``statement/``, TeX or Markdown),
+tests (``data/sample`` and ``data/secret``), submissions in folders named by their verdict, perhaps an output
+validator. `read_package` makes of it a `CodeProblem` to judge by, a statement as text, and the submissions with what
+is expected of them.
+
+Invariants: nothing of a package is executed or interpreted here, and nothing outside its folder is read; what cannot
+be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
+
+Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
+has none ``time_given`` is False and the problem carries a generous limit, until whoever runs the accepted submissions
+derives one from their slowest time (`curation.programs.execution_matrix`).
+
+What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.records import SourceError, VerifierError
+from curation.sources.kattis_statement import needs_image, statement_text
+from curation.verify.programs.comparison import Comparison, comparison_of_flags
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict
+
+GENEROUS_S = 20.0
+"""CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
+MEMORY_MB = 2048
+"""Where a package names none. Not in the paper: problemtools gives 1024, BAPCtools 2048; the larger one, since many
+such packages' Python was written for PyPy, whose lists of numbers are a third of CPython's."""
+MULTIPLIER = 5.0
+"""The format's default ``time_multiplier`` (2.0 in the newer versions' ``ac_to_time_limit``)."""
+
+_CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
+_PYTHON = frozenset({".py", ".py3"})
+_HEADERS = frozenset({".h", ".hpp", ".hh"})
+_PYTHON_2 = re.compile(r"^#!.*(?:python2|pypy\s*$)|^\s*print\s+[\"'\w]|\braw_input\(|\bxrange\(", re.MULTILINE)
+_EXPECTED = re.compile(r"@EXPECTED_RESULTS@:\s*([\w, \-]+)")
+_VERDICTS = {
+    "accepted": frozenset({CodeVerdict.AC}),
+    "wrong_answer": frozenset({CodeVerdict.WA}),
+    "time_limit_exceeded": frozenset({CodeVerdict.TLE}),
+    "run_time_error": frozenset({CodeVerdict.RTE}),
+    "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.NA, CodeVerdict.BROKEN},
+}
+_UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
+_WORDS = {
+    "CORRECT": CodeVerdict.AC,
+    "ACCEPTED": CodeVerdict.AC,
+    "WRONG-ANSWER": CodeVerdict.WA,
+    "WRONG_ANSWER": CodeVerdict.WA,
+    "NO-OUTPUT": CodeVerdict.WA,
+    "TIMELIMIT": CodeVerdict.TLE,
+    "TIME_LIMIT_EXCEEDED": CodeVerdict.TLE,
+    "RUN-ERROR": CodeVerdict.RTE,
+    "RUN_TIME_ERROR": CodeVerdict.RTE,
+    "COMPILER-ERROR": CodeVerdict.CE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedSubmission:
+    """A program of a package. ``expected`` are the verdicts its folder or its header allow; ``skipped`` says why it
+    is not judged (another language, several files), and then ``lang`` is None.
+
+    Example: ``PackagedSubmission("accepted/al.py", CodeLang.PYTHON, "print(1)", frozenset({CodeVerdict.AC}), None)``
+    """
+
+    name: str
+    lang: CodeLang | None
+    code: str
+    expected: frozenset[CodeVerdict]
+    skipped: str | None
+
+    @property
+    def accepted(self) -> bool:
+        """Known to be right."""
+        return self.expected == {CodeVerdict.AC}
+
+    @property
+    def rejected(self) -> bool:
+        """Known to be wrong in some way."""
+        return bool(self.expected) and CodeVerdict.AC not in self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A problem package. ``reasons`` are words for what keeps it from being used as a text problem: ``interactive``,
+    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with what was seen."""
+
+    path: Path
+    name: str
+    title: str
+    statement: str
+    license: str | None
+    source: str | None
+    problem: CodeProblem
+    validator: Checker | None
+    samples: int
+    submissions: tuple[PackagedSubmission, ...]
+    time_given: bool
+    multiplier: float
+    reasons: Mapping[str, str]
+    untested: tuple[str, ...]
+
+
+def find_packages(folder: Path) -> Iterator[Path]:
+    """The packages in a folder, at any depth, in order of their names. A package holds no others."""
+    if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
+        yield folder
+        return
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()):
+        if not inner.name.startswith("."):
+            yield from find_packages(inner)
+
+
+def read_package(path: Path) -> Package:
+    """A package with its tests in memory. Raises `SourceError` where the folder is no package."""
+    about = _yaml(path / "problem.yaml")
+    statement_file = _statement(path)
+    raw = _text(statement_file) if statement_file is not None else ""
+    tests, samples, untested = _tests(path)
+    reasons: dict[str, str] = {}
+    if statement_file is None:
+        reasons["no_statement"] = "no TeX or Markdown statement in English or without a language"
+    elif needs_image(raw):
+        reasons["image"] = "the statement shows a picture"
+    if not tests:
+        reasons["no_tests"] = "data/sample and data/secret hold no input with its answer"
+    reasons |= _kinds(about)
+    comparison, checker, refused = _judging(path, about)
+    if refused is not None:
+        reasons["checker"] = refused
+    unjudged = next(
+        (reasons[word] for word in ("interactive", "multi_pass", "scoring", "checker") if word in reasons), None
+    )
+    limits = about.get("limits") if isinstance(about.get("limits"), dict) else {}
+    assert isinstance(limits, dict)
+    given = _given_limit(path, limits)
+    problem = CodeProblem(
+        path.name,
+        tests,
+        cpu_s=given if given is not None else GENEROUS_S,
+        memory_mb=int(_number(limits.get("memory")) or MEMORY_MB),
+        comparison=comparison,
+        checker=checker,
+        refused=unjudged,
+    )
+    return Package(
+        path=path,
+        name=path.name,
+        title=_title(about, raw, path.name),
+        statement=statement_text(raw, markdown=statement_file is not None and statement_file.suffix == ".md"),
+        license=_words(about.get("license")),
+        source=_words(about.get("source")),
+        problem=problem,
+        validator=_validator(path),
+        samples=samples,
+        submissions=tuple(_submissions(path)),
+        time_given=given is not None,
+        multiplier=_multiplier(about, limits),
+        reasons=reasons,
+        untested=untested,
+    )
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.safe_load(_text(path))
+    except (OSError, yaml.YAMLError) as error:
+        raise SourceError(f"{path} cannot be read as a problem.yaml: {str(error).splitlines()[0]}") from error
+    if found is not None and not isinstance(found, dict):
+        raise SourceError(f"{path} holds {type(found).__name__}, not a mapping of names to values")
+    return found or {}
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+
+
+def _words(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("name") or value.get("en")
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_words, value))) or None
+    return str(value) if value else None
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def _title(about: Mapping[str, Any], raw: str, name: str) -> str:
+    found = re.search(r"\\problemname\{((?:[^{}]|\{[^{}]*\})+)\}", raw)
+    given = _words(about.get("name"))
+    return given or (found[1] if found and "\\problemyamlname" not in found[1] else name)
+
+
+def _kinds(about: Mapping[str, Any]) -> dict[str, str]:
+    said = f"{about.get('validation', '')} {about.get('type', '')}".lower()
+    words = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
+    return {word: f"problem.yaml says it is {seen}" for seen, word in words.items() if seen in said}
+
+
+def _given_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
+    own = _number(limits.get("time_limit"))
+    if own is None and (path / ".timelimit").is_file():
+        own = _number(_text(path / ".timelimit").strip())
+    ini = path / "domjudge-problem.ini"
+    if own is None and ini.is_file():
+        found = re.search(r"^\s*timelimit\s*=\s*['\"]?([\d.]+)", _text(ini), re.MULTILINE)
+        own = _number(found[1]) if found else None
+    return own if own is not None and own > 0 else None
+
+
+def _multiplier(about: Mapping[str, Any], limits: Mapping[str, Any]) -> float:
+    newer = limits.get("time_multipliers")
+    if isinstance(newer, dict):
+        return _number(newer.get("ac_to_time_limit")) or 2.0
+    default = MULTIPLIER if str(about.get("problem_format_version", "legacy")) == "legacy" else 2.0
+    return _number(limits.get("time_multiplier")) or default
+
+
+def _statement(path: Path) -> Path | None:
+    names = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
+    places = (path / room / name for room in ("problem_statement", "statement") for name in names)
+    return next((place for place in places if place.is_file()), None)
+
+
+def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
+    """The tests, samples first; how many are samples; the inputs that have no answer beside them."""
+    tests: list[CodeTest] = []
+    untested: list[str] = []
+    samples = 0
+    for room in ("sample", "secret"):
+        folder = path / "data" / room
+        for file in sorted(folder.rglob("*.in")):
+            answer = file.with_suffix(".ans")
+            name = file.relative_to(path / "data").with_suffix("").as_posix()
+            if answer.is_file() and file.is_file():
+                tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
+            else:
+                untested.append(name)
+        if room == "sample":
+            samples = len(tests)
+    return tuple(tests), samples, tuple(untested)
+
+
+def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
+    """How outputs are compared, or by which checker, or why they cannot be."""
+    flags = " ".join(str(about.get("validator_flags") or "").split()) or _flags(path, "output_validator")
+    room = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
+    legacy = str(about.get("problem_format_version", "legacy")).startswith("legacy")
+    if "custom" in str(about.get("validation", "")) or (not legacy and room is not None):
+        checker = _program(room, tuple(flags.split())) if room is not None else "it names a checker but has none"
+        return Comparison(), *((None, checker) if isinstance(checker, str) else (checker, None))
+    try:
+        return comparison_of_flags(flags), None, None
+    except VerifierError as error:
+        return Comparison(), None, str(error)
+
+
+def _flags(path: Path, program: str) -> str:
+    """The arguments that the test data's settings give a program: ``output_validator`` or ``input_validator``."""
+    for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
+        for folder in (path / "data", path / "data" / "secret"):
+            found = _yaml(folder / file).get(key) if (folder / file).is_file() else None
+            if isinstance(found, list) and found:
+                return " ".join(map(str, found))
+            if isinstance(found, str) and found:
+                return found
+    return ""
+
+
+def _validator(path: Path) -> Checker | None:
+    """The package's input validator, where one is in Python or C++ (a format may be checked by several programs)."""
+    flags = tuple(_flags(path, "input_validator").split())
+    for name in ("input_validators", "input_format_validators"):
+        entries = sorted((path / name).iterdir()) if (path / name).is_dir() else []
+        for entry in entries:
+            found = _program(entry, flags)
+            if isinstance(found, Checker):
+                return found
+    return None
+
+
+def _program(room: Path, flags: tuple[str, ...]) -> Checker | str:
+    """A checker or validator: the program that a folder holds, or a file is."""
+    if room.is_file():
+        return _of_files([room], flags)
+    entries = [entry for entry in sorted(room.iterdir()) if not entry.name.startswith(".")]
+    folders = [entry for entry in entries if entry.is_dir()]
+    files = [entry for entry in entries if entry.is_file()]
+    if folders and not any(file.suffix in _CPP | _PYTHON for file in files):
+        if len(folders) > 1:
+            return f"it has {len(folders)} checkers"
+        files = [entry for entry in sorted(folders[0].iterdir()) if entry.is_file()]
+    return _of_files(files, flags)
+
+
+def _of_files(files: Sequence[Path], flags: tuple[str, ...]) -> Checker | str:
+    if any(file.name in {"build", "run"} for file in files):
+        return "its checker is built by a script of its own"
+    cpp = [file.name for file in files if file.suffix in _CPP]
+    python = [file.name for file in files if file.suffix in _PYTHON]
+    sources = {file.name: _text(file) for file in files if file.suffix in _CPP | _PYTHON | _HEADERS}
+    if cpp and not python:
+        return Checker(CheckerKind.KATTIS, CodeLang.CPP, sources, tuple(cpp), flags)
+    if python and not cpp:
+        main = next((name for name in python if Path(name).stem in {"validate", "validator", "main"}), python[0])
+        return Checker(CheckerKind.KATTIS, CodeLang.PYTHON, sources, (main,), flags)
+    return "its checker is neither C++ nor Python"
+
+
+def _submissions(path: Path) -> Iterator[PackagedSubmission]:
+    room = path / "submissions"
+    for folder in sorted(entry for entry in room.iterdir() if entry.is_dir()) if room.is_dir() else ():
+        for file in sorted(folder.iterdir()):
+            if not file.name.startswith("."):
+                yield _submission(file, folder.name)
+
+
+def _submission(file: Path, folder: str) -> PackagedSubmission:
+    name = f"{folder}/{file.name}"
+    expected = _VERDICTS.get(folder, frozenset())
+    if not file.is_file():
+        return PackagedSubmission(name, None, "", expected, "it consists of several files")
+    code = _text(file)
+    header = _EXPECTED.search(code)
+    if header is not None:
+        said = {_WORDS.get(word.strip().upper()) for word in header[1].split(",")}
+        expected = frozenset(word for word in said if word is not None) or expected
+    lang = CodeLang.CPP if file.suffix in _CPP else CodeLang.PYTHON if file.suffix in _PYTHON else None
+    skipped = None if lang is not None else f"{file.suffix or 'a file without ending'} is not judged"
+    if lang is CodeLang.PYTHON and _PYTHON_2.search(code):
+        lang, skipped = None, "it is Python 2"
+    if lang is not None and not expected:
+        lang, skipped = None, f"the folder {folder} says nothing of its verdict"
+    return PackagedSubmission(name, lang, code, expected, skipped)

@@ -1,0 +1,235 @@
+"""Rows of files and data sets into Problems, by the column map of the recipe.
+
+Reads .jsonl (also .gz and .zst), .parquet, .csv, and Hugging Face data sets by hub name, local folder or
+saved-to-disk folder, a batch at a time: memory does not grow with the source.
+
+Invariants:
+  - every row of the source becomes a row of `PROBLEM`; a missing statement or answer stays null and is dropped,
+    with its reason, by the format filter;
+  - a path, column or type that is not as the recipe says is one `SourceError` that lists what was there instead.
+
+Not here: any judgement of the rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.config import Column, Pick, Source
+from curation.records import PROBLEM, SourceError, problem_id
+from curation.sources.rows import Row, last_boxed, lookup, options_of, read_csv, read_jsonl, read_parquet, require_path
+from curation.storage.stages import file_digest
+
+VERSION = "sources@1"
+
+_META = json.JSONEncoder(default=str, ensure_ascii=False)
+
+FIRST_ROWS = 1000
+"""Rows in which a column must appear at least once; later rows may lack it."""
+
+
+def source_digest(source: Source, folder: Path) -> str:
+    """A hash of what the source holds: file contents, or the fingerprint of the data set."""
+    if source.kind == "dataset":
+        return str(_load_dataset(source, folder)._fingerprint)
+    return "-".join(file_digest(path) for path in _files(source, folder))
+
+
+def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
+    """The source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
+
+    Args:
+        folder: what relative paths are relative to.
+    """
+    for start, batch in read_batches(source, folder, batch_rows):
+        yield problems_of(source, batch, start)
+
+
+def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, list[Row]]]:
+    """The source's rows as they are, ``batch_rows`` at a time, each batch with the position of its first row.
+
+    The first rows are checked for the columns of the map before any is handed out.
+    """
+    rows = itertools.islice(_rows(source, folder, batch_rows), source.limit)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    if not first:
+        raise SourceError(f"source {source.name}: {source.path} holds no rows.")
+    _check_columns(source, first)
+    start = 0
+    for batch in _batches(itertools.chain(first, rows), batch_rows):
+        yield start, batch
+        start += len(batch)
+
+
+def check_source(source: Source, folder: Path) -> None:
+    """Refuse a source that is not there, is empty, or lacks a column, by reading its first rows.
+
+    Raises:
+        SourceError: what is wrong, and what is there instead.
+    """
+    limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
+    next(read_source(source.model_copy(update={"limit": limit}), folder, limit))
+
+
+def _check_columns(source: Source, rows: Sequence[Row]) -> None:
+    columns = source.columns
+    where = f"source {source.name} ({source.path})"
+    for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang):
+        path = column.path if isinstance(column, Pick) else column
+        if path is not None:
+            require_path(rows, path, where)
+    for path in columns.meta:
+        require_path(rows, path, where)
+
+
+def problems_of(
+    source: Source, rows: Sequence[Row], start: int, statements: Sequence[str | None] | None = None
+) -> pl.DataFrame:
+    """Rows of a source in the `PROBLEM` schema.
+
+    Args:
+        start: position of the first row in the source.
+        statements: the statements where they are not simply what the column map names.
+    """
+    columns = source.columns
+    place = f"source {source.name} ({source.path})"
+    if statements is None:
+        statements = texts_of(columns.statement, rows, place, start)
+    choices = choices_of(columns.choices, rows, place, start)
+    ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
+    height = len(rows)
+    return pl.DataFrame(
+        {
+            "id": ids,
+            "group": ids,
+            "domain": [source.domain] * height,
+            "statement": statements,
+            "answer": texts_of(columns.answer, rows, place, start),
+            "choices": choices,
+            "solution": texts_of(columns.solution, rows, place, start),
+            "lang": [lang or "en" for lang in texts_of(columns.lang, rows, place, start)],
+            "source": [source.name] * height,
+            "row": range(start, start + height),
+            "license": [source.license] * height,
+            "weight": [source.weight] * height,
+            "raw_statement": [None] * height,
+            "raw_answer": [None] * height,
+            "meta": [_meta(columns.meta, row) for row in rows],
+        },
+        schema=PROBLEM,
+    )
+
+
+def texts_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
+    """One column of the rows as text. Numbers become their usual writing; lists and objects are refused.
+
+    Args:
+        place, start: what errors name: the source, and the position of the first row in it.
+    """
+    pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
+    if pick.path is None:
+        return [pick.value or None] * len(rows)
+    found: list[str | None] = []
+    for number, row in enumerate(rows, start):
+        value = lookup(row, pick.path)
+        if value is not None and type(value) is not str:
+            value = _as_text(value, pick.path, f"{place}, row {number}")
+        found.append(_take(pick.take, value) if value is not None else None)
+    return found
+
+
+def choices_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
+    """One column of the rows as lists of options."""
+    path = column.path if isinstance(column, Pick) else column
+    if path is None:
+        return [None] * len(rows)
+    return [options_of(lookup(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)]
+
+
+def _as_text(value: Any, path: str, where: str) -> str:
+    if isinstance(value, bool | int | float):
+        return str(value)
+    kind = "a list; name one of its items" if isinstance(value, list) else type(value).__name__
+    hint = f", as in `{path}.0`" if isinstance(value, list) else ""
+    raise SourceError(f"{where}: `{path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
+
+
+def _take(take: str, text: str) -> str | None:
+    if take == "hash":
+        _, mark, answer = text.rpartition("####")
+        return answer.strip() if mark else None
+    if take == "boxed":
+        return last_boxed(text)
+    return text
+
+
+def _meta(paths: Sequence[str], row: Row) -> str | None:
+    return _META.encode({path: lookup(row, path) for path in paths}) if paths else None
+
+
+def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
+    while batch := list(itertools.islice(rows, size)):
+        yield batch
+
+
+def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
+    if source.kind == "dataset":
+        dataset = _load_dataset(source, folder).with_format("arrow")
+        for table in dataset.iter(batch_size=batch_rows):
+            yield from table.to_pylist()
+        return
+    for path in _files(source, folder):
+        if source.kind == "jsonl":
+            yield from read_jsonl(path)
+        elif source.kind == "csv":
+            yield from read_csv(path)
+        else:
+            yield from read_parquet(path, batch_rows)
+
+
+def _files(source: Source, folder: Path) -> list[Path]:
+    pattern = Path(source.path).expanduser()
+    pattern = pattern if pattern.is_absolute() else folder / pattern
+    if pattern.is_file():
+        return [pattern]
+    found = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+    if not found:
+        raise SourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
+    return found
+
+
+def _neighbours(path: Path) -> str:
+    parent = path.parent
+    while not parent.is_dir():
+        parent = parent.parent
+    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in parent.iterdir())
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"{parent} holds {shown or 'nothing'}"
+
+
+def _load_dataset(source: Source, folder: Path) -> Any:
+    import datasets
+
+    local = folder / source.path
+    where = f"source {source.name}: data set {source.path}"
+    datasets.disable_progress_bars()
+    try:
+        if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
+            found = datasets.load_from_disk(str(local))
+        else:
+            name = str(local) if local.exists() else source.path
+            found = datasets.load_dataset(name, source.subset, revision=source.revision)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise SourceError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+    if isinstance(found, datasets.DatasetDict):
+        if source.split not in found:
+            raise SourceError(f"{where} has no split `{source.split}`; it has: {', '.join(found)}.")
+        found = found[source.split]
+    return found

@@ -1,0 +1,218 @@
+"""The append-only store of attempts, shared by every stage that samples or judges.
+
+    FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
+    FOLDER/<key digest>/journal.jsonl           attempts as they finish (`curation.storage.journal`), until a part takes
+                                                them
+    FOLDER/<key digest>/part-<content>.parquet  attempts in the `ATTEMPT` schema
+
+Invariants:
+  - an attempt is named by (problem, policy, prompt, sampling, index); it is written once and never changed;
+  - it is on disk when `add` or `append` returns, and stays there: a part is whole before the journal lets go of its
+    attempts, and what a kill left in both is dropped from the journal when the store is opened;
+  - a part is named by its content, so writing it again changes nothing;
+  - an attempt that is in the store is never asked for again (`missing`).
+
+Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.records import ATTEMPT, Answered, AttemptKey, StoreError
+from curation.storage.journal import Journal, Name
+from curation.storage.stages import file_digest, write_aside
+
+_WHERE = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
+
+PART_BYTES = 64 * 1024 * 1024
+"""A part takes over at most so many bytes of the journal; that is what folding holds in memory."""
+
+SYNC_S = 1.0
+"""Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
+
+
+class AttemptStore:
+    """Attempts under one key. Opening it reads which problem lies in which part, nothing more.
+
+    Args:
+        about: what stands in key.json beside the key when the store is made.
+        create: whether a store that is not there is made; else it is a `StoreError`, and nothing is changed on disk.
+    """
+
+    def __init__(
+        self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None, *, create: bool = True
+    ) -> None:
+        self.key = key
+        text = json.dumps(asdict(key), sort_keys=True)
+        self.folder = folder / hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        if create:
+            self._create(about or {})
+        elif not (self.folder / "key.json").exists():
+            raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
+        self._journal = Journal(self.folder / "journal.jsonl", writable=create)
+        self._where = self._index(sorted(self.folder.glob("part-*.parquet")))
+        self._twice = self._in_parts(self._journal.names())
+        if create:
+            self._journal.drop(self._twice)
+            self._twice = set()
+        self._synced = time.monotonic()
+
+    def _create(self, about: Mapping[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for leftover in self.folder.glob(".aside-*"):
+            leftover.unlink()
+        if not (self.folder / "key.json").exists():
+            content = json.dumps({**asdict(self.key), **about}, indent=1, ensure_ascii=False)
+            write_aside(self.folder / "key.json", content + "\n")
+
+    @property
+    def height(self) -> int:
+        """How many attempts the store holds."""
+        return int(self._where["attempts"].sum()) + len(self._journal) - len(self._twice)
+
+    def add(self, made: Iterable[tuple[str, int, Answered]]) -> None:
+        """Add attempts one by one as they finish, into the journal; `fold` makes a part of them.
+
+        Args:
+            made: problem, index and what the policy said. Those that stand in a part already are refused by `fold`.
+        """
+        self._journal.add(((problem, index), _line(answered)) for problem, index, answered in made)
+        if time.monotonic() - self._synced > SYNC_S:
+            self._journal.sync()
+            self._synced = time.monotonic()
+
+    def fold(self, problems: Sequence[str] | None = None) -> None:
+        """Have parts take over the journal's attempts at these problems, or all, in their order and by index."""
+        order = {problem: place for place, problem in enumerate(problems)} if problems is not None else None
+        names = [name for name in self._journal.names() if order is None or name[0] in order]
+        names.sort(key=lambda name: (order[name[0]] if order is not None else name[0], name[1]))
+        for batch in self._batches(names):
+            self.append(self._frame(batch))
+        self._journal.drop(set(names))
+
+    def close(self) -> None:
+        """Have the disk hold everything, and let go of the journal."""
+        self._journal.close()
+
+    def append(self, attempts: pl.DataFrame) -> None:
+        """Add finished attempts as a part, on disk when this returns. Attempts that are there already are refused."""
+        if attempts.is_empty():
+            return
+        if attempts.schema != ATTEMPT:
+            raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {ATTEMPT}.")
+        own = (self.key.policy, self.key.prompt, self.key.sampling)
+        keys = attempts.select("policy", "prompt", "sampling").unique().rows()
+        if keys != [own]:
+            raise StoreError(f"attempts of {keys} do not belong into the store of {own} in {self.folder}.")
+        names = attempts.select("problem", "index")
+        held = self._read_parts(names.select("problem").unique(), ["problem", "index"])
+        double = pl.concat([held, names]).filter(pl.struct("problem", "index").is_duplicated())
+        if not double.is_empty():
+            raise StoreError(f"attempt {double.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
+        aside = self.folder / ".aside-part"
+        attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
+        path = self.folder / f"part-{file_digest(aside)[:16]}.parquet"
+        with aside.open("rb") as handle:
+            os.fsync(handle.fileno())
+        aside.rename(path)
+        self._where = pl.concat([self._where, self._index([path])])
+
+    def read(self, problems: Sequence[str], columns: Sequence[str] = tuple(ATTEMPT)) -> pl.DataFrame:
+        """All attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
+        wanted = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
+        found = self._read_parts(wanted, columns)
+        if len(self._journal):
+            asked = set(problems)
+            names = [name for name in self._journal.names() if name[0] in asked and name not in self._twice]
+            found = pl.concat([found, self._frame(names).select(columns)])
+        return found.sort("problem", "index")
+
+    def missing(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
+        """Which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
+        problems = list(problems)
+        held: dict[str, set[int]] = {}
+        for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
+            held.setdefault(problem, set()).add(index)
+        lacking = {p: [i for i in range(attempts) if i not in held.get(p, ())] for p in problems}
+        return {problem: indices for problem, indices in lacking.items() if indices}
+
+    def _in_parts(self, names: Iterator[Name]) -> set[Name]:
+        """Which of these attempts stand in a part."""
+        asked = set(names)
+        problems = pl.DataFrame({"problem": [problem for problem, _ in asked]}, schema={"problem": pl.String}).unique()
+        return asked.intersection(self._read_parts(problems, ["problem", "index"]).iter_rows())
+
+    def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
+        batch: list[Name] = []
+        size = 0
+        for name in names:
+            if batch and size + self._journal.size(name) > PART_BYTES:
+                yield batch
+                batch, size = [], 0
+            batch.append(name)
+            size += self._journal.size(name)
+        if batch:
+            yield batch
+
+    def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
+        """Attempts of the journal as a table."""
+        lines = list(self._journal.read(names))
+        columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in ATTEMPT}
+        columns |= {"problem": [problem for problem, _ in names], "index": [index for _, index in names]}
+        columns |= {name: [value] * len(lines) for name, value in asdict(self.key).items()}
+        return pl.DataFrame(columns, schema=ATTEMPT)
+
+    def _read_parts(self, wanted: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+        parts = self._where.join(wanted, on="problem", how="semi")["part"].unique().sort()
+        found = [self._part(part, columns).join(wanted, on="problem", how="semi") for part in parts]
+        return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *found])
+
+    def _index(self, parts: list[Path]) -> pl.DataFrame:
+        """Which problems lie in which part."""
+        found = [
+            self._part(path.name, ["problem"])
+            .group_by("problem", maintain_order=True)
+            .agg(pl.len().cast(pl.UInt32).alias("attempts"))
+            .with_columns(part=pl.lit(path.name))
+            for path in parts
+        ]
+        return pl.concat([pl.DataFrame(schema=_WHERE), *found])
+
+    def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
+        """A part; columns that it is too old to have are null."""
+        path = self.folder / name
+        try:
+            scan = pl.scan_parquet(path, schema=ATTEMPT, missing_columns="insert", glob=False)
+            return scan.select(columns).collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            said = ascii(str(error))[1:120]  # polars may quote the file's bytes
+            raise StoreError(f"{path} is damaged ({said}…); remove it and its attempts are made again.") from error
+
+
+def _line(answered: Answered) -> dict[str, Any]:
+    """What the journal holds of an attempt; what is absent is left out."""
+    line = {
+        "text": _whole(answered.text),
+        "answer": _whole(answered.answer),
+        "finish": answered.finish,
+        "tokens": answered.tokens,
+        "label": answered.label,
+        "token_ids": answered.token_ids,
+        "logprobs": answered.logprobs,
+    }
+    return {name: value for name, value in line.items() if value is not None}
+
+
+def _whole(text: str | None) -> str | None:
+    """Text without halves of surrogate pairs, which no table can hold."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

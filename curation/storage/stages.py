@@ -1,0 +1,368 @@
+"""Stage folders of parquet shards, and the lock on a run folder.
+
+A stage folder::
+
+    kept/00000.parquet  dropped/00000.parquet  …   one folder a table, one file a shard
+    shards/00000.json                              the shard's mark: counts, sizes and hashes of its files
+    DONE.json                                      the manifest: counts, hash of the settings, hashes of the inputs
+
+Invariants:
+  - a file is written aside, flushed to disk and renamed; a mark follows its files, the manifest follows all marks.
+    After kill -9 or a power cut a mark means that its shard is whole;
+  - a stage is known by its fingerprint: name, version of the code that decides, settings, digests of the inputs.
+    What lies in the folder under another fingerprint is discarded, what lies there under the same one is kept;
+  - in = kept + dropped, checked for each shard and again when the stage closes;
+  - the manifest's digest hashes the content of the shards, so a stage that was made again with the same result
+    does not make the stages behind it run again.
+
+Not here: what a stage does (that is its module), and the attempts (`curation.storage.attempts`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import polars as pl
+
+from curation.records import StoreError
+
+FORMAT = 1
+"""Layout of the folders; a change makes old run folders unreadable and is refused with a clear error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What became of one shard: its tables, and the count of rows that went in.
+
+    Rows are accounted for by the tables ``kept`` and ``dropped``; a stage that only measures puts what it measured
+    into other tables and says how many rows it took with ``kept_rows``.
+
+    Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
+    """
+
+    rows_in: int
+    tables: Mapping[str, pl.DataFrame]
+    kept_rows: int | None = None
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        if self.kept_rows is not None:
+            return self.kept_rows
+        return self.tables["kept"].height if "kept" in self.tables else 0
+
+    @property
+    def dropped(self) -> int:
+        return self.tables["dropped"].height if "dropped" in self.tables else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A finished stage in numbers; the content of its DONE.json."""
+
+    stage: str
+    fingerprint: str
+    digest: str
+    shards: int
+    rows_in: int
+    kept: int
+    dropped: int
+    reasons: Mapping[str, int]
+    notes: Mapping[str, int]
+    inputs: Mapping[str, str]
+
+
+class StageFolder:
+    """One stage's folder, open for writing or reading.
+
+    Opening with another fingerprint than the folder's discards what is there. ``write`` finishes a shard,
+    ``finished`` asks for one, ``close`` writes the manifest.
+    """
+
+    def __init__(self, folder: Path, name: str, version: str, settings: str, inputs: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.name = name
+        self._identity = {
+            "format": FORMAT,
+            "stage": name,
+            "version": version,
+            "settings": settings,
+            "inputs": dict(sorted(inputs.items())),
+        }
+        self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
+
+    def prepare(self) -> None:
+        """Make the folder ready for this fingerprint: another one's leftovers go, half-written files go."""
+        identity = self.folder / "stage.json"
+        found = _read_json(identity)
+        if found != self._identity and self.folder.exists():
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for leftover in self.folder.rglob(".aside-*"):
+            leftover.unlink()
+        if found != self._identity:
+            write_aside(identity, _as_json(self._identity))
+
+    def discard(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def noted(self, note: str) -> int:
+        """Sum of a note over the shards that are finished under this fingerprint."""
+        marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
+        return sum(int(mark["notes"].get(note, 0)) for mark in marks)
+
+    def manifest(self) -> Manifest | None:
+        """The manifest if the stage is finished under this fingerprint and its files are still there."""
+        found = read_manifest(self.folder)
+        if found is None or found.fingerprint != self.fingerprint:
+            return None
+        whole = all(self.finished(index) for index in range(found.shards))
+        return found if whole else None
+
+    def finished(self, index: int) -> bool:
+        """Whether the shard has its mark and its files have the sizes that the mark names."""
+        mark = _read_json(self._mark(index))
+        if mark is None or mark["fingerprint"] != self.fingerprint:
+            return False
+        return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
+
+    def write(self, index: int, shard: Shard) -> None:
+        """Write one shard: tables first, then its mark. The row counts must add up."""
+        if shard.rows_in != shard.kept + shard.dropped:
+            raise StoreError(
+                f"stage {self.name}, shard {index}: {shard.rows_in} rows went in, {shard.kept} were kept and "
+                f"{shard.dropped} dropped; a row was lost or made. This is a defect of the stage: please report it."
+            )
+        tables = {}
+        for table, frame in shard.tables.items():
+            file = f"{table}/{index:05}.parquet"
+            tables[table] = {"file": file, "rows": frame.height, **write_parquet(self.folder / file, frame)}
+        mark = {
+            "fingerprint": self.fingerprint,
+            "in": shard.rows_in,
+            "kept": shard.kept,
+            "dropped": shard.dropped,
+            "reasons": _count_reasons(shard.tables.get("dropped")),
+            "notes": dict(sorted(shard.notes.items())),
+            "tables": tables,
+        }
+        write_aside(self._mark(index), _as_json(mark))
+
+    def close(self, shards: int, rows_in: int | None = None) -> Manifest:
+        """Write the manifest over ``shards`` finished shards; ``rows_in`` is what the stage before handed over."""
+        marks = [_read_json(self._mark(index)) for index in range(shards)]
+        missing = [index for index, mark in enumerate(marks) if mark is None]
+        if missing:
+            raise StoreError(f"stage {self.name} in {self.folder}: shards {missing[:5]} have no mark; run again.")
+        whole: list[dict[str, Any]] = [mark for mark in marks if mark is not None]
+        total = {key: sum(int(mark[key]) for mark in whole) for key in ("in", "kept", "dropped")}
+        if rows_in is not None and total["in"] != rows_in:
+            raise StoreError(
+                f"stage {self.name}: {rows_in} rows were handed over, its shards took {total['in']}; "
+                "rows were lost between the stages. This is a defect: please report it."
+            )
+        if total["in"] != total["kept"] + total["dropped"]:
+            raise StoreError(f"stage {self.name}: {total} does not add up; this is a defect: please report it.")
+        manifest = {
+            **self._identity,
+            "fingerprint": self.fingerprint,
+            "digest": _digest(json.dumps([mark["tables"] for mark in whole], sort_keys=True).encode()),
+            "shards": shards,
+            **total,
+            "reasons": add_counts(mark["reasons"] for mark in whole),
+            "notes": add_counts(mark["notes"] for mark in whole),
+        }
+        write_aside(self.folder / "DONE.json", _as_json(manifest))
+        found = read_manifest(self.folder)
+        assert found is not None
+        return found
+
+    def read(self, table: str, index: int) -> pl.DataFrame:
+        """One shard of one table."""
+        return read_shard(self.folder, table, index)
+
+    def _mark(self, index: int) -> Path:
+        return self.folder / "shards" / f"{index:05}.json"
+
+
+def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
+    """One shard of one table of a stage folder."""
+    file = folder / table / f"{index:05}.parquet"
+    try:
+        return pl.read_parquet(file, glob=False)
+    except (FileNotFoundError, pl.exceptions.ComputeError) as error:
+        raise StoreError(f"{file}: the shard cannot be read ({error}); delete {folder} and run again.") from error
+
+
+def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:
+    """All shards of a finished stage's table, in order; an empty frame without columns where there are none."""
+    files = sorted((folder / table).glob("[0-9]*.parquet"))
+    if not files:
+        return pl.DataFrame()
+    return pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files])
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
+    found = _read_json(folder / "DONE.json")
+    if found is None:
+        return None
+    if found.get("format") != FORMAT:
+        raise StoreError(
+            f"{folder / 'DONE.json'}: layout {found.get('format')}, this version reads {FORMAT}; use a new folder."
+        )
+    return Manifest(
+        stage=found["stage"],
+        fingerprint=found["fingerprint"],
+        digest=found["digest"],
+        shards=found["shards"],
+        rows_in=found["in"],
+        kept=found["kept"],
+        dropped=found["dropped"],
+        reasons=found["reasons"],
+        notes=found["notes"],
+        inputs=found["inputs"],
+    )
+
+
+def stage_inputs(folder: Path) -> Mapping[str, str]:
+    """Digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    found = _read_json(folder / "stage.json")
+    return found["inputs"] if found is not None else {}
+
+
+def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
+    """The marks of a stage that may still be running, in order."""
+    for file in sorted((folder / "shards").glob("[0-9]*.json")):
+        mark = _read_json(file)
+        if mark is not None:
+            yield mark
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the run folder alone. A second run on it is refused; the lock ends with the process, however it ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / ".lock").open("w")
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"{folder} is in use by another run; wait for it or give another --out.") from error
+        yield
+
+
+def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
+    """Write a frame aside and rename it; returns its size in bytes and the hash of its content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.parent / f".aside-{path.name}"
+    # one chunk, so that equal rows are equal bytes however the frame came about
+    frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
+    size, digest = _flush(aside)
+    aside.rename(path)
+    return {"bytes": size, "hash": digest}
+
+
+def write_aside(path: Path, text: str) -> None:
+    """Write a small text file aside, flush it and rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.parent / f".aside-{path.name}"
+    aside.write_text(text, encoding="utf-8")
+    _flush(aside)
+    aside.rename(path)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes its name when the block ends well, and is removed when it does not.
+
+    Raises:
+        StoreError: the file cannot be made or written.
+    """
+    aside = path.parent / f".aside-{path.name}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = aside.open("wb")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written ({error.strerror}); give another place.") from error
+    try:
+        with handle:
+            yield handle
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def file_digest(path: Path) -> str:
+    """Hash of a file's content."""
+    with path.open("rb") as handle:
+        return _digest_file(handle)
+
+
+def _flush(path: Path) -> tuple[int, str]:
+    with path.open("rb") as handle:
+        os.fsync(handle.fileno())
+        return path.stat().st_size, _digest_file(handle)
+
+
+def _digest_file(handle: IO[bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    while block := handle.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _as_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{path} is damaged (not a JSON object); delete {path.parent} and run again.")
+    return found
+
+
+def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
+    if dropped is None or dropped.is_empty():
+        return {}
+    counts = dropped.group_by("reason").len().sort("reason")
+    return dict(counts.iter_rows())
+
+
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts by name, added up, in the order of the names."""
+    total: dict[str, int] = {}
+    for part in counts:
+        for key, number in part.items():
+            total[key] = total.get(key, 0) + number
+    return dict(sorted(total.items()))

@@ -1,0 +1,129 @@
+"""What `judge`'s workers do: compare answers, one announced step a comparison, and group equal ones.
+
+Runs inside a worker process only. A job is ``{"do": "judge" | "check" | "pair", "reference": …, "lang": …}`` with
+``answers`` (distinct strings) and perhaps ``letter`` for "judge", and ``answer`` for "pair"; the values are JSON.
+``engine`` says whose comparison counts: our own where it is absent, or "math-verify" (`curation.verify.math_verify`).
+
+Invariant: the value of a job is a function of the job and of the written-off steps; nothing is kept between jobs
+but caches of pure functions.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from curation.records import Outcome
+from curation.verify import answers, math_verify
+from curation.verify.worker import Guard
+
+OWN = "goldilocks"
+"""The engine that is our own."""
+
+
+def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
+    """Do one job. What a comparison needs is imported before the first step: that is no part of its limit."""
+    (answers if job.get("engine", OWN) == OWN else math_verify).load()
+    if job["do"] == "check":
+        return _check(job["reference"], job["lang"], guard, job.get("engine", OWN))
+    if job["do"] == "pair":
+        return _pair(job["reference"], job["answer"], job["lang"], guard)
+    comparer = _Comparer(job["lang"], job.get("engine", OWN), guard)
+    return {"verdicts": _judge(job["reference"], job.get("letter"), job["answers"], comparer)}
+
+
+def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, Any]:
+    failed = guard.enter("reference")
+    if failed is not None:
+        return {"failed": failed.value, "why": f"verifying the reference against itself ended as {failed.value}"}
+    why = answers.check_reference(reference, lang=lang) if engine == OWN else math_verify.check_reference(reference)
+    guard.leave()
+    return {"failed": None, "why": why}
+
+
+def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any]:
+    start = time.perf_counter()
+    if not answer.strip():
+        return {"verdict": Outcome.NO_ANSWER.value, "how": "no answer", "doubtful": False, "ms": 0.0}
+    failed = guard.enter("pair")
+    if failed is not None:
+        return {"verdict": failed.value, "how": _failure(failed), "doubtful": True, "ms": None}
+    found = answers.compare_texts(reference, answer, lang=lang)
+    guard.leave()
+    ms = round((time.perf_counter() - start) * 1000, 3)
+    how = f"{found.how}: {found.reference_form[:200]} ~ {found.answer_form[:200]}"
+    return {"verdict": found.outcome.value, "how": how, "doubtful": found.doubtful, "ms": ms}
+
+
+def _judge(
+    reference: str, letter: str | None, distinct: list[str], compare: _Comparer
+) -> dict[str, tuple[str, str, int | None]]:
+    verdicts: dict[str, tuple[str, str, int | None]] = {}
+    others: list[str] = []
+    for position, answer in enumerate(distinct):
+        outcome, how = compare(f"reference:{position}", reference, answer)
+        if outcome is Outcome.WRONG and letter is not None:
+            named, tier = compare(f"letter:{position}", letter, answer)
+            if named is Outcome.CORRECT:
+                outcome, how = named, f"names the option: {tier}"
+        verdicts[answer] = (outcome.value, how, 0 if outcome is Outcome.CORRECT else None)
+        if outcome is Outcome.WRONG:
+            others.append(answer)
+    for answer, group in _groups(others, compare).items():
+        outcome_name, how, _ = verdicts[answer]
+        verdicts[answer] = (outcome_name, how, group)
+    return verdicts
+
+
+def _groups(others: list[str], compare: _Comparer) -> dict[str, int]:
+    """1, 2, … for wrong answers, equal ones joined transitively, numbered by first appearance."""
+    groups: list[list[str]] = []
+    for position, answer in enumerate(others):
+        joined = [answer]
+        kept: list[list[str]] = []
+        at: int | None = None
+        for group in groups:
+            if compare(f"{group[0]}\x1f{position}", group[0], answer)[0] is Outcome.CORRECT:
+                at = len(kept) if at is None else at
+                if len(kept) == at:
+                    kept.append(group)
+                    group.append(answer)
+                    joined = group
+                else:
+                    joined.extend(group)
+            else:
+                kept.append(group)
+        if at is None:
+            kept.append(joined)
+        groups = kept
+    return {answer: number for number, group in enumerate(groups, 1) for answer in group}
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparer:
+    """One comparison as one announced step."""
+
+    lang: str
+    engine: str
+    guard: Guard
+
+    def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
+        if self.engine == OWN:
+            quick = answers.quick(reference, answer, lang=self.lang)
+            if quick is not None:
+                return quick.outcome, quick.how
+        failed = self.guard.enter(step)
+        if failed is not None:
+            return failed, _failure(failed)
+        if self.engine == OWN:
+            found = answers.compare(reference, answer, lang=self.lang)
+            verdict = found.outcome, f"{found.how} (doubtful)" if found.doubtful else found.how
+        else:
+            verdict = math_verify.compare(reference, answer)
+        self.guard.leave()
+        return verdict
+
+
+def _failure(outcome: Outcome) -> str:
+    return "killed at its limit" if outcome is Outcome.TIMEOUT else "the worker died on it"

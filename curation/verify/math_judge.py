@@ -1,0 +1,344 @@
+"""Judging attempts at math problems: extraction, comparison behind a hard limit, and grouping of equal answers.
+
+The parent extracts final answers and settles with `answers.quick` what needs no care; only what is left goes to
+worker processes, one job a problem, one announced step a comparison.
+
+Which text is judged: a response's own ``text`` where there is one; its recorded ``answer`` only where there is no
+text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer out of it: the verifier must
+not depend on another's extraction.)
+
+Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance, joined
+with whatever they are equal to, transitively. A comparison that failed joins nothing. Attempts without an answer,
+and attempts that could not be compared with the reference, have no class.
+
+Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from curation.records import Outcome
+from curation.verify import answers, math_verify
+from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.judge_worker import OWN
+from curation.verify.worker_pool import Limits, Reply, WorkerPool
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One attempt: its whole text, or only the final answer that somebody recorded.
+
+    Example: ``Response("… so we get\\nA: 26", None)``
+    """
+
+    text: str | None
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTask:
+    """One problem with the responses to judge.
+
+    ``letter`` is the reference of a multiple-choice problem before it was opened: responses made to the original
+    question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
+    problem of code in the place of the judge's own.
+
+    Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
+    """
+
+    problem: str
+    reference: str
+    lang: str
+    responses: tuple[Response, ...]
+    letter: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict on one response. ``how`` names the tier that decided, or what failed.
+
+    ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
+
+    Example: ``Judged(Outcome.CORRECT, "18", 0, "number")``
+    """
+
+    outcome: Outcome
+    answer: str | None
+    answer_class: int | None
+    how: str
+    passed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """The verdicts on one problem's responses, in their order."""
+
+    problem: str
+    verdicts: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCheck:
+    """Whether a reference can be verified against. ``failed`` tells the verifier's own failure from a bad reference.
+
+    Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
+    """
+
+    ok: bool
+    failed: Outcome | None
+    why: str
+
+
+class Judge(Protocol):
+    """What sampling and the difficulty stages ask of a verifier, of answers or of programs. A context manager."""
+
+    version: str
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def final_answer(self, response: Response) -> str | None:
+        """What is judged of a response, as text; None where its form holds no answer."""
+        ...
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """The verdicts on each task's responses, in order."""
+        ...
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """The verdicts on one task's responses, or on these final answers, as a future."""
+        ...
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Whether each (reference, language) can be verified against."""
+        ...
+
+    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """The outcome of comparing each (reference, answer)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    outcome: Outcome
+    how: str
+    group: int | None
+
+
+class MathJudge:
+    """The math verifier with its workers. A context manager; workers start when they are first needed."""
+
+    def __init__(
+        self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048, engine: str = OWN
+    ) -> None:
+        self.engine = engine
+        self.version = answers.VERSION if engine == OWN else math_verify.engine_version()
+        self._pool = WorkerPool(
+            "curation.verify.judge_worker:run", workers or os.cpu_count() or 1, Limits(limit_s, memory_mb)
+        )
+        self._job = {"engine": engine}
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def final_answer(self, response: Response) -> str | None:
+        """The final answer of a response."""
+        return final_answer(response)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.close()
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """The verdicts on each task's responses, in order."""
+        waiting: deque[tuple[JudgeTask, list[str | None]]] = deque()
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for task in tasks:
+                found = [final_answer(response) for response in task.responses]
+                waiting.append((task, found))
+                distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
+                settled = _settle_quickly(task, distinct) if self.engine == OWN else None
+                if settled is not None:
+                    yield settled, None
+                else:
+                    yield None, self._judge_job(task, distinct)
+
+        for settled, reply in self._through(prepared()):
+            task, found = waiting.popleft()
+            verdicts = settled if settled is not None else _verdicts(reply, found)
+            yield JudgeResult(task.problem, tuple(_judged(answer, verdicts) for answer in found))
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """The verdicts on one task's responses, as a future: done at once where no worker is needed for them.
+
+        Args:
+            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+        """
+        answers_found = [final_answer(response) for response in task.responses] if found is None else list(found)
+        distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
+        settled = _settle_quickly(task, distinct) if self.engine == OWN else None
+        result: Future[tuple[Judged, ...]] = Future()
+        if settled is not None or not distinct:
+            result.set_result(tuple(_judged(answer, settled or {}) for answer in answers_found))
+            return result
+
+        def finish(reply: Future[Reply]) -> None:
+            if reply.cancelled() or not result.set_running_or_notify_cancel():
+                result.cancel()
+                return
+            error = reply.exception()
+            if error is not None:
+                result.set_exception(error)
+            else:
+                verdicts = _verdicts(reply.result(), answers_found)
+                result.set_result(tuple(_judged(answer, verdicts) for answer in answers_found))
+
+        self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
+        return result
+
+    def _judge_job(self, task: JudgeTask, distinct: list[str]) -> dict[str, Any]:
+        return {
+            "do": "judge",
+            "reference": task.reference,
+            "lang": task.lang,
+            "answers": distinct,
+            "letter": task.letter,
+            **self._job,
+        }
+
+    def _start(self) -> WorkerPool:
+        if not self._open:
+            self._pool.__enter__()
+            self._open = True
+        return self._pool
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Whether each (reference, language) can be verified against."""
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for reference, lang in references:
+                if self.engine == OWN and answers.is_plain(reference, lang=lang):
+                    yield ReferenceCheck(True, None, ""), None
+                else:
+                    yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
+
+        for settled, reply in self._through(prepared()):
+            if settled is not None:
+                yield settled
+            elif reply.failed is not None:
+                yield ReferenceCheck(False, reply.failed, reply.why)
+            else:
+                failed = reply.value["failed"]
+                why = reply.value["why"]
+                yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
+
+    def same(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
+        """The outcome of comparing each (reference, answer)."""
+
+        def prepared() -> Iterator[tuple[Any, Any]]:
+            for reference, answer in pairs:
+                quick = answers.quick(reference, answer, lang=lang) if self.engine == OWN else None
+                if quick is not None:
+                    yield quick.outcome, None
+                else:
+                    yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
+
+        for settled, reply in self._through(prepared()):
+            yield settled if settled is not None else _outcome(reply)
+
+    def _through(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        flying: deque[tuple[Any, Future[Reply] | None]] = deque()
+        busy = 0
+        room = 4 * self._pool.workers
+        try:
+            for settled, job in items:
+                if job is None:
+                    flying.append((settled, None))
+                else:
+                    flying.append((None, self._start().submit(job)))
+                    busy += 1
+                while flying and (
+                    flying[0][1] is None or flying[0][1].done() or busy >= room or len(flying) >= 256 * room
+                ):
+                    done, future = flying.popleft()
+                    busy -= future is not None
+                    yield done, future.result() if future is not None else None
+            while flying:
+                done, future = flying.popleft()
+                yield done, future.result() if future is not None else None
+        finally:
+            for _, future in flying:
+                if future is not None:
+                    future.cancel()
+
+
+def final_answer(response: Response) -> str | None:
+    """The final answer of a response, from its text or, where it has none, from what was recorded."""
+    if response.text is None:
+        return clean_recorded(response.answer)
+    found = extract_answer(response.text)
+    return found.answer if found is not None else None
+
+
+def _settle_quickly(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict] | None:
+    """All verdicts of a problem where `answers.quick` decides every comparison, else None."""
+    verdicts: dict[str, _Verdict] = {}
+    leaders: list[str] = []
+    for answer in distinct:
+        found = answers.quick(task.reference, answer, lang=task.lang)
+        if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
+            return None
+        if found.outcome is Outcome.CORRECT:
+            verdicts[answer] = _Verdict(found.outcome, found.how, 0)
+            continue
+        group = None
+        for index, leader in enumerate(leaders):
+            twin = answers.quick(leader, answer, lang=task.lang)
+            if twin is None:
+                return None
+            if twin.outcome is Outcome.CORRECT:
+                group = index + 1
+                break
+        if group is None:
+            leaders.append(answer)
+            group = len(leaders)
+        verdicts[answer] = _Verdict(found.outcome, found.how, group)
+    return verdicts
+
+
+def _verdicts(reply: Reply, found: list[str | None]) -> dict[str, _Verdict]:
+    if reply.failed is not None:
+        return {answer: _Verdict(reply.failed, reply.why, None) for answer in found if answer is not None}
+    return {
+        answer: _Verdict(Outcome(outcome), how, group)
+        for answer, (outcome, how, group) in reply.value["verdicts"].items()
+    }
+
+
+def _judged(answer: str | None, verdicts: dict[str, _Verdict]) -> Judged:
+    if answer is None:
+        return Judged(Outcome.NO_ANSWER, None, None, "no final answer")
+    verdict = verdicts[answer]
+    return Judged(verdict.outcome, answer, verdict.group, verdict.how)
+
+
+def _outcome(reply: Reply) -> Outcome:
+    if reply.failed is not None:
+        return reply.failed
+    ((outcome, _, _),) = reply.value["verdicts"].values()
+    return Outcome(outcome)

@@ -1,0 +1,259 @@
+"""Curtailment: the same decisions with fewer attempts, proved over all sequences; pass rates that are not biased."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from functools import cache
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.config import Band, SecondBand
+from curation.difficulty.early_stopping import Counts, Rule, Seen, Tally
+from curation.difficulty.pass_rates import decide, pass_rates
+from curation.records import PASS_RATE, Outcome
+
+KINDS: dict[str, Seen] = {
+    "c": (Outcome.CORRECT, 0),
+    "1": (Outcome.WRONG, 1),
+    "2": (Outcome.WRONG, 2),
+    "n": (Outcome.NO_ANSWER, None),
+    "b": (Outcome.BROKEN, None),
+    "-": (None, None),  # the policy has no such attempt
+}
+
+BANDS = {
+    "small": Band(attempts=4),
+    "five": Band(attempts=5, wrong_label_votes=2),
+    "six": Band(attempts=6),
+    "narrow": Band(attempts=5, min_correct=2, max_pass_rate=0.5, wrong_label_votes=2),
+    "any judged": Band(attempts=5, min_judged=1, wrong_label_votes=2, max_pass_rate=0.6),
+    "all judged": Band(attempts=4, min_judged=4),
+    "no label rule": Band(attempts=5, wrong_label_share=1.0, max_pass_rate=1.0),
+    "high share": Band(attempts=5, wrong_label_share=0.75, wrong_label_votes=2, min_correct=0, max_pass_rate=0.2),
+    "one": Band(attempts=1, max_pass_rate=1.0),
+}
+
+
+def seen(letters: str) -> list[Seen]:
+    return [KINDS[letter] for letter in letters]
+
+
+def counted(letters: Sequence[str]) -> Counts:
+    tally = Tally()
+    for letter in letters:
+        tally.add(*KINDS[letter])
+    return tally.counts
+
+
+@cache
+def decided(band: Band) -> dict[Counts, str | None]:
+    """What `decide` says of every way that n attempts can end."""
+    ends = sorted(
+        {counted(letters) for letters in itertools.combinations_with_replacement(KINDS, band.attempts)}, key=repr
+    )
+    rows = [
+        {
+            **dict.fromkeys(PASS_RATE.names(), 0),
+            "problem": str(number),
+            "policy": "p@1",
+            "rival": "x",
+            "attempts": end.made,
+            "judged": end.judged,
+            "correct": end.correct,
+            "wrong": end.rival,
+            "broken": end.made - end.judged,
+            "rival_votes": end.rival,
+        }
+        for number, end in enumerate(ends)
+    ]
+    reasons = decide(pl.DataFrame(rows, schema=PASS_RATE), band, "stage1")["reason"]
+    return dict(zip(ends, reasons, strict=True))
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: str) -> None:
+    """Over ALL sequences: `sealed` is compared with what every completion decides."""
+    band = BANDS[name]
+    rule, ends = Rule(band), decided(band)
+
+    def reachable(letters: tuple[str, ...]) -> set[str | None]:
+        if len(letters) == band.attempts:
+            reasons = {ends[counted(letters)]}
+        else:
+            reasons = set().union(*(reachable((*letters, letter)) for letter in KINDS))
+        assert rule.sealed(counted(letters)) is (len(reasons) == 1), (letters, reasons)
+        return reasons
+
+    reachable(())
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_every_decision_is_the_same_with_and_without_curtailment(name: str) -> None:
+    band = BANDS[name]
+    rule, ends = Rule(band), decided(band)
+    for letters in itertools.product(KINDS, repeat=band.attempts):
+        at = rule.sealed_at(seen("".join(letters)))
+        assert at is not None
+        stopped = counted(letters[:at])
+        early = rule.reason(stopped.correct, stopped.rival, stopped.judged, stopped.made)
+        assert early == ends[counted(letters)], letters
+
+
+SEQUENCES = st.lists(st.sampled_from("cccc1112n2-b"), min_size=16, max_size=16)
+
+
+@settings(max_examples=400, deadline=None)
+@given(letters=SEQUENCES, band=st.sampled_from([Band(), SecondBand(), Band(min_correct=3, max_pass_rate=0.5)]))
+def test_the_same_at_sixteen_attempts(letters: list[str], band: Band) -> None:
+    rule, whole = Rule(band), counted(letters)
+    at = rule.sealed_at([KINDS[letter] for letter in letters])
+    assert at is not None
+    early = counted(letters[:at])
+    assert rule.reason(early.correct, early.rival, early.judged, early.made) == rule.reason(
+        whole.correct, whole.rival, whole.judged, whole.made
+    )
+    # and nothing that could have followed would have changed it
+    for letter in KINDS:
+        other = counted([*letters[:at], *(letter * (16 - at))])
+        assert rule.reason(other.correct, other.rival, other.judged, other.made) == rule.reason(
+            early.correct, early.rival, early.judged, early.made
+        )
+
+
+@settings(max_examples=200, deadline=None)
+@given(letters=SEQUENCES, seed=st.integers(0, 9))
+def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: int) -> None:
+    rule = Rule(Band())
+    stop = rule.stop([KINDS[letter] for letter in letters])
+    tail = letters[stop.asked :]
+    random.Random(seed).shuffle(tail)
+    assert rule.stop([KINDS[letter] for letter in [*letters[: stop.asked], *tail]]) == stop
+    assert Rule(Band()).stop([KINDS[letter] for letter in letters[: stop.asked]]) == stop
+
+
+@pytest.mark.parametrize(
+    ("letters", "at"),
+    [
+        ("c" * 16, 13),  # 13 of 16 is too easy whatever the last three say
+        ("1" * 16, 9),  # a majority of 16
+        ("n" * 16, 16),  # never solved is known at the end only
+        ("b" * 16, 9),  # eight of sixteen must be judged
+        ("cnnnnnnnn", 8),  # 8 left: no answer can have a majority, nor 13 be correct
+        ("cccccnnnnn", 9),  # 5 + 7 = 12 may be kept
+        ("cccccccnnn", None),  # 7 + 6 = 13 may not
+    ],
+)
+def test_where_problems_stop_at_the_default_band(letters: str, at: int | None) -> None:
+    assert Rule(Band()).sealed_at(seen(letters)) == at
+
+
+@pytest.mark.parametrize("name", BANDS)
+def test_so_many_attempts_are_needed_whatever_comes(name: str) -> None:
+    """`needed` against a search over all continuations."""
+    band = BANDS[name]
+    rule = Rule(band)
+
+    @cache
+    def fewest(letters: str) -> int:
+        if rule.stops(counted(letters)):
+            return 0
+        return 1 + min(fewest(letters + letter) for letter in "c12nb")
+
+    for length in range(band.attempts):
+        for letters in itertools.product("c12nb", repeat=length):
+            assert rule.needed(counted(letters)) == fewest("".join(letters)), letters
+
+
+CHANCES = {"c": 0.35, "1": 0.2, "2": 0.15, "n": 0.2, "b": 0.1}
+
+
+@pytest.mark.parametrize(
+    "chances", [CHANCES, {**CHANCES, "c": 0.75, "1": 0.05, "2": 0.0, "n": 0.1}, {"c": 0.1, "1": 0.9}]
+)
+@pytest.mark.parametrize("error_rate", [0.0, 0.2])
+@pytest.mark.parametrize("name", BANDS)
+def test_the_pass_rate_is_unbiased_by_enumeration(name: str, error_rate: float, chances: dict[str, float]) -> None:
+    rule = Rule(BANDS[name], error_rate=error_rate)
+    lost = chances.get("b", 0.0)
+    total = judged = 0.0
+    stack: list[tuple[str, float]] = [("", 1.0)]
+    while stack:
+        letters, chance = stack.pop()
+        if letters and rule.stops(counted(letters)):
+            estimate = rule.estimate(seen(letters))
+            if estimate is not None:
+                total += chance * estimate
+                judged += chance
+            continue
+        stack.extend((letters + letter, chance * more) for letter, more in chances.items() if more)
+    assert total / judged == pytest.approx(chances["c"] / (1 - lost), abs=1e-12)
+
+
+def test_the_pass_rate_is_unbiased_in_simulation_and_the_share_of_correct_is_not() -> None:
+    rule, draw = Rule(Band()), random.Random(7)
+    for p in (0.1, 0.5, 0.8):
+        runs = [
+            rule.stop(seen("".join(draw.choices("c12n", [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4], k=16))))
+            for _ in range(8000)
+        ]
+        estimates = [run.estimate for run in runs if run.estimate is not None]
+        assert sum(estimates) / len(estimates) == pytest.approx(p, abs=4 * (p * (1 - p) / 9 / 8000) ** 0.5)
+
+
+def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
+    rule = Rule(Band(), curtail=False)
+    for letters in ("ccnn", "cbn1cb12", "b" * 5 + "c", "1" * 16):
+        correct, judged = letters.count("c"), sum(letter != "b" for letter in letters)
+        assert rule.estimate(seen(letters)) == pytest.approx(correct / judged)
+    assert rule.estimate(seen("bb")) is None
+    assert rule.sealed_at(seen("c" * 15)) is None
+    # orders that cannot stop early either: two attempts settle nothing at the default band
+    assert Rule(Band()).estimate(seen("cbn1")) == pytest.approx(1 / 3)
+
+
+def test_the_forecast_is_a_distribution_and_stops_earlier() -> None:
+    rule = Rule(Band(), error_rate=0.05)
+    now = counted("cccccccc")
+    reason, chance = rule.foreseen(now)
+    assert reason == "too_easy"
+    assert 0.9 < chance < 1
+    early, exact = rule.sealed_at(seen("c" * 16)), Rule(Band()).sealed_at(seen("c" * 16))
+    assert early is not None
+    assert exact is not None
+    assert early < exact
+    assert sum(rule._forecast(now).values()) == pytest.approx(1.0)
+
+
+def test_large_bands_are_quick_enough() -> None:
+    rule, draw = Rule(Band(attempts=64)), random.Random(1)
+    for _ in range(50):
+        stop = rule.stop(seen("".join(draw.choices("c12n", k=64))))
+        assert stop.settled
+        assert stop.estimate is not None
+
+
+def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
+    draw, letters = random.Random(5), {}
+    for number in range(300):
+        p = draw.random()
+        weights = [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4]
+        letters[f"p{number}"] = draw.choices("c12n", weights, k=16)
+    rows = [
+        (problem, index, KINDS[letter][0], KINDS[letter][1])
+        for problem, made in letters.items()
+        for index, letter in enumerate(made)
+    ]
+    names = {"problem": pl.String, "index": pl.Int32, "outcome": pl.String, "answer_class": pl.Int32}
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(answer=pl.lit("x"))
+    found = pass_rates(pl.Series(list(letters)), frame, "m@1", Rule(Band()))
+    assert found["spared"].sum() > 0
+    # the estimate lies outside only where the stop itself is a late correct answer: no order begins with it
+    outside = found.filter(~pl.col("pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9))
+    assert outside["correct"].to_list() == [1] * outside.height
+    assert outside["pass_rate"].to_list() == [0.0] * outside.height
+    assert outside.height <= 3

@@ -1,0 +1,347 @@
+"""Difficulty: pass rates by hand, every rule with its boundary, and which rule comes first."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.config import Band, SecondBand
+from curation.difficulty.pass_rates import against_labels, decide, pass_rates
+from curation.records import ATTEMPT, DECISION, PASS_RATE, VERDICT, DropReason, Outcome
+
+ANSWERS = {"c": Outcome.CORRECT, "n": Outcome.NO_ANSWER, "t": Outcome.TIMEOUT, "b": Outcome.BROKEN}
+STAGE1, STAGE2 = Band(), SecondBand()
+
+
+def verdicts(**attempts: str) -> pl.DataFrame:
+    """Attempts as one letter each: c correct, n no answer, t timeout, b broken, 1 2 3 wrong in that answer class."""
+    rows = []
+    for problem, letters in attempts.items():
+        for index, letter in enumerate(letters.replace(" ", "")):
+            outcome = ANSWERS.get(letter, Outcome.WRONG)
+            wrong = outcome is Outcome.WRONG
+            answer = f"{letter}.{index}" if wrong else "ref" if outcome is Outcome.CORRECT else None
+            rows.append(
+                {
+                    "problem": problem,
+                    "policy": "weak@1",
+                    "prompt": "p",
+                    "sampling": "s",
+                    "index": index,
+                    "verifier": "v@1",
+                    "reference": "ref",
+                    "outcome": outcome.value,
+                    "answer": answer,
+                    "answer_class": int(letter) if wrong else 0 if outcome is Outcome.CORRECT else None,
+                    "how": "",
+                }
+            )
+    return pl.DataFrame(rows, schema=VERDICT)
+
+
+def rates(**attempts: str) -> pl.DataFrame:
+    return pass_rates(pl.Series(list(attempts), dtype=pl.String), verdicts(**attempts), "weak@1")
+
+
+def why(band: Band, letters: str) -> str | None:
+    """The reason, or None where the problem is kept."""
+    (row,) = decide(rates(x=letters), band, "stage1").to_dicts()
+    assert row["keep"] is (row["reason"] is None)
+    reason: str | None = row["reason"]
+    return reason
+
+
+def evidence(band: Band, letters: str) -> str:
+    text: str = decide(rates(x=letters), band, "stage1")["evidence"][0]
+    return text
+
+
+def of(n: int, correct: int) -> str:
+    """``n`` attempts of which ``correct`` are right; the others give no answer."""
+    return "c" * correct + "n" * (n - correct)
+
+
+def test_pass_rates_by_hand() -> None:
+    frame = rates(b="cc1 n c2 1t", a="tb", z="")
+    assert frame.schema == PASS_RATE
+    assert frame["problem"].to_list() == ["b", "a", "z"]
+    b, a, z = frame.to_dicts()
+    assert {name: b[name] for name in ("attempts", "judged", "correct", "wrong", "no_answer", "timeout", "broken")} == {
+        "attempts": 8,
+        "judged": 7,
+        "correct": 3,
+        "wrong": 3,
+        "no_answer": 1,
+        "timeout": 1,
+        "broken": 0,
+    }
+    assert b["pass_rate"] == 3 / 7
+    assert (b["rival"], b["rival_votes"], b["policy"]) == ("1.2", 2, "weak@1")
+    assert (a["attempts"], a["judged"], a["timeout"], a["broken"]) == (2, 0, 1, 1)
+    assert [a[name] for name in ("pass_rate", "low", "high", "rival")] == [None] * 4
+    assert (z["attempts"], z["judged"], z["correct"], z["rival_votes"], z["pass_rate"]) == (0, 0, 0, 0, None)
+
+
+def test_pass_rates_of_nothing() -> None:
+    assert rates().schema == PASS_RATE
+    assert rates().height == 0
+    assert decide(rates(), STAGE1, "stage1").schema == DECISION
+
+
+def test_only_the_asked_problems_are_counted_in_the_asked_order() -> None:
+    frame = pass_rates(pl.Series(["c", "a"]), verdicts(a="c1", b="cccc", c="11c"), "weak@1")
+    assert frame.select("problem", "correct", "judged").rows() == [("c", 1, 3), ("a", 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("correct", "judged", "low", "high"),
+    [
+        # half-width of 8 of 16: z / (2 √(16 + z²)) = 1.959964 / 8.908751 = 0.220004; high of 0 of 16: z² / (16 + z²)
+        (0, 16, 0.0, 0.193608),
+        (16, 16, 0.806392, 1.0),
+        (8, 16, 0.279996, 0.720004),
+        (12, 16, 0.505017, 0.898179),
+        (1, 4, 0.045587, 0.699358),
+        (1, 1, 0.206549, 1.0),
+    ],
+)
+def test_the_wilson_interval(correct: int, judged: int, low: float, high: float) -> None:
+    row = rates(x=of(judged, correct) + "tb").row(0, named=True)
+    assert row["low"] == pytest.approx(low, abs=1e-6)
+    assert row["high"] == pytest.approx(high, abs=1e-6)
+    z, k, n = 1.959963984540054, correct, judged
+    root = z * math.sqrt(z * z + 4 * k * (n - k) / n)
+    assert row["low"] == pytest.approx((2 * k + z * z - root) / (2 * (n + z * z)), abs=1e-12)
+    assert row["high"] == pytest.approx((2 * k + z * z + root) / (2 * (n + z * z)), abs=1e-12)
+    assert 0.0 <= row["low"] <= row["pass_rate"] <= row["high"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("band", "n", "least", "most"),
+    [
+        (STAGE1, 16, 1, 12),
+        (STAGE2, 16, 1, 14),
+        (Band(attempts=4), 4, 1, 3),
+        (SecondBand(attempts=4), 4, 1, 3),
+        (Band(attempts=18), 18, 1, 13),
+        (SecondBand(attempts=18), 18, 1, 15),
+        (STAGE1, 8, 1, 6),
+        (Band(attempts=10, max_pass_rate=0.7), 10, 1, 7),
+        (Band(attempts=10, max_pass_rate=0.3, min_correct=3), 10, 3, 3),
+        (Band(attempts=3, max_pass_rate=1 / 3), 3, 1, 1),
+        (Band(attempts=50, max_pass_rate=0.58), 50, 1, 29),  # 0.58 * 50 is 28.999999999999996 in floating point
+        (Band(attempts=4, min_correct=0, max_pass_rate=0.5), 4, 0, 2),
+        (Band(attempts=1, max_pass_rate=1.0), 1, 1, 1),
+    ],
+)
+def test_the_band_and_its_two_edges(band: Band, n: int, least: int, most: int) -> None:
+    kept = [correct for correct in range(n + 1) if why(band, of(n, correct)) is None]
+    assert kept == list(range(least, most + 1))
+    assert all(why(band, of(n, correct)) == "never_solved" for correct in range(least))
+    assert all(why(band, of(n, correct)) == "too_easy" for correct in range(most + 1, n + 1))
+
+
+@pytest.mark.parametrize(
+    ("letters", "reason"),
+    [
+        (of(16, 12), None),
+        (of(16, 13), "too_easy"),
+        ("c" * 12 + "tttt", "too_easy"),  # 12 of 12 judged: a failure is no wrong answer that lowers the rate
+        ("c" * 9 + "nnn" + "bbbb", None),  # 9 of 12 judged is 0.75
+        ("c" * 10 + "nn" + "bbbb", "too_easy"),
+        ("n" * 8 + "t" * 8, "never_solved"),  # exactly half could be judged
+        ("n" * 7 + "t" * 9, "verifier_failed"),
+        ("c" * 7 + "b" * 9, "verifier_failed"),
+        ("t" * 16, "verifier_failed"),
+        ("n" * 7, "too_few_attempts"),
+        ("ccccccc", "too_few_attempts"),
+        ("ccct", "too_few_attempts"),
+        ("", "too_few_attempts"),
+        ("c" * 7 + "t", "verifier_failed"),  # eight were made, which would have been enough
+        (of(8, 6), None),
+        (of(8, 7), "too_easy"),
+    ],
+)
+def test_failures_of_the_verifier_count_neither_way(letters: str, reason: str | None) -> None:
+    assert why(STAGE1, letters) == reason
+
+
+@pytest.mark.parametrize(
+    ("letters", "reason"),
+    [
+        ("1" * 9 + "c" * 7, "suspected_wrong_label"),
+        ("1" * 8 + "c" * 8, None),  # half is no majority
+        ("1" * 9 + "n" * 7, "suspected_wrong_label"),  # looked for before never_solved
+        ("1" * 8 + "n" * 8, "never_solved"),
+        ("1" * 16, "suspected_wrong_label"),
+        ("1" * 5 + "2" * 4 + "n" * 7, "never_solved"),  # nine are wrong, but no nine agree
+        ("2" * 9 + "1" * 4 + "c" * 3, "suspected_wrong_label"),
+        ("1" * 9 + "c" * 3 + "t" * 4, "suspected_wrong_label"),
+        ("1" * 7 + "c" * 5 + "t" * 4, "suspected_wrong_label"),  # 7 of 12 judged
+        ("1" * 6 + "c" * 6 + "t" * 4, None),  # 6 of 12 judged
+        ("1" * 7 + "t" * 9, "verifier_failed"),  # too few judged to believe anything
+        ("c" * 9 + "1" * 7, None),
+        ("c" * 13 + "1" * 3, "too_easy"),
+    ],
+)
+def test_a_majority_against_the_reference(letters: str, reason: str | None) -> None:
+    assert why(STAGE1, letters) == reason
+
+
+def test_a_majority_of_few_needs_its_votes() -> None:
+    four = Band(attempts=4)
+    assert why(four, "111c") == "suspected_wrong_label"
+    assert why(four, "11nt") == "never_solved"  # two of three judged agree, three votes are wanted
+    assert why(Band(attempts=4, wrong_label_votes=2), "11nt") == "suspected_wrong_label"
+    assert why(four, "11cc") is None
+    assert why(Band(attempts=4, wrong_label_share=0.75), "111c") is None
+    assert why(Band(attempts=4, wrong_label_share=0.75), "1111") == "suspected_wrong_label"
+    assert why(Band(attempts=4, wrong_label_share=1), "1111") == "never_solved"
+
+
+def test_exactly_the_share_is_not_more_than_the_share() -> None:
+    # 0.58 * 50 is 28.999999999999996 in floating point; 29 of 50 is exactly the share all the same.
+    band = Band(attempts=50, wrong_label_share=0.58)
+    assert why(band, "1" * 29 + "c" * 21) is None
+    assert why(band, "1" * 30 + "c" * 20) == "suspected_wrong_label"
+
+
+def test_a_rival_is_an_answer_not_a_writing() -> None:
+    frame = verdicts(x="1" * 9 + "c" * 7)
+    assert frame["answer"].filter(frame["answer_class"] == 1).n_unique() == 9
+    (row,) = pass_rates(pl.Series(["x"]), frame, "weak@1").to_dicts()
+    assert (row["rival"], row["rival_votes"]) == ("1.0", 9)
+    # The other way round: one writing in two classes is two answers.
+    split = frame.with_columns(
+        pl.when(pl.col("answer_class") == 1).then(pl.lit("same")).otherwise("answer").alias("answer"),
+        pl.when((pl.col("answer_class") == 1) & (pl.col("index") < 4))
+        .then(2)
+        .otherwise("answer_class")
+        .cast(pl.Int32)
+        .alias("answer_class"),
+    )
+    (row,) = pass_rates(pl.Series(["x"]), split, "weak@1").to_dicts()
+    assert (row["rival"], row["rival_votes"]) == ("same", 5)
+
+
+@pytest.mark.parametrize(
+    ("letters", "rival", "votes"),
+    [
+        ("1212", "1.0", 2),  # a tie goes to the earlier answer
+        ("1221", "1.0", 2),
+        ("12233n", "2.1", 2),
+        ("1233", "3.2", 2),
+        ("cccc1", "1.4", 1),
+        ("ccnn", None, 0),
+        ("tb", None, 0),
+    ],
+)
+def test_the_most_frequent_other_answer(letters: str, rival: str | None, votes: int) -> None:
+    row = rates(x=letters).row(0, named=True)
+    assert (row["rival"], row["rival_votes"]) == (rival, votes)
+
+
+def test_the_evidence_says_the_numbers() -> None:
+    assert evidence(STAGE1, "n" * 7 + "t" * 6 + "b" * 3) == (
+        "the verifier failed on 9 of 16 attempts; 7 judged, 8 wanted"
+    )
+    assert evidence(STAGE1, "ccct") == "3 attempts judged, 8 wanted"
+    assert evidence(STAGE1, "1" * 9 + "c" * 7) == "9 of 16 agree on 1.0, 7 on the reference"
+    assert evidence(STAGE1, "n" * 16) == "0 of 16 correct, at least 1 wanted"
+    assert evidence(STAGE1, of(16, 13)) == "13 of 16 correct, at most 12 wanted"
+    assert evidence(STAGE2, of(14, 13)) == "13 of 14 correct, at most 12 wanted"
+    assert evidence(STAGE1, of(16, 5)) == "5 of 16 correct"
+
+
+def test_a_very_long_rival_is_cut_in_the_evidence() -> None:
+    frame = verdicts(x="1" * 9 + "c" * 7).with_columns(answer=pl.lit("9" * 5000))
+    decision = decide(pass_rates(pl.Series(["x"]), frame, "weak@1"), STAGE1, "stage1")
+    assert decision["evidence"][0] == f"9 of 16 agree on {'9' * 200}, 7 on the reference"
+
+
+def test_the_stage_and_the_numbers_stand_in_the_decision() -> None:
+    frame = decide(rates(a="c" * 16, b=of(16, 3)), STAGE2, "stage2")
+    assert frame.schema == DECISION
+    assert frame.select("problem", "stage", "keep", "reason", "correct", "judged").rows() == [
+        ("a", "stage2", False, "too_easy", 16, 16),
+        ("b", "stage2", True, None, 3, 16),
+    ]
+
+
+ATTEMPTS = st.lists(st.text("cn123tb", max_size=20), max_size=6)
+BANDS = st.builds(
+    Band,
+    attempts=st.integers(2, 18),
+    min_correct=st.integers(0, 1),
+    max_pass_rate=st.sampled_from([0.5, 0.75, 1.0]),
+    wrong_label_votes=st.integers(2, 4),
+    wrong_label_share=st.sampled_from([0.5, 0.6, 1.0]),
+)
+
+
+def expected(band: Band, letters: str) -> str | None:
+    """The rules once more, in words of plain Python."""
+    judged = [letter for letter in letters if letter not in "tb"]
+    correct = judged.count("c")
+    votes = max(judged.count(letter) for letter in "123")
+    least = band.min_judged or math.ceil(band.attempts / 2)
+    if len(judged) < least:
+        return "verifier_failed" if len(letters) >= least else "too_few_attempts"
+    if votes > round(band.wrong_label_share * len(judged), 6) and votes >= band.wrong_label_votes:
+        return "suspected_wrong_label"
+    if correct < band.min_correct:
+        return "never_solved"
+    if correct > round(band.max_pass_rate * len(judged), 6):
+        return "too_easy"
+    return None
+
+
+@given(attempts=ATTEMPTS, band=st.sampled_from([STAGE1, STAGE2, Band(attempts=4)]) | BANDS)
+def test_every_problem_is_kept_or_dropped_with_its_reason(attempts: Sequence[str], band: Band) -> None:
+    named = {f"p{number}": letters for number, letters in enumerate(attempts)}
+    measured = rates(**named)
+    before = measured.clone()
+    decided = decide(measured, band, "stage1")
+    assert measured.equals(before)
+    assert decided["problem"].to_list() == list(named)
+    assert decided["reason"].to_list() == [expected(band, letters) for letters in attempts]
+    assert decided["keep"].to_list() == decided["reason"].is_null().to_list()
+    assert decided["evidence"].null_count() == 0
+    assert set(decided["reason"].drop_nulls()) <= {reason.value for reason in DropReason}
+    parts = measured.select(pl.sum_horizontal(outcome.value for outcome in Outcome))
+    assert parts.to_series().to_list() == measured["attempts"].to_list()
+
+
+@given(letters=st.text("cn123tb", min_size=1, max_size=16), seed=st.integers(0, 5))
+def test_the_order_of_the_verdict_rows_does_not_matter(letters: str, seed: int) -> None:
+    frame = verdicts(x=letters, y="c1")
+    order = list(range(frame.height))
+    random.Random(seed).shuffle(order)
+    ids = pl.Series(["x", "y"])
+    assert pass_rates(ids, frame[order], "weak@1").equals(pass_rates(ids, frame, "weak@1"))
+
+
+def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:
+    frame = verdicts(x="c1ntbc", y="c")
+    labels = [True, True, False, True, True, False, None]
+    attempts = frame.select("problem", "policy", "prompt", "sampling", "index").with_columns(
+        pl.lit(None, pl.String).alias("text"),
+        pl.lit(None, pl.String).alias("answer"),
+        pl.lit(None, pl.String).alias("finish"),
+        pl.lit(None, pl.Int32).alias("tokens"),
+        pl.Series("label", labels),
+        pl.lit(None, ATTEMPT["token_ids"]).alias("token_ids"),
+        pl.lit(None, ATTEMPT["logprobs"]).alias("logprobs"),
+    )
+    compared, differs = against_labels(frame, attempts.select(ATTEMPT.names()))
+    assert compared == 4  # the verifier's own failures and the attempt without a label are not compared
+    assert differs.select("problem", "index", "label", "outcome").rows() == [
+        ("x", 1, True, "wrong"),
+        ("x", 5, False, "correct"),
+    ]

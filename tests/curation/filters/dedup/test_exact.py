@@ -1,0 +1,127 @@
+"""Duplicates: the first in source order stays, references that conflict take all copies with them."""
+
+from __future__ import annotations
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.filters.dedup.exact import drop_repeats, repeats
+from curation.records import DROPPED, PROBLEM
+
+
+def problems(*rows: tuple[str, str, int, str]) -> pl.DataFrame:
+    """Problems as (id, source, row, answer)."""
+    return pl.DataFrame(
+        [
+            {
+                **dict.fromkeys(PROBLEM),
+                "id": name,
+                "group": name,
+                "domain": "math",
+                "statement": f"Find {name}.",
+                "answer": answer,
+                "lang": "en",
+                "source": source,
+                "row": row,
+                "license": "MIT",
+                "weight": 1.0,
+            }
+            for name, source, row, answer in rows
+        ],
+        schema=PROBLEM,
+    )
+
+
+ROWS = problems(
+    ("p", "b", 4, "1/2"),
+    ("q", "b", 5, "3"),
+    ("p", "b", 9, "0.5"),
+    ("r", "b", 11, "7"),
+    ("s", "a", 0, "8"),
+    ("p", "a", 1, "1/2"),
+    ("r", "a", 2, "7"),
+    ("s", "a", 3, "9"),
+)
+
+
+def test_what_occurs_again() -> None:
+    found = repeats(ROWS.select("id", "source", "row", "answer"))
+    # "b" stands before "a": source order is the recipe's, not the alphabet's
+    assert sorted(found.first.rows()) == [("p", "b", 4), ("r", "b", 11), ("s", "a", 0)]
+    assert found.references == {"p": ("1/2", "0.5"), "s": ("8", "9")}
+    assert found.pairs() == [("p", "1/2", "0.5"), ("s", "8", "9")]
+
+
+def test_each_other_reference_is_compared_once_with_the_first() -> None:
+    found = repeats(problems(*[("p", "a", row, answer) for row, answer in enumerate("12321")]))
+    assert found.pairs() == [("p", "1", "2"), ("p", "1", "3")]
+
+
+def test_the_first_stays_and_a_conflict_takes_all() -> None:
+    before = ROWS.clone()
+    found = repeats(ROWS)
+    kept, dropped = drop_repeats(ROWS, found, {"s": "references: 8 | 9"})
+    assert ROWS.equals(before)
+    assert kept.schema == PROBLEM
+    assert dropped.schema == DROPPED
+    assert kept.select("id", "source", "row").rows() == [("p", "b", 4), ("q", "b", 5), ("r", "b", 11)]
+    assert dropped.select("id", "source", "row", "stage", "reason", "evidence").rows() == [
+        ("p", "b", 9, "duplicates", "duplicate", "same as row 4 of b"),
+        ("s", "a", 0, "duplicates", "conflicting_answers", "references: 8 | 9"),
+        ("p", "a", 1, "duplicates", "duplicate", "same as row 4 of b"),
+        ("r", "a", 2, "duplicates", "duplicate", "same as row 11 of b"),
+        ("s", "a", 3, "duplicates", "conflicting_answers", "references: 8 | 9"),
+    ]
+    assert dropped.select(PROBLEM.names()).equals(ROWS[[2, 4, 5, 6, 7]])
+
+
+def test_references_that_the_verifier_calls_equal_are_no_conflict() -> None:
+    kept, dropped = drop_repeats(ROWS, repeats(ROWS), {})
+    assert kept.filter(pl.col("id") == "s").select("source", "row").rows() == [("a", 0)]
+    assert set(dropped["reason"]) == {"duplicate"}
+    assert dropped.height == 4
+
+
+def test_without_repeats_everything_stays_as_it_is() -> None:
+    alone = ROWS[[0, 1, 3, 4]]
+    found = repeats(alone)
+    assert (found.first.height, found.references, found.pairs()) == (0, {}, [])
+    kept, dropped = drop_repeats(alone, found, {})
+    assert kept.equals(alone)
+    assert dropped.schema == DROPPED
+    assert dropped.is_empty()
+
+
+def test_the_same_row_number_in_another_source_is_another_row() -> None:
+    rows = problems(("p", "a", 0, "1"), ("p", "b", 0, "1"))
+    kept, dropped = drop_repeats(rows, repeats(rows), {})
+    assert kept["source"].to_list() == ["a"]
+    assert dropped["evidence"].to_list() == ["same as row 0 of a"]
+
+
+def test_an_empty_shard_gives_empty_parts() -> None:
+    kept, dropped = drop_repeats(ROWS.clear(), repeats(ROWS), {"s": "x"})
+    assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
+    assert kept.is_empty()
+    assert dropped.is_empty()
+
+
+@given(st.lists(st.tuples(st.sampled_from("pqr"), st.sampled_from("12")), max_size=12), st.integers(1, 12))
+def test_how_rows_lie_in_shards_does_not_matter(drawn: list[tuple[str, str]], size: int) -> None:
+    rows = problems(*[(name, "a", row, answer) for row, (name, answer) in enumerate(drawn)])
+    found = repeats(rows)
+    conflicts = dict.fromkeys(found.references, "they differ")
+    whole = drop_repeats(rows, found, conflicts)
+    shards = [
+        drop_repeats(rows[start : start + size], found, conflicts) for start in range(0, max(len(drawn), 1), size)
+    ]
+    for side in (0, 1):
+        assert pl.concat([shard[side] for shard in shards]).equals(whole[side])
+    kept, dropped = whole
+    assert kept.height + dropped.height == len(drawn)
+    assert kept["id"].is_unique().all()
+    assert kept["row"].is_sorted()
+    assert dropped["row"].is_sorted()
+    answers = {name: {answer for other, answer in drawn if other == name} for name, _ in drawn}
+    assert set(kept["id"]) == {name for name, several in answers.items() if len(several) == 1}

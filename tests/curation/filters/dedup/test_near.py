@@ -1,0 +1,185 @@
+"""Near duplicates: the same words and the same numbers; templates, signs and translations stay apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.filters.dedup.near import MEMBER, drop_near_duplicates, near_duplicates, reference_pairs
+from curation.records import DROPPED, PROBLEM, DropReason
+
+EGGS = (
+    "Janet's ducks lay 16 eggs per day. She eats three for breakfast every morning and bakes muffins for her friends "
+    "every day with four. She sells the remainder at the farmers' market daily for $2 per fresh duck egg. How much in "
+    "dollars does she make every day at the farmers' market?"
+)
+ROBE = "A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts in total does it take?"
+ROOTS = (
+    r"Let $a$ and $b$ be roots of $x^2 - 5x + 6 = 0$ with $a \le b$. Compute the value of $\frac{a^2}{b} + 1{,}000$."
+)
+
+
+def problems(*rows: tuple[str, int, str | None, str | None]) -> pl.DataFrame:
+    """Problems as (source, row, statement, answer)."""
+    lines = [
+        {
+            **dict.fromkeys(PROBLEM),
+            "id": f"{source}{row}",
+            "source": source,
+            "row": row,
+            "statement": text,
+            "answer": answer,
+        }
+        for source, row, text, answer in rows
+    ]
+    return pl.DataFrame(lines, schema=PROBLEM)
+
+
+def near(one: str, other: str) -> bool:
+    found = near_duplicates(problems(("a", 0, one, "1"), ("a", 1, other, "1")), ["a"])
+    return found.height == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (EGGS, EGGS.upper()),
+        (EGGS, EGGS.replace(".", " . ").replace(" ", "\n")),
+        (EGGS, EGGS.replace("three", "3").replace("four", "4")),
+        (EGGS, EGGS.replace("Janet's", "Maria's")),
+        (ROOTS, ROOTS.replace("$x^2", r"$\displaystyle x^{2}\,").replace("1{,}000", "1000")),
+        (ROOTS, ROOTS.replace(r"\le ", r"\leq ").replace("Compute", "Find")),
+        (ROOTS, ROOTS.replace("x^2", "x²").replace(r"\frac", r"\dfrac")),
+        (
+            "求方程 $x^2-5x+6=0$ 的所有实数根的和，并写出计算过程。",
+            "求方程 $x^2 - 5x + 6 = 0$ 的所有实数根的和, 并写出计算过程.",
+        ),
+    ],
+)
+def test_typography_and_a_word_do_not_make_another_problem(one: str, other: str) -> None:
+    assert near(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (EGGS, EGGS.replace("16", "17")),
+        (EGGS, EGGS.replace("three", "five")),
+        (EGGS, EGGS.replace("$2", "$2.50")),
+        (ROOTS, ROOTS.replace("- 5x", "+ 5x")),
+        (ROOTS, ROOTS.replace("- 5x + 6", "+ 5x - 6")),
+        (ROOTS, ROOTS.replace(r"\le", r"\ge")),
+        (ROBE, ROBE.replace("half", "twice")),
+        (ROBE, EGGS),
+        ("求方程 $x^2-5x+6=0$ 的所有实数根的和。", "求方程 $x^2-7x+6=0$ 的所有实数根的和。"),
+        ("", ""),
+        ("$$", "!"),
+    ],
+)
+def test_a_number_or_a_telling_word_makes_another_problem(one: str, other: str) -> None:
+    assert not near(one, other)
+
+
+def test_figures_may_be_left_out_of_the_comparison() -> None:
+    rows = problems(("a", 0, EGGS, "1"), ("a", 1, EGGS.replace("16", "17"), "1"))
+    assert near_duplicates(rows, ["a"], figures_agree=False).height == 1
+
+
+def test_a_translation_is_no_near_duplicate() -> None:
+    formula = r" $\sum_{k=1}^{\infty}\frac{(-1)^{k-1}}{k}\sum_{n=0}^{\infty}\frac{1}{k2^n+1}$."
+    rows = problems(("a", 0, "Evaluate" + formula, "1"), ("a", 1, "Avalie" + formula, "1"))
+    assert near_duplicates(rows, ["a"]).height == 1
+    assert near_duplicates(rows.with_columns(lang=pl.Series(["en", "pt"])), ["a"]).height == 0
+
+
+ROWS = problems(
+    ("z", 0, EGGS.upper(), "18"),
+    ("b", 7, EGGS, "18"),
+    ("b", 8, EGGS.replace("Janet", "Maria"), "20"),
+    ("b", 9, ROBE, "3"),
+    ("a", 3, EGGS.replace("muffins", "cakes"), "18.0"),
+    ("a", 4, EGGS.replace("16", "17"), "20"),
+    ("a", 5, None, "1"),
+    ("a", 6, None, "1"),
+)
+
+
+def keys(members: pl.DataFrame) -> list[tuple[str, int, str, int]]:
+    return members.select("source", "row", "kept_source", "kept_row").rows()
+
+
+def test_the_first_source_stays() -> None:
+    members = near_duplicates(ROWS, ["b", "a"])
+    assert members.schema == MEMBER
+    assert keys(members) == [("b", 8, "b", 7), ("a", 3, "b", 7), ("z", 0, "b", 7)]
+    assert members["similarity"][2] == 1.0
+    assert keys(near_duplicates(ROWS, ["z", "a"])) == [("a", 3, "z", 0), ("b", 7, "z", 0), ("b", 8, "z", 0)]
+
+
+def test_a_verified_reference_stays_before_all_others() -> None:
+    verified = ROWS.with_columns(verified=pl.Series([True, False, None, False, False, False, False, False]))
+    assert keys(near_duplicates(verified, ["b", "a"])) == [("b", 7, "z", 0), ("b", 8, "z", 0), ("a", 3, "z", 0)]
+
+
+def test_other_references_are_disputed() -> None:
+    members = near_duplicates(ROWS, ["b", "a"])
+    assert reference_pairs(members) == [("18", "18.0"), ("18", "20")]
+    parted = drop_near_duplicates(ROWS, members, {("18", "18.0"): True, ("18", "20"): False})
+    assert parted.kept.schema == PROBLEM
+    assert parted.duplicates.schema == parted.disputed.schema == DROPPED
+    assert parted.kept["id"].to_list() == ["b7", "b9", "a4", "a5", "a6"]
+    assert parted.duplicates.select("id", "reason").rows() == [
+        ("z0", DropReason.NEAR_DUPLICATE),
+        ("a3", DropReason.NEAR_DUPLICATE),
+    ]
+    assert parted.duplicates["evidence"][0] == "1.0 like row 7 of b"
+    assert parted.disputed["id"].to_list() == ["b8"]
+    assert parted.disputed["evidence"][0].endswith("like row 7 of b; references: 18 | 20")
+
+
+def test_a_pair_nobody_settled_is_disputed_and_a_missing_reference_is_not() -> None:
+    members = near_duplicates(ROWS, ["b", "a"])
+    assert drop_near_duplicates(ROWS, members, {}).disputed["id"].to_list() == ["b8", "a3"]
+    blank = ROWS.with_columns(answer=pl.lit(None, pl.String))
+    assert drop_near_duplicates(blank, near_duplicates(blank, ["b"]), {}).disputed.height == 0
+
+
+@given(st.permutations(range(ROWS.height)), st.integers(1, 7))
+@settings(max_examples=25, deadline=None)
+def test_order_and_shards_do_not_count(order: list[int], cut: int) -> None:
+    members = near_duplicates(ROWS[order], ["b", "a"])
+    assert members.equals(near_duplicates(ROWS, ["b", "a"]))
+    shards = [drop_near_duplicates(shard, members, {}) for shard in (ROWS[:cut], ROWS[cut:])]
+    whole = drop_near_duplicates(ROWS, members, {})
+    assert pl.concat([shard.kept for shard in shards]).equals(whole.kept)
+    assert pl.concat([shard.disputed for shard in shards]).equals(whole.disputed)
+    assert whole.kept.height + whole.duplicates.height + whole.disputed.height == ROWS.height
+
+
+def test_a_chain_of_small_changes_does_not_carry_away() -> None:
+    words = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(6) for j in range(10)]
+    texts = []
+    for step in range(12):
+        texts.append(" ".join(words))
+        words[step * 5] = f"other{chr(97 + step)}"
+    members = near_duplicates(problems(*[("a", row, text, "1") for row, text in enumerate(texts)]), ["a"])
+    assert 0 < members.height < 11
+    assert members["similarity"].min() >= 0.75  # type: ignore[operator]
+
+
+def test_a_crowd_of_copies_and_a_crowd_of_templates() -> None:
+    copies = [("a", row, EGGS + " " * row, "1") for row in range(3000)]
+    template = [("b", row, EGGS.replace("16", str(row + 20)), "1") for row in range(3000)]
+    members = near_duplicates(problems(*copies, *template), ["a", "b"])
+    assert members["source"].unique().to_list() == ["a"]
+    assert members.height == 2999
+    assert members["kept_row"].unique().to_list() == [0]
+
+
+def test_nothing_in_nothing_out(tmp_path: Path) -> None:
+    assert near_duplicates(ROWS.clear(), ["a"]).equals(pl.DataFrame(schema=MEMBER))
+    assert near_duplicates(ROWS.filter(pl.col("statement").is_null()), ["a"]).height == 0

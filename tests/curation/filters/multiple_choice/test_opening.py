@@ -1,0 +1,171 @@
+"""Which multiple-choice questions stand without their options, and how they read then."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from curation.filters.multiple_choice import Opened, Refused, consider, open_questions
+from curation.filters.multiple_choice.opening import mathematical
+from curation.filters.statements import classify
+from curation.records import DropReason
+
+NUMBERS = ["A. 3", "B. 4", "C. 5", "D. 6"]
+
+COMPLETE = [
+    ("en", "How many sides has a square?", "How many sides has a square?"),
+    ("en", "Which of the following is the value of $2+2$?", "What is the value of $2+2$?"),
+    ("en", "Which of these is the largest prime factor of 12?", "What is the largest prime factor of 12?"),
+    ("en", "If $x = 2$, which of the following is equal to $2x$?", "If $x = 2$, what is the value of $2x$?"),
+    ("en", "The price of the book is :", "The price of the book is ____."),
+    ("en", "After $$2$$ hours there are  bacteria.", "After $$2$$ hours there are ____ bacteria."),
+    ("en", "$$5+5=2\\times$$．", "$$5+5=2\\times$$．"),
+    ("en", "$2 \\times 2=$", "$2 \\times 2=$ ____."),
+    ("zh", "正方形的边数是（　　）．", "正方形的边数是____．"),
+    ("zh", "正方形的边数为．", "正方形的边数为____．"),
+    ("zh", "若 $a+1=5$，则 $a=(\\quad)$", "若 $a+1=5$，则 $a=$ ____"),
+    ("zh", "则不同的排法共有种．", "则不同的排法共有____种．"),
+    (
+        "zh",
+        "下列命题：①$1<2$；②$2<3$；③$3<1$．其中真命题的个数是（ ）",
+        "下列命题：①$1<2$；②$2<3$；③$3<1$．其中真命题的个数是____",
+    ),
+    ("zh", "每人得分的乘积都是4，问共有几人？", "每人得分的乘积都是4，问共有几人？"),
+    ("zh", "每人得分的乘积为．", "每人得分的乘积为____．"),
+    ("fr", "Combien de côtés a un carré ?", "Combien de côtés a un carré ?"),
+    ("es", "¿Cuántos lados tiene un cuadrado?", "¿Cuántos lados tiene un cuadrado?"),
+    ("it", "Quanti lati ha un quadrato?", "Quanti lati ha un quadrato?"),
+    ("de", "Wie viele Seiten hat ein Quadrat?", "Wie viele Seiten hat ein Quadrat?"),
+    ("ru", "Сколько сторон у квадрата?", "Сколько сторон у квадрата?"),
+]
+
+
+@pytest.mark.parametrize(("lang", "question", "opened"), COMPLETE)
+def test_complete_questions_are_opened(lang: str, question: str, opened: str) -> None:
+    assert consider(question, "B", NUMBERS, lang) == Opened(opened, "4")
+
+
+NEEDS_OPTIONS = [
+    ("en", "Which of the following is a composite number?"),
+    ("en", "Which of the following numbers is divisible by 7?"),
+    ("en", "Which of the following is the largest prime number?"),
+    ("en", "Which number is even?"),
+    ("en", "What could be the number of sides of the figure?"),
+    ("en", "Which of these is closest to $\\sqrt{17}$?"),
+    ("en", "What is the approximate value of $\\sqrt{17}$?"),
+    ("en", "What is a possible value of $x$ if $x > 3$?"),
+    ("en", "Which statement is true?"),
+    ("en", "What is the smallest?"),
+    ("en", "If $a > b$, then"),
+    ("zh", "下列各数中，是偶数的是（ ）"),
+    ("zh", "哪个数最大？"),
+    ("zh", "则这个数可能是（ ）"),
+    ("zh", "与 $\\sqrt{17}$ 最接近的数是（ ）"),
+    ("zh", "若 $a>b$，则（ ）"),
+    ("fr", "Parmi les nombres suivants, lequel est pair ?"),
+    ("es", "¿Cuál de los siguientes números es par?"),
+    ("it", "Quale dei seguenti numeri è pari?"),
+    ("de", "Welche der folgenden Zahlen ist gerade?"),
+    ("ru", "Какое из следующих чисел чётное?"),
+]
+
+
+@pytest.mark.parametrize(("lang", "question"), NEEDS_OPTIONS)
+def test_questions_about_their_options_are_refused(lang: str, question: str) -> None:
+    refused = consider(question, "B", NUMBERS, lang)
+    assert isinstance(refused, Refused)
+    assert refused.reason == DropReason.CHOICES_NEEDED
+    assert refused.evidence
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "None of the above", "All of these", "none", "Cannot be determined", "It is impossible to tell",
+        "I and II only", "以上都不对", "无法确定", "Yes", "是", "(3)", "①④", "Both A and B",
+        "The mean is larger than the median", "A flat fee of $3",
+    ],
+)  # fmt: skip
+def test_answers_that_need_the_other_options(answer: str) -> None:
+    refused = consider("How many solutions has the equation?", "D", ["1", "2", "3", answer])
+    assert refused == Refused(DropReason.CHOICES_NEEDED, answer)
+
+
+def test_names_that_the_question_itself_gives_are_answers() -> None:
+    question = "Nancy read 5 pages and John read 7 pages. Who read more pages?"
+    assert consider(question, "B", ["Nancy", "John"]) == Opened(question, "John")
+    assert isinstance(consider("Who read more pages?", "B", ["Nancy", "John"]), Refused)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "4",
+        "-3.5",
+        "$4",
+        "Rs. 50",
+        "12 apples",
+        "2.4 cubic meter",
+        "$\\frac{1}{2}$",
+        "x^2+1",
+        "13:4",
+        "3个",
+        "$$3$$厘米",
+        "0或2",
+        "5h 30min",
+        "x",
+    ],
+)
+def test_mathematical(answer: str) -> None:
+    assert mathematical(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ["gains Rs. 50", "on the 17th day", "正数", "a number above 3", "等腰三角形", "Monday"]
+)
+def test_not_mathematical(answer: str) -> None:
+    assert not mathematical(answer)
+
+
+def test_option_numbers_count_from_where_their_source_does() -> None:
+    rows = pl.DataFrame(
+        {
+            "_at": [0, 1, 2, 3, 4],
+            "statement": ["How many sides has a square?"] * 5,
+            "answer": ["0", "2", "1", "4", "2"],
+            "choices": [["3 sides", "4 sides", "5 sides", "6 sides"]] * 5,
+            "lang": ["en"] * 5,
+            "source": ["zero", "zero", "one", "one", "unknown"],
+        },
+        schema_overrides={"_at": pl.UInt32},
+    )
+    outcome = open_questions(rows)
+    assert outcome["answer"].to_list() == ["3 sides", "5 sides", "3 sides", "6 sides", None]
+    assert outcome["reason"].to_list() == [None] * 4 + [DropReason.CHOICES_UNRESOLVED]
+
+
+@pytest.mark.parametrize(
+    ("question", "opened"),
+    [
+        ("甲需要6小时，则丙帮甲搬了小时．【本题欣赏题】答案：B", "甲需要6小时，则丙帮甲搬了____小时．"),
+        ("长方形的面积是12平方米，宽3米，长米．", "长方形的面积是12平方米，宽3米，长____米．"),
+    ],
+)
+def test_a_key_that_was_left_behind_goes_and_a_lost_blank_comes_back(question: str, opened: str) -> None:
+    assert consider(question, "B", ["5", "4"], "zh") == Opened(opened, "4")
+
+
+def test_what_is_the_multiple_needs_its_options() -> None:
+    found = consider("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
+    assert isinstance(found, Refused)
+    assert isinstance(consider("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), Opened)
+
+
+def test_options_numbered_line_by_line() -> None:
+    rows = pl.DataFrame(
+        {
+            "statement": ["What is 3 times 2?\n1. 6\n2. 7\n3. 8", "Do this.\n1. Add 3.\n2. Halve.\nWhat is left of 5?"],
+            "answer": ["1", "4"],
+        }
+    )
+    assert classify(rows).select("keep", "answer").rows() == [(True, "6"), (True, "4")]

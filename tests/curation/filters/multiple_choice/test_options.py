@@ -1,0 +1,150 @@
+"""Options found inside statements, in the styles they are written in; and answers resolved to one of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from curation.filters.multiple_choice import Opened, Refused, consider
+from curation.filters.multiple_choice.options import split, unlabelled
+from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve
+from curation.records import DropReason
+
+BOLD = "\\qquad".join(f"\\textbf{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
+SPACED = "\\qquad".join(f"\\textbf{{({letter}) }}{number}" for letter, number in zip("ABCD", "3456", strict=True))
+ROMAN = " \\quad ".join(f"\\mathrm{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
+ALIGNED = "\\text{A)}\\ & 3 &\n\\text{B)}\\ & 4\\\\\n\\text{C)}\\ & 5 &\n\\text{D)}\\ & 6\\\\"
+STYLES = {
+    "brackets on one line": "What is $2+2$? (A) 3 (B) 4 (C) 5 (D) 6",
+    "brackets on lines": "What is $2+2$?\n(A) 3\n(B) 4\n(C) 5\n(D) 6",
+    "stops on one line": "What is $2+2$? A. 3 B. 4 C. 5 D. 6",
+    "stops on lines": "What is $2+2$?\nA. 3\nB. 4\nC. 5\nD. 6",
+    "closing brackets": "What is $2+2$?\nA) 3\nB) 4\nC) 5\nD) 6",
+    "colons": "What is $2+2$?\nA: 3\nB: 4\nC: 5\nD: 6",
+    "bold markdown": "What is $2+2$?\n**A.** 3\n**B.** 4\n**C.** 5\n**D.** 6",
+    "textbf": f"What is $2+2$?\n${BOLD}$",
+    "textbf with a space": f"What is $2+2$?\n\n${SPACED}$",
+    "mathrm": f"What is $2+2$? ${ROMAN}$",
+    "align": f"What is $2+2$?\n\\begin{{align*}}\n{ALIGNED}\n\\end{{align*}}",
+    "lower case": "What is $2+2$? (a) 3 (b) 4 (c) 5 (d) 6",
+    "full width": "What is $2+2$?（A）3（B）4（C）5（D）6",
+    "full width letters": "What is $2+2$? Ａ．3 Ｂ．4 Ｃ．5 Ｄ．6",
+    "enumeration comma": "What is $2+2$? A、3 B、4 C、5 D、6",
+    "header": "What is $2+2$?\nAnswer Choices: (A) 3 (B) 4 (C) 5 (D) 6",
+    "options header": "What is $2+2$?\n\n\\noindent Options:\\\\\nA) 3\\\\\nB) 4\\\\\nC) 5\\\\\nD) 6".replace(
+        "\\noindent ", ""
+    ),
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_is_opened(style: str) -> None:
+    answer = "b" if style == "lower case" else "B"
+    assert consider(STYLES[style], answer) == Opened("What is $2+2$?", "4")
+
+
+def test_a_last_option_that_is_a_displayed_formula() -> None:
+    found = consider("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
+    assert found == Opened("What is $2+2$?", "$4$")
+
+
+def test_chinese_in_one_line() -> None:
+    found = consider("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
+    assert found == Opened("计算 $2+2$ 的结果是____", "4")
+
+
+def test_numbered_and_circled_options_where_the_question_sends_to_them() -> None:
+    assert consider("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == Opened("选出 $2+2$ 的值", "4")
+    numbered = split("Choose the value of $2+2$: (1) 3 (2) 4 (3) 5")
+    assert numbered is not None
+    assert numbered.options == ("3", "4", "5")
+
+
+NOT_OPTIONS = [
+    ("Points A, B and C lie on a line. Find $AB$ if $AC = 5$ and $BC = 2$.", "3"),
+    ("Let $f$ satisfy (a) $f(1)=2$; (b) $f(n+1)=2f(n)$. Find $f(3)$.", "8"),
+    ("设数列满足：(1) $a_1=1$；(2) $a_{n+1}=2a_n$；(3) $a_n>0$。求 $a_4$。", "8"),
+    ("已知三个条件 ①$a>0$ ②$b>0$ ③$a+b=1$，求 $ab$ 的最大值。", "$\\frac14$"),
+    ("In triangle ABC, angle A. is twice angle B. Find C.", "90"),
+]
+
+
+@pytest.mark.parametrize(("statement", "answer"), NOT_OPTIONS)
+def test_labels_that_are_no_options_are_left_alone(statement: str, answer: str) -> None:
+    assert consider(statement, answer) is None
+
+
+def test_formulas_get_their_dollars_back() -> None:
+    found = consider(
+        "Simplify. $\\textbf{(A)}\\ \\frac{1}{2} \\qquad \\textbf{(B)}\\ x^2 \\qquad \\textbf{(C)}\\ 3$", "A"
+    )
+    assert isinstance(found, Opened)
+    assert found.answer == "$\\frac{1}{2}$"
+
+
+def test_options_of_a_field_lose_their_labels() -> None:
+    assert [unlabelled(text, index) for index, text in enumerate(["A)6", "B. 7", "(C) 8", "D、9", "10"])] == [
+        "6",
+        "7",
+        "8",
+        "9",
+        "10",
+    ]
+    assert unlabelled("A)A)59", 0) == "59"
+    assert unlabelled("B.C.", 0) == "B.C."
+
+
+def test_answers_by_letter_text_and_number() -> None:
+    options = ["6", "7", "$\\frac{1}{2}$"]
+    assert resolve("B", options) == 1
+    assert resolve("(b)", options) == 1
+    assert resolve("$\\text{(C)}$", options) == 2
+    assert resolve("The answer is B.", options) == 1
+    assert resolve("B. 7", options) == 1
+    assert resolve("7", options) == 1
+    assert resolve("\\frac{1}{2}", options) == 2
+    assert resolve("F", options) is None
+    assert resolve("9", options) is None
+    assert resolve("2", options) is None
+    assert resolve("2", options, first=0) == 2
+    assert resolve("2", options, first=1) == 1
+
+
+def test_a_number_that_is_both_an_index_and_an_option_is_not_guessed() -> None:
+    assert resolve("1", ["3", "2", "1"], first=0) is None
+    assert resolve("2", ["3", "4", "2"], first=0) == 2
+
+
+def test_letters() -> None:
+    assert [named_letter(text) for text in ("B", "(c)", "\\boxed{D}", "选C", "AB", "12")] == [
+        "B",
+        "C",
+        "D",
+        "C",
+        None,
+        None,
+    ]
+    assert names_several("A, C", 4)
+    assert names_several("ABD", 4)
+    assert not names_several("B", 4)
+    assert not names_several("ACE", 4)
+
+
+def test_unresolved_and_several_are_refused_with_evidence() -> None:
+    refused = consider("What is $2+2$?", "F", ["3", "4", "5"])
+    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
+    refused = consider("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
+    assert refused == Refused(DropReason.CHOICES_NEEDED, "A, C")
+
+
+def test_numbered_values_behind_a_question() -> None:
+    question = "What is the mean of 6, 10 and 14? (1) 8 (2) 10 (3) 12 (4) 14"
+    assert consider(question, "2") == Opened("What is the mean of 6, 10 and 14?", "10")
+    assert consider(question, "10") == Opened("What is the mean of 6, 10 and 14?", "10")
+    refused = consider(question, "E")
+    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
+    assert consider("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
+
+
+def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
+    refused = consider("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
+    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")

@@ -1,0 +1,364 @@
+"""Each rule on rows of its own, in every language it speaks: where it must fire and where it must not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from curation.filters.statements import RULES, StatementSettings, classify, judge
+from curation.records import DropReason
+
+Rows = Sequence[tuple[str, ...]]
+
+
+def verdicts(*rows: tuple[str, str | None, str | None]) -> list[tuple[str | None, str | None]]:
+    """Rule and reason per row of (language, statement, answer), nulls where it is kept; all rows in one frame."""
+    frame = pl.DataFrame(rows, schema={"lang": pl.String, "statement": pl.String, "answer": pl.String}, orient="row")
+    full = frame.with_columns(
+        choices=pl.lit(None, pl.List(pl.String)), source=pl.lit("t"), meta=pl.lit(None, pl.String)
+    )
+    return judge(full).select("rule", "reason").rows()
+
+
+def verdict(statement: str | None, answer: str | None = "4", lang: str = "en") -> tuple[str | None, str | None]:
+    """Rule and reason for one row."""
+    return verdicts((lang, statement, answer))[0]  # type: ignore[arg-type]
+
+
+def astray(rows: Rows, reason: DropReason | None, answer: str | None = "4") -> list[object]:
+    """The rows that are not dropped for ``reason``, or not kept where it is null, with what befell them."""
+    filled = [(row[0], row[1], row[2] if len(row) > 2 else answer) for row in rows]
+    return [(row, got) for row, got in zip(rows, verdicts(*filled), strict=True) if got[1] != reason]
+
+
+PROOFS = [
+    ("en", "Prove that $\\sqrt{2}$ is irrational."),
+    ("en", "Let $ABC$ be a triangle. Show that $AB + BC > AC$."),
+    ("en", "Explain why the sum of two odd numbers is even."),
+    ("en", "Construct a square with ruler and compass, given its diagonal."),
+    ("en", "Sketch the graph of $y = x^2 - 4$."),
+    ("en", "Let $a, b > 0$. Prove or disprove: $a + b \\ge 2\\sqrt{ab}$."),
+    ("fr", "Démontrer que la somme de deux nombres pairs est paire."),
+    ("fr", "Soit $n$ un entier. Montrez que $n^2 + n$ est pair."),
+    ("es", "Demuestre que $n^3 - n$ es divisible por 6."),
+    ("es", "Pruebe que existen infinitos primos."),
+    ("it", "Dimostrare che la somma degli angoli di un triangolo è $180^\\circ$."),
+    ("it", "Si dimostri che $n^2 + n$ è pari."),
+    ("de", "Zeigen Sie, dass $n^2 + n$ gerade ist."),
+    ("de", "Man beweise: Es gibt unendlich viele Primzahlen."),
+    ("zh", "设 $n$ 为正整数，证明：$n^2+n$ 是偶数。"),
+    ("zh", "求证：三角形内角和为 $180^\\circ$。"),
+    ("ru", "Докажите, что число $n^2 + n$ чётно."),
+    ("ru", "Покажите, что сумма двух чётных чисел чётна."),
+]
+
+
+def test_a_proof_is_dropped_whatever_the_answer() -> None:
+    assert astray(PROOFS, DropReason.PROOF, None) == []
+    assert astray(PROOFS, DropReason.PROOF, "QED") == []
+
+
+NO_PROOFS = [
+    (
+        "en",
+        "Jill watched a show that was 30 minutes long and another that was 4 times longer. How many minutes in all?",
+    ),
+    ("en", "It can be shown that the limit exists. Find the limit of $1/n$ as $n$ grows."),
+    ("en", "Tom wants to prove that he is fast. He runs 4 km in 20 minutes. What is his speed in km per hour?"),
+    ("en", "Find the number of solutions of $x^2 = 4$. Show your work."),
+    ("en", "A company wants to construct a road of 20 km at 5 km a week. How many weeks does it take?"),
+    ("zh", "小明证明了一个定理，用了 3 小时，每小时写 2 页。他一共写了多少页？"),
+    ("es", "La prueba que hizo Mark tenía 75 preguntas y contestó 70. ¿Cuántas le faltaron?"),
+    ("de", "Eine Uhr zeigt 3 Uhr. Wie viel Grad liegen zwischen den Zeigern?"),
+    ("ru", "Часы показывают 3 часа. Сколько градусов между стрелками?"),
+]
+
+
+def test_words_of_proof_in_a_story_are_no_proof() -> None:
+    assert astray(NO_PROOFS, None, "90") == []
+
+
+def test_a_proof_with_a_value_to_find_is_kept_for_its_value() -> None:
+    statement = "Prove that the sequence $a_n = (1+1/n)^n$ converges, and find the value of its limit."
+    assert verdict(statement, "$e$") == (None, None)
+    assert verdict(statement, None)[1] == DropReason.PROOF
+
+
+def test_formal_tasks_without_an_answer_are_proofs_and_stories_are_not() -> None:
+    assert (
+        verdict("Find all functions $f:\\mathbb{R}\\to\\mathbb{R}$ with $f(x+y)=f(x)+f(y)$.", None)[1]
+        == DropReason.PROOF
+    )
+    assert verdict("求所有满足 $a^b=b^a$ 的正整数对。", None, "zh")[1] == DropReason.PROOF
+    assert verdict("Tom has some pens. He buys 3. How many pens has he now?", None)[1] == DropReason.MISSING_ANSWER
+    row = pl.DataFrame(
+        {"statement": ["What is the least number of weighings?"], "meta": ['{"Grading guidelines": "1 point"}']}
+    )
+    assert classify(row)["rule"].to_list() == ["marking_scheme"]
+
+
+def test_no_statement() -> None:
+    rows = [("en", statement, "4") for statement in (None, "", "   ", "Solve", "x")]
+    assert {reason for _, reason in verdicts(*rows)} == {DropReason.MISSING_STATEMENT}  # type: ignore[arg-type]
+
+
+NO_ANSWER = [None, "", "  ", "N/A", "none", "-", "?", "see solution", "略", "见解析"]
+
+
+def test_no_answer() -> None:
+    assert astray([("en", "What is $2 + 2$?", answer) for answer in NO_ANSWER], DropReason.MISSING_ANSWER) == []
+
+
+FIGURES = [
+    ("en", "In the figure, $AB = 3$ and $BC = 4$. What is $AC$?"),
+    ("en", "The diagram below shows a square of side 4. What is its area?"),
+    ("en", "What is the area of the region shown to the right?"),
+    ("en", "![](images/7.png) What is the value of $x$?"),
+    ("en", "[asy] draw((0,0)--(1,1)); [/asy] What is the length of the segment?"),
+    ("fr", "Sur la figure ci-contre, calculer l'aire du triangle."),
+    ("es", "En la figura, ¿cuánto mide el ángulo $x$?"),
+    ("it", "Nella figura a fianco, quanto misura l'angolo?"),
+    ("de", "In der Abbildung ist ein Quadrat. Wie groß ist seine Fläche?"),
+    ("zh", "如图，在三角形中，$AB=3$，求 $BC$ 的长。"),
+    ("zh", "下图是一个正方形，它的面积是多少？"),
+    ("ru", "На рисунке изображён квадрат. Найдите его площадь."),
+]
+
+
+def test_missing_figures() -> None:
+    assert astray(FIGURES, DropReason.MISSING_FIGURE, "4") == []
+
+
+NO_FIGURES = [
+    ("en", "Rachel colored 23 of the pictures. There were 44 pictures. How many are left?"),
+    ("en", "Thomas made 25 drawings, 14 of the drawings in color. How many are not in color?"),
+    ("en", "What is the least number of edges in the graph $G$ on 5 vertices that is connected?"),
+    ("en", "A table seats 4 people. How many people do 5 tables seat?"),
+    ("zh", "函数 $y=x^2$ 的图象与 $x$ 轴有几个交点？"),
+    ("zh", "图书馆有 300 本书，借出 120 本，还剩多少本？"),
+]
+
+
+def test_pictures_in_stories_are_no_figures() -> None:
+    assert astray(NO_FIGURES, None, "4") == []
+
+
+PARTS = [
+    ("en", "Let $f(x) = x^2$. (a) Find $f(3)$. (b) Find $f'(3)$."),
+    ("en", "A die is rolled. a) What is the chance of a six? b) What is the chance of an even number?"),
+    ("en", "Solve: (i) compute $2+2$; (ii) compute $3+3$."),
+    ("en", "A sequence is given by $a_n = 2n$. Part A: Find $a_5$. Part B: Find the sum of the first five terms."),
+    ("en", "Find the area of a circle of radius 3. Find also its circumference."),
+    ("en", "How many pens has Tom if he buys 3 a day for a week? How much does he pay at 2 dollars each?"),
+    ("fr", "Soit $f$ une fonction. (a) Calculer $f(0)$. (b) Déterminer $f(1)$."),
+    ("es", "Sea $f(x)=x^2$. (a) Calcule $f(2)$. (b) Determine $f(3)$."),
+    ("it", "Sia $f(x)=x^2$. (a) Calcolare $f(2)$. (b) Trovare $f(3)$."),
+    ("de", "Sei $f(x)=x^2$. (a) Berechnen Sie $f(2)$. (b) Bestimmen Sie $f(3)$."),
+    ("zh", "已知函数 $f(x)=\\sin x$。（1）求 $f(x)$ 的最小正周期；（2）若 $f(a)=1$，求 $a$ 的值。"),
+    ("zh", "设 $S_n$ 为前 $n$ 项和。\n( I ) 求 $a_n$;\n\n(II ) 设 $b_n=2a_n$，求 $b_n$ 的和。"),
+    ("ru", "Дана функция. (a) Найдите $f(1)$. (b) Вычислите $f(2)$."),
+]
+
+
+def test_several_questions_in_one() -> None:
+    assert astray(PARTS, DropReason.MULTI_PART, "4") == []
+
+
+ONE_PART = [
+    ("en", "Find all strictly increasing $g$ such that (a) $g$ is surjective and (b) $g(g(x)) = g(x) + 20x$."),
+    ("en", "A function satisfies (i) $f(1) = 2$; (ii) $f(n+1) = 2 f(n)$. Find $f(4)$."),
+    ("zh", "设数列满足：(1) $a_1=1$；(2) $a_{n+1}=2a_n$。求 $a_{10}$。"),
+    ("zh", "设 $z=(1+i)(2-i)$，求 $|z|$。"),
+    ("en", "Alice also gave some pens to Bob. She had 10 pens and has 6 left. How many did she give?"),
+]
+
+
+def test_enumerated_conditions_are_not_parts() -> None:
+    assert astray(ONE_PART, None, "4") == []
+
+
+def test_several_answers_to_several_blanks_or_unknowns() -> None:
+    assert verdict("The first digit is ____ and the last digit is ____.", "1, 9")[0] == "several_answers"
+    assert verdict("Solve the system and find the values of $a$ and $b$.", "251,7")[0] == "several_answers"
+    assert verdict("Evaluate both.", "(a) 3 (b) 5")[0] == "marked_answers"
+    assert verdict("求 $x$ 和 $y$。", "（1）3；（2）5", "zh")[0] == "marked_answers"
+    assert verdict("Find all real $x$ with $x^2 = 4$.", "-2, 2") == (None, None)
+    assert verdict("Find $x$ and $y$ such that $x+y=3$ and $x-y=1$.", "$(2, 1)$") == (None, None)
+    assert verdict("How many people live in ____ and work in ____?", "12,500") == (None, None)
+
+
+YES_NO = [
+    ("en", "Is $x = 2$ a root of $x^2 - 4$?", "Yes"),
+    ("en", "Does the series converge?", "No."),
+    ("en", "Is 91 prime?", "No, because $91 = 7 \\cdot 13$."),
+    ("en", "The number 2 is the only even prime.", "\\text{True}"),
+    ("fr", "Le nombre 91 est-il premier ?", "Non"),
+    ("es", "¿Es primo el número 91?", "No"),
+    ("it", "Il numero 2 è pari?", "Sì"),
+    ("de", "Ist 91 eine Primzahl?", "Nein"),
+    ("zh", "91 是否为质数？", "否"),
+    ("ru", "Является ли число 91 простым?", "нет"),
+]
+
+
+def test_yes_no() -> None:
+    assert astray(YES_NO, DropReason.YES_NO) == []
+
+
+def test_true_or_false_as_a_question_but_not_as_a_kind_of_question() -> None:
+    assert verdict("Every prime is odd. True or false?", "1")[0] == "true_or_false"
+    assert verdict("An exam has 20 true/false questions and 10 others. How many questions has it?", "30") == (
+        None,
+        None,
+    )
+
+
+HEDGED_ANSWERS = [
+    "about 3 or 4",
+    "approximately 12",
+    "3 左右",
+    "大约 5",
+    "environ 12",
+    "etwa 7",
+    "answers may vary",
+    "答案不唯一",
+]
+
+
+def test_hedged_answers() -> None:
+    assert (
+        astray(
+            [("en", "How many beans are in the jar?", answer) for answer in HEDGED_ANSWERS], DropReason.HEDGED_ANSWER
+        )
+        == []
+    )
+
+
+def test_one_number_or_another_is_hedged_only_where_one_number_is_asked() -> None:
+    assert verdict("How many beans are in the jar?", "3 or 4")[1] == DropReason.HEDGED_ANSWER
+    assert verdict("Find $x$ with $(x-3)(x-4) = 0$.", "3 or 4") == (None, None)
+    assert verdict("若 $x^2=2x$，则 $x$ 的值为____．", "0或2", "zh") == (None, None)
+
+
+TEXTUAL_ANSWERS = [
+    "The triangle is isosceles because two of its sides are equal.",
+    "taking the empty card",
+    "三角形是等腰三角形并且两边相等",
+    "Solution: we first note that $x = 2$.",
+    "【解析】由题意得 $x=2$",
+    "解：由题意 $x=2$",
+]
+
+
+def test_textual_answers() -> None:
+    assert (
+        astray(
+            [("en", "Determine the answer to the question about the triangle.", answer) for answer in TEXTUAL_ANSWERS],
+            DropReason.TEXTUAL_ANSWER,
+        )
+        == []
+    )
+
+
+SHORT_ANSWERS_ARE_NOT_TEXTUAL = [
+    "12 apples",
+    "$x = 2$ and $x = 3$",
+    "\\frac{1}{2}",
+    "5 hours 30 minutes",
+    "3个",
+    "\\text{no solution}",
+]
+
+
+def test_short_answers_are_not_textual() -> None:
+    assert astray([("en", "Determine the answer.", answer) for answer in SHORT_ANSWERS_ARE_NOT_TEXTUAL], None) == []
+
+
+ELSEWHERE = [
+    ("en", "Using the result of the previous problem, find the value of $x$."),
+    ("en", "Use Theorem 3.2 to compute the integral of $x$ from 0 to 1."),
+    ("en", "What is the variance of the sample in Exercise 12?"),
+    ("zh", "在上题中，若 $x=3$，求 $y$ 的值。"),
+    ("fr", "Avec la question précédente, calculer $x$."),
+    ("es", "Con los datos del ejercicio anterior, calcule $x$."),
+    ("it", "Con i dati dell'esercizio precedente, calcolare $x$."),
+    ("de", "Berechnen Sie $x$ mit dem Ergebnis der vorherigen Aufgabe."),
+    ("ru", "Используя результат предыдущей задачи, найдите $x$."),
+]
+
+
+def test_references_to_elsewhere() -> None:
+    assert astray(ELSEWHERE, DropReason.REFERS_ELSEWHERE, "4") == []
+
+
+def test_exercise_as_a_verb_and_sections_of_a_car_park_are_no_references() -> None:
+    assert verdict("Jane's goal is to exercise 1 hour a day. How many hours is that in a week?", "7") == (None, None)
+    assert verdict(
+        "There are 320 spaces in section 1 and 200 more in section 2. How many are in section 2?", "520"
+    ) == (None, None)
+
+
+def test_statements_that_give_their_answer_away() -> None:
+    assert verdict("What is $6 \\cdot 7$? Answer: 42", "42")[1] == DropReason.ANSWER_IN_STATEMENT
+    assert verdict("$6\\times7$ 等于多少？答案：42", "42", "zh")[1] == DropReason.ANSWER_IN_STATEMENT
+    assert verdict("What is $6 \\cdot 7$? Answer: ____", "42") == (None, None)
+    assert verdict("Tom's answer is 3 more than 39. What is it?", "42") == (None, None)
+
+
+def test_cut_off_statements() -> None:
+    assert verdict("Find the number of integers $n$ such that the")[1] == DropReason.TRUNCATED
+    assert verdict("Find $\\begin{array}{c} 1 \\\\ 2", "3")[1] == DropReason.TRUNCATED
+    assert verdict("已知函数 $f(x)=x^2$，求", lang="zh", answer="3") == (None, None)
+    assert verdict("若 $a>b$，且", lang="zh")[1] == DropReason.TRUNCATED
+    assert verdict("What is the next term of the geometric sequence 1, 2, 4, ...", "8") == (None, None)
+
+
+def test_text_that_is_no_problem() -> None:
+    assert verdict("Definition: a group is a set with an associative operation.", "4")[1] == DropReason.NOT_A_PROBLEM
+    assert verdict("A triangle with three equal sides has three equal angles.", "180")[1] == DropReason.NOT_A_PROBLEM
+    assert verdict("Click here to subscribe to our newsletter. What is 2+2?", "4")[1] == DropReason.NOT_A_PROBLEM
+    assert verdict("Translate the above text into English. What is 2+2?", "4")[1] == DropReason.NOT_A_PROBLEM
+    assert verdict("How long does it take to download the file at 2 MB a second if it has 60 MB?", "30") == (None, None)
+
+
+def test_guessing_the_next_term_of_a_series() -> None:
+    assert verdict("What is the next number in the series 2, 6, 12, 20?", "30")[0] == "series_guess"
+    assert verdict("找规律填数：1，4，9，16，____．", "25", "zh")[0] == "series_guess"
+    assert verdict("What is the next term of the arithmetic sequence 2, 5, 8?", "11") == (None, None)
+
+
+def test_tags_that_cannot_be_right() -> None:
+    english = "Tom has three apples and buys two more at the market. How many apples does he have in all?"
+    assert verdict(english, "5", "zh")[1] == DropReason.WRONG_LANGUAGE
+    assert verdict(english, "5", "ru")[1] == DropReason.WRONG_LANGUAGE
+    assert verdict("小明有三个苹果，又买了两个苹果，一共有多少个苹果？", "5", "en")[1] == DropReason.WRONG_LANGUAGE
+    assert (
+        verdict("У Тома три яблока и он купил ещё два яблока. Сколько у него яблок?", "5", "fr")[1]
+        == DropReason.WRONG_LANGUAGE
+    )
+    assert verdict("计算 $\\frac{1}{2}+\\frac{1}{3}$。", "5/6", "zh") == (None, None)
+
+
+def test_broken_characters() -> None:
+    assert verdict("What is the square of \ufffd\ufffd if it is 4?")[1] == DropReason.DEBRIS
+
+
+def test_every_rule_has_a_name_of_its_own_and_can_be_switched_off() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(names) == len(set(names))
+    row = pl.DataFrame({"statement": ["Prove that 2 is prime."], "answer": ["4"]})
+    settings = StatementSettings(disabled=("proof", "no_task"))
+    assert classify(row)["rule"].to_list() == ["proof"]
+    assert classify(row, settings)["rule"].to_list() == [None]
+
+
+def test_languages_that_the_recipe_does_not_take() -> None:
+    row = pl.DataFrame({"statement": ["Combien font $2 + 2$ ?"] * 2, "answer": ["4"] * 2, "lang": ["fr", None]})
+    reasons = classify(row, StatementSettings(languages=("en", "zh")))["reason"].to_list()
+    assert reasons == [DropReason.WRONG_LANGUAGE, None]
+
+
+def test_a_letter_for_an_answer_to_options_that_were_not_understood() -> None:
+    assert verdict("Which is right?\nA.\n\nB. 4", "B")[1] == DropReason.CHOICES_UNRESOLVED
+    assert verdict("Which of the points $A$, $B$ and $C$ is nearest to the origin?", "B") == (None, None)

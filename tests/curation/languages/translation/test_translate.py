@@ -1,0 +1,145 @@
+"""Choosing problems and translating them through recorded translations: retries, failures, groups."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.config import TranslationSettings
+from curation.languages.translation import Rendered, Translations, chosen, translate
+from curation.policies.recorded_translations import RecordedTranslations
+from curation.prompts.translating import TRANSLATE, read_reply
+from curation.records import Domain, PolicyError, Prompted, problem_id
+
+ORIGINAL = "Anna buys 12 apples for $3 each. How much does she pay?"
+FRENCH = "Anna achète 12 pommes à 3 $ chacune. Combien paie-t-elle ?"
+WRONG = "Anna achète 13 pommes à 3 $ chacune. Combien paie-t-elle ?"
+NAME = problem_id(ORIGINAL)
+ROW = {"id": NAME, "group": NAME, "domain": "math", "statement": ORIGINAL, "answer": "36", "lang": "en", "meta": "{}"}
+
+
+def recorded(folder: Path, *lines: dict[str, Any]) -> RecordedTranslations:
+    path = folder / "translations.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return RecordedTranslations(path)
+
+
+def through(policy: Any, rows: list[dict[str, Any]], target: str = "fr", **settings: Any) -> Translations:
+    async def run() -> Translations:
+        async with policy:
+            return await translate(rows, {row["id"]: target for row in rows}, policy, TranslationSettings(**settings))
+
+    return asyncio.run(run())
+
+
+def line(text: str, name: str = NAME, target: str = "fr", **more: Any) -> dict[str, Any]:
+    return {"id": name, "target": target, "text": text, **more}
+
+
+def test_a_translation_keeps_its_group_and_its_original(tmp_path: Path) -> None:
+    (row,) = through(recorded(tmp_path, line(FRENCH)), [ROW]).rows
+    assert row["id"] == problem_id(FRENCH)
+    assert row["group"] == NAME
+    assert (row["lang"], row["statement"], row["raw_statement"], row["answer"]) == ("fr", FRENCH, ORIGINAL, "36")
+    assert json.loads(row["meta"])["translation"]["of"] == NAME
+
+
+def test_a_failure_is_tried_again(tmp_path: Path) -> None:
+    found = through(recorded(tmp_path, line(WRONG), line(FRENCH)), [ROW])
+    assert [row["statement"] for row in found.rows] == [FRENCH]
+    assert found.counts == {"asked": 1, "translated": 1, "to.fr": 1, "retried": 1, "broke.numbers": 1}
+
+
+def test_what_fails_every_try_stays_in_english_and_is_counted(tmp_path: Path) -> None:
+    found = through(recorded(tmp_path, line(WRONG), line(ORIGINAL), line("")), [ROW])
+    assert found.rows == []
+    (failed,) = found.failed
+    assert (failed.id, failed.target, failed.tries) == (NAME, "fr", 3)
+    assert found.counts["failed"] == found.counts["asked"] == 1
+    missing = through(recorded(tmp_path, line(FRENCH, target="it")), [ROW])
+    assert missing.failed[0].why == "the policy gave no translation"
+
+
+def test_the_reason_is_given_to_the_model(tmp_path: Path) -> None:
+    asked: list[Prompted] = []
+
+    class Listening(RecordedTranslations):
+        async def answer(self, problem: Prompted, index: int) -> Any:
+            asked.append(problem)
+            return await super().answer(problem, index)
+
+    through(Listening(recorded(tmp_path, line(WRONG), line(FRENCH)).path), [ROW])
+    first, second = (TRANSLATE.messages(one)[-1]["content"] for one in asked)
+    assert "French" in first
+    assert "refused" not in first
+    assert "missing from the translation: 12" in second
+    assert WRONG in second
+
+
+def test_answers_in_words_are_translated(tmp_path: Path) -> None:
+    row = {**ROW, "statement": "On which day does the shop open again?", "answer": "Tuesday"}
+    row["id"] = row["group"] = problem_id(row["statement"])
+    text = "Quel jour le magasin rouvre-t-il ses portes ?"
+    (made,) = through(recorded(tmp_path, line(text, row["id"], answer="mardi")), [row]).rows
+    assert (made["answer"], made["raw_answer"]) == ("mardi", "Tuesday")
+    assert through(recorded(tmp_path, line(text, row["id"])), [row]).counts["broke.answer"] == 1
+
+
+def test_a_translation_back_is_checked_too(tmp_path: Path) -> None:
+    back = line(ORIGINAL, f"{NAME}#back", "en")
+    assert through(recorded(tmp_path, line(FRENCH), back), [ROW], back_translation=True).counts["translated"] == 1
+    changed = line(ORIGINAL.replace("12", "14"), f"{NAME}#back", "en")
+    found = through(recorded(tmp_path, line(FRENCH), changed), [ROW], back_translation=True)
+    assert found.counts["broke.back_translation"] >= 1
+    assert found.counts["failed"] == 1
+
+
+def test_a_live_policy_is_asked_in_full(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Plain(RecordedTranslations):
+        async def answer(self, problem: Prompted, index: int) -> Any:
+            asked.append(problem.statement)
+            return await super().answer(problem, index)
+
+    policy = Rendered(Plain(recorded(tmp_path, line(FRENCH)).path))
+    assert policy.key.prompt == TRANSLATE.version
+    assert through(policy, [ROW]).counts["translated"] == 1
+    assert asked[0].startswith(TRANSLATE.system)
+    assert ORIGINAL in asked[0]
+
+
+def test_replies_are_read_behind_the_thoughts() -> None:
+    reply = "<think><translation>no</translation></think><translation>\nOui ?\n</translation> <answer>oui</answer>"
+    assert read_reply(reply) == ("Oui ?", "oui", ())
+    assert read_reply("Oui ?") == (None, None, ())
+    assert read_reply("<translation>Q</translation><options>\nA) 1\nB) 2\n</options>")[2] == ("A) 1", "B) 2")
+
+
+def test_a_file_without_its_columns_is_refused(tmp_path: Path) -> None:
+    policy = recorded(tmp_path, {"id": NAME, "text": FRENCH})
+    with pytest.raises(PolicyError, match="needs `id`"):
+        asyncio.run(policy.answer(Prompted(NAME, ORIGINAL, Domain.MATH, "en", {"target": "fr"}), 0))
+
+
+def test_the_share_is_exact_even_and_stable() -> None:
+    rows = [(f"id{number}", f"id{number}", "en") for number in range(1200)]
+    settings = TranslationSettings()
+    found = chosen(rows, settings)
+    assert len(found) == 120
+    assert Counter(found.values()) == dict.fromkeys(settings.targets, 20)
+    assert chosen(reversed(rows), settings) == found
+    more = chosen([*rows, *((f"new{number}", f"new{number}", "en") for number in range(60))], settings)
+    kept = [name for name, target in found.items() if more.get(name) == target]
+    assert len(kept) > 0.7 * len(found)
+    assert set(chosen(rows, TranslationSettings(seed=1))) != set(found)
+
+
+def test_a_group_is_translated_once() -> None:
+    rows = [("a", "g", "en"), ("b", "g", "en"), ("c", "h", "en"), ("d", "h", "fr")]
+    assert list(chosen(rows, TranslationSettings(share=1.0))) == ["a"]

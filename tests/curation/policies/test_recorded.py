@@ -1,0 +1,275 @@
+"""Recorded attempts: every shape of file, matched by the problem's id, nothing handed out that was not asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.config import RecordedPolicy, plain
+from curation.policies.recorded import Recorded
+from curation.records import Answered, Domain, GoldilocksError, PolicyError, Prompted, SourceError, problem_id
+from curation.storage.attempts import AttemptStore
+
+SUM, PRODUCT = "What is 2 + 3?", "What is 2 * 3?"
+NESTED = [
+    {
+        "question": SUM,
+        "runs": [
+            {"by": "big", "response": "So \\boxed{5}", "ok": True},
+            {"by": "small", "response": "\\boxed{6}", "ok": False},
+            {"by": "big", "response": None, "ok": 0},
+            {"by": "big", "response": "five", "ok": None},
+        ],
+    },
+    {"question": PRODUCT, "runs": [{"by": "small", "response": "6", "ok": 1}]},
+    {"question": "Nobody tried.", "runs": []},
+    {"question": "Nobody tried either.", "runs": None},
+]
+NESTED_MAP = {"problem": "question", "attempts": "runs", "text": "response", "label": "ok", "model": "by"}
+FLAT = [{"question": row["question"], "run": run} for row in NESTED for run in row["runs"] or []]
+FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok", "model": "run.by"}
+
+
+def policy(folder: Path, columns: Mapping[str, Any], path: str = "attempts.jsonl", **more: Any) -> Recorded:
+    table = {"kind": "recorded", "name": "weak@1", "path": path, "columns": columns, **more}
+    return Recorded(RecordedPolicy.model_validate(plain(table)), folder)
+
+
+def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> None:
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def prompted(text: str, name: str | None = None) -> Prompted:
+    return Prompted(name or problem_id(text), text, Domain.MATH, "en")
+
+
+def answers(one: Recorded, problem: Prompted, indices: Sequence[int]) -> list[tuple[int, Answered]]:
+    """What the policy has of the wanted attempts."""
+
+    async def ask() -> list[tuple[int, Answered]]:
+        async with one as policy:
+            found = [(index, await policy.answer(problem, index)) for index in indices]
+        return [(index, answered) for index, answered in found if answered is not None]
+
+    return asyncio.run(ask())
+
+
+def handed(one: Recorded, *wanted: tuple[str, Sequence[int]]) -> list[tuple[str, int, str | None, bool | None]]:
+    return [
+        (text, index, answered.text, answered.label)
+        for text, indices in wanted
+        for index, answered in answers(one, prompted(text), indices)
+    ]
+
+
+EVERYTHING = [
+    (SUM, 0, "So \\boxed{5}", True),
+    (SUM, 1, "\\boxed{6}", False),
+    (SUM, 2, None, False),
+    (SUM, 3, "five", None),
+    (PRODUCT, 0, "6", True),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(NESTED, NESTED_MAP), (FLAT, FLAT_MAP)], ids=["nested", "flat"])
+def test_nested_and_flat_files_are_the_same(
+    tmp_path: Path, rows: list[dict[str, Any]], columns: dict[str, str]
+) -> None:
+    lines(tmp_path, rows)
+    one = policy(tmp_path, columns)
+    one.check()
+    assert handed(one, (SUM, range(4)), (PRODUCT, range(4)), ("Nobody tried.", range(4))) == EVERYTHING
+    assert one.attempts == 5
+    assert one.models_seen == {"big": 3, "small": 2}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.parquet", "a.csv"])
+def test_other_formats(tmp_path: Path, name: str) -> None:
+    rows = [{"question": SUM, "response": "5", "ok": True}, {"question": SUM, "response": "6", "ok": False}]
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    elif name.endswith(".parquet"):
+        pl.DataFrame(rows).write_parquet(tmp_path / name)
+    else:
+        pl.DataFrame(rows).write_csv(tmp_path / name)
+    labels = {"label": "ok"} if name != "a.csv" else {}
+    one = policy(tmp_path, {"problem": "question", "text": "response", **labels}, name)
+    found = handed(one, (SUM, [0, 1]))
+    assert [text for _, _, text, _ in found] == ["5", "6"]
+    assert [label for *_, label in found] == ([True, False] if labels else [None, None])
+
+
+def test_only_what_was_asked_for_is_handed_out(tmp_path: Path) -> None:
+    lines(tmp_path, NESTED)
+    one = policy(tmp_path, NESTED_MAP)
+    assert handed(one, (SUM, [2, 0])) == [EVERYTHING[2], EVERYTHING[0]]
+    assert handed(one, (PRODUCT, [1, 7]), ("An unknown one?", [0])) == []
+    assert handed(one, (PRODUCT, []), (SUM, [3])) == [EVERYTHING[3]]
+    assert handed(one) == []
+
+
+def test_what_is_handed_out_fits_the_store(tmp_path: Path) -> None:
+    lines(tmp_path, NESTED)
+    one = policy(tmp_path, NESTED_MAP)
+    store = AttemptStore(tmp_path / "attempts", one.key, one.about)
+    name = problem_id(SUM)
+    for index, answered in answers(one, prompted(SUM), store.missing([name], 6)[name]):
+        store.add([(name, index, answered)])
+    assert store.missing([name], 6) == {name: [4, 5]}
+    assert answers(one, prompted(SUM), [4, 5]) == []
+    assert store.read([name])["index"].to_list() == [0, 1, 2, 3]
+    assert store.read([name])["policy"].unique().to_list() == ["weak@1"]
+    store.close()
+
+
+def test_the_problem_is_matched_by_its_id(tmp_path: Path) -> None:
+    rows = [
+        {"question": "What  is\n2 + 3? ", "response": "5"},
+        {"question": "what is 2 + 3?", "response": "another problem"},
+        {"question": "What is 2 + 3?", "response": "again"},
+    ]
+    lines(tmp_path, rows)
+    one = policy(tmp_path, {"problem": "question", "text": "response"})
+    assert handed(one, (SUM, range(9))) == [(SUM, 0, "5", None), (SUM, 1, "again", None)]
+
+
+def test_options_are_part_of_the_id(tmp_path: Path) -> None:
+    lines(tmp_path, [{"question": "Pick.", "opts": {"A": "1", "B": "2"}, "response": "A"}])
+    one = policy(tmp_path, {"problem": "question", "choices": "opts", "text": "response"})
+    assert handed(one, ("Pick.", [0])) == []
+    name = problem_id("Pick.", ["A) 1", "B) 2"])
+    assert [answered.text for _, answered in answers(one, prompted("Pick.", name), [0])] == ["A"]
+
+
+def test_models_are_filtered_before_they_are_numbered(tmp_path: Path) -> None:
+    lines(tmp_path, NESTED)
+    big = policy(tmp_path, NESTED_MAP, models=["big"])
+    assert handed(big, (SUM, range(4)), (PRODUCT, range(4))) == [
+        (SUM, 0, "So \\boxed{5}", True),
+        (SUM, 1, None, False),
+        (SUM, 2, "five", None),
+    ]
+    both = policy(tmp_path, NESTED_MAP, models=["small", "big"])
+    assert handed(both, (SUM, range(4)), (PRODUCT, range(4))) == EVERYTHING
+    nobody = policy(tmp_path, NESTED_MAP, models=["huge"])
+    with pytest.raises(PolicyError, match=r"no attempt of .*huge.*; models in the file: big, small\."):
+        handed(nobody, (SUM, [0]))
+
+
+def test_recorded_answers_beside_or_instead_of_texts(tmp_path: Path) -> None:
+    rows = [{"p": SUM, "final": 5}, {"p": SUM, "final": 5.5}, {"p": SUM, "final": "5"}, {"p": SUM, "final": None}]
+    lines(tmp_path, rows)
+    made = [
+        answered
+        for _, answered in answers(policy(tmp_path, {"problem": "p", "answer": "final"}), prompted(SUM), range(4))
+    ]
+    assert [answered.answer for answered in made] == ["5", "5.5", "5", None]
+    assert [answered.text for answered in made] == [None] * 4
+    lines(tmp_path, [{"p": SUM, "final": str(2**70), "out": "text"}])
+    both = policy(tmp_path, {"problem": "p", "answer": "final", "text": "out"})
+    assert [(answered.text, answered.answer) for _, answered in answers(both, prompted(SUM), [0])] == [
+        ("text", str(2**70))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "label"), [(True, True), (False, False), (1, True), (0, False), (1.0, True), (0.0, False), (None, None)]
+)
+def test_labels_are_true_or_false(tmp_path: Path, value: Any, label: bool | None) -> None:
+    lines(tmp_path, [{"p": SUM, "out": "5", "ok": value}])
+    assert handed(policy(tmp_path, {"problem": "p", "text": "out", "label": "ok"}), (SUM, [0])) == [
+        (SUM, 0, "5", label)
+    ]
+
+
+@pytest.mark.parametrize("value", ["yes", "true", 2, 0.5, [True], {"is": True}])
+def test_another_label_is_refused(tmp_path: Path, value: Any) -> None:
+    lines(tmp_path, [{"p": SUM, "out": "5", "ok": True}, {"p": SUM, "out": "5", "ok": value}])
+    with pytest.raises(PolicyError, match=r"row 1: `ok` should be true or false, but is ") as caught:
+        handed(policy(tmp_path, {"problem": "p", "text": "out", "label": "ok"}), (SUM, [0]))
+    assert str(value)[:4].strip("[{") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"problem": "prompt", "attempts": "runs", "text": "response"}, "no row has `prompt`; there are: question"),
+        ({"problem": "question", "attempts": "tries", "text": "response"}, "no row has `tries`; there are: question, "),
+        ({**NESTED_MAP, "text": "output"}, "inside `runs`: no row has `output`; there are: by, response, ok."),
+        ({**NESTED_MAP, "answer": "final"}, "inside `runs`: no row has `final`; there are: by, response, ok."),
+        ({**NESTED_MAP, "label": "good"}, "inside `runs`: no row has `good`"),
+        ({**NESTED_MAP, "model": "name"}, "inside `runs`: no row has `name`"),
+        ({**NESTED_MAP, "choices": "opts"}, "no row has `opts`; there are: question, runs"),
+        ({"problem": "question", "text": "response"}, "no row has `response`; there are: question, runs"),
+    ],
+)
+def test_a_missing_column_lists_what_is_there(tmp_path: Path, columns: dict[str, str], said: str) -> None:
+    lines(tmp_path, NESTED)
+    one = policy(tmp_path, columns)
+    for ask in (one.check, lambda: handed(one, (SUM, [0]))):
+        with pytest.raises(SourceError) as caught:
+            ask()
+        assert str(caught.value).startswith(f"recorded attempts {tmp_path / 'attempts.jsonl'}")
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("runs", ["5", ["5", "6"], {"response": "5"}, [["5"]], 7])
+def test_attempts_of_another_shape_are_refused(tmp_path: Path, runs: Any) -> None:
+    lines(tmp_path, [{"question": SUM, "runs": runs}])
+    one = policy(tmp_path, {"problem": "question", "attempts": "runs", "text": "response"})
+    for ask in (one.check, lambda: handed(one, (SUM, [0]))):
+        with pytest.raises(GoldilocksError, match="runs"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"p": 5, "out": "x"}, "row 1: `p` is not text: 5"),
+        ({"p": None, "out": "x"}, "row 1: `p` is not text: None"),
+        ({"p": SUM, "out": ["x"]}, r"row 1: `out` should be text, but is \['x'\]"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_named_by_its_row(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    lines(tmp_path, [{"p": SUM, "out": "5"}, row])
+    with pytest.raises(PolicyError, match=said):
+        handed(policy(tmp_path, {"problem": "p", "text": "out"}), (SUM, [0]))
+
+
+@pytest.mark.parametrize("name", ["absent.jsonl", "absent.parquet", "absent.csv"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    one = policy(tmp_path, {"text": "response"}, name)
+    for ask in (one.check, lambda: handed(one, (SUM, [0]))):
+        with pytest.raises(SourceError, match=re.escape(str(tmp_path / name))):
+            ask()
+
+
+def test_a_file_without_attempts_is_refused(tmp_path: Path) -> None:
+    lines(tmp_path, [])
+    one = policy(tmp_path, {"text": "response"})
+    with pytest.raises(GoldilocksError, match=re.escape(str(tmp_path / "attempts.jsonl"))) as caught:
+        handed(one, (SUM, [0]))
+    assert "None" not in str(caught.value)
+
+
+def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:
+    lines(tmp_path, NESTED)
+    columns = {"problem": "question", "attempts": "runs", "text": "response", "model": "by"}
+    first = policy(tmp_path, columns).key
+    assert (first.policy, first.prompt) == ("weak@1", "recorded")
+    assert re.fullmatch("[0-9a-f]{12}", first.sampling)
+    assert policy(tmp_path, columns).key == first
+    assert policy(tmp_path, columns, models=["big"]).key != first
+    (tmp_path / "moved").mkdir()
+    lines(tmp_path / "moved", NESTED)
+    assert policy(tmp_path / "moved", columns).key == first
+    lines(tmp_path, NESTED[:1])
+    assert policy(tmp_path, columns).key != first

@@ -1,0 +1,122 @@
+"""The form of inputs found from a few of them, and new inputs grown from it."""
+
+import pytest
+
+from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
+from curation.programs.test_generation.grammar import Array, Lines, Node, Ref, Repeat, Row, find_form, read_node
+from curation.programs.test_generation.growing import grown
+from curation.programs.test_generation.limits import Bound, bounds_in_order
+from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.shapes import Line, read_lines
+
+LIST = ["3\n5 1 4\n", "2\n7 7\n", "1\n9\n"]
+TREE = ["4\n1 2\n1 3\n3 4\n", "3\n2 1\n2 3\n", "5\n1 2\n2 3\n3 4\n4 5\n"]
+GRAPH = ["3 2\n1 2 9\n2 3 4\n", "4 3\n1 4 2\n2 3 7\n3 4 1\n"]
+GRID = ["2 3\n#..\n.#.\n", "3 4\n....\n####\n.#.#\n"]
+CASES = ["2\n3\n1 2 3\n1\n5\n", "1\n4\n2 2 2 2\n"]
+
+
+def lines_of(*texts: str) -> list[list[Line]]:
+    return [lines for text in texts if (lines := read_lines(text)) is not None]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "form"),
+    [
+        (["4 5\n", "6 7\n"], (Row(0, 2),)),
+        (LIST, (Row(0, 1), Array(1, Ref(0)))),
+        (TREE, (Row(0, 1), Lines(1, Ref(0, -1), 2))),
+        (GRAPH, (Row(0, 2), Lines(2, Ref(1), 3))),
+        (GRID, (Row(0, 2), Lines(2, Ref(0), 1))),
+        (["2 4\n1 2 3 4\n5 6 7 8\n", "1 5\n1 2 3 4 5\n"], (Row(0, 2), Lines(2, Ref(0), Ref(1)))),
+        (CASES, (Row(0, 1), Repeat((Row(1, 1), Array(2, Ref(1))), Ref(0)))),
+    ],
+)
+def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[Node, ...]) -> None:
+    assert find_form(lines_of(*inputs)) == form
+
+
+def test_inputs_of_no_common_form_have_none() -> None:
+    assert find_form([]) is None
+    assert find_form([[["1"]], []]) is None
+    assert grown(["1  2\n"], [], 4, "s", 1000) == []
+
+
+@pytest.mark.parametrize("inputs", [LIST, TREE, GRAPH, GRID, CASES])
+def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]) -> None:
+    nodes = find_form(lines_of(*inputs))
+    assert nodes is not None
+    made = grown(inputs, [], 12, "seed", 4000)
+    assert len(made) >= 8
+    assert made == grown(inputs, [], 12, "seed", 4000)
+    assert not set(made) & set(inputs)
+    for lines in lines_of(*made):
+        at, env = 0, {}
+        for node in nodes:
+            after = read_node(node, lines, at, env, None)
+            assert after is not None
+            at = after
+        assert at == len(lines)
+
+
+def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
+    bounds = bounds_in_order("One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$.")
+    assert bounds == (Bound(1, 1000), Bound(0, 20))
+    counts = [int(text.split()[0]) for text in grown(LIST, bounds, 12, "s", 100_000)]
+    assert max(counts) == 1000
+    assert min(counts) == 1
+    values = [int(word) for text in grown(LIST, bounds, 12, "s", 100_000) for word in text.split()[1:]]
+    assert (min(values), max(values)) == (0, 20)
+    assert all(len(text) <= 300 for text in grown(LIST, bounds, 12, "s", 300))
+
+
+def test_a_limit_that_holds_for_two_names_counts_twice() -> None:
+    assert bounds_in_order("$1 \\le n, m \\le 9$ and $0 \\le k \\le 5$") == (Bound(1, 9), Bound(1, 9), Bound(0, 5))
+
+
+def test_limits_with_one_end_and_limits_of_lengths() -> None:
+    text = "two positive integers $N \\leq 5\\,000$ and $M \\leq 10$, then $1 \\le k \\le 7$, a sum $s \\le 99$ of both"
+    assert bounds_in_order(text)[:3] == (Bound(1, 5000), Bound(1, 10), Bound(1, 7))
+    words = ["abc\n", "cacab\n"]
+    made = grown(words, bounds_in_order("It has at least $1$ and at most $1\\,000$ letters."), 12, "s", 5000)
+    assert max(map(len, made)) > 900
+    assert min(map(len, made)) <= 3
+
+
+def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
+    for text in grown(TREE, bounds_in_order("$2 \\le n \\le 50$"), 15, "s", 2000):
+        rows = [tuple(map(int, line.split())) for line in text.splitlines()]
+        size = rows[0][0]
+        reached, edges = {1}, rows[1:]
+        for _ in range(size):
+            reached |= {b for a, b in edges if a in reached} | {a for a, b in edges if b in reached}
+        assert reached == set(range(1, size + 1))
+    for text in grown(GRAPH, [], 15, "s", 2000):
+        (size, _), *rows = (tuple(map(int, line.split())) for line in text.splitlines())
+        assert all(1 <= a < b <= size for a, b, _ in rows)
+
+
+def test_permutations_orders_and_word_lengths_are_seen() -> None:
+    nodes = find_form(lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
+    assert nodes is not None
+    seen = read_all(nodes, lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
+    assert columns_in(nodes, seen, [])[1].base == 1
+    assert pairs_in(nodes, seen) == {}
+    for text in grown(["3\n1 5 9\n", "4\n2 3 7 8\n"], [], 10, "s", 500):
+        values = [int(word) for word in text.split()[1:]]
+        assert values == sorted(values)
+    for text in grown(GRID, [], 10, "s", 500):
+        (_, width), *rows = (line.split() for line in text.splitlines())
+        assert {len(row[0]) for row in rows} <= {int(width)}
+        assert set("".join(row[0] for row in rows)) <= {"#", "."}
+
+
+def test_values_may_lie_far_apart() -> None:
+    made = grown(["2\n7 1000000000000000000\n", "3\n-1000000000000000000 0 5\n"], [], 10, "s", 500)
+    assert len(made) == 10
+
+
+def test_new_inputs_are_grown_and_changed_ones() -> None:
+    made = new_inputs(LIST, "$1 \\le n \\le 100$", 12, "seed", 5000)
+    assert len(made) == len(set(made)) >= 10
+    assert max(int(text.split()[0]) for text in made) >= 99

@@ -1,0 +1,61 @@
+"""Twins: which languages are asked for, and what the rows look like."""
+
+import json
+
+import polars as pl
+
+from curation.config.coding import TwinSettings
+from curation.programs.execution_matrix import MEASURED
+from curation.programs.language_variants import LANGUAGE, asked_for, make_twins
+from curation.prompts.solving import FENCE
+from curation.records import DROPPED, PROBLEM, problem_id
+
+WANTED = pl.DataFrame(
+    {"problem": ["p", "p"], "test": [0, 1], "output": ["x", "y"]}, schema_overrides={"test": pl.Int32}
+)
+LIMITS = pl.DataFrame({"problem": ["p"], "time_limit_s": [1.0]})
+
+
+def runs(*solutions: tuple[str, str, float]) -> pl.DataFrame:
+    """(language, output on test 1, slowest time) per solution; test 0 is always right."""
+    rows = []
+    for index, (lang, output, cpu_s) in enumerate(solutions):
+        for test, given in ((0, "x"), (1, output)):
+            rows.append(("p", index, True, test, True, given, given == "xy"[test], lang, cpu_s, "ok"))
+    return pl.DataFrame(rows, schema=MEASURED, orient="row")
+
+
+def languages(*solutions: tuple[str, str, float], **more: float) -> list[str]:
+    return asked_for(runs(*solutions), WANTED, LIMITS, TwinSettings(**more))["language"].to_list()  # type: ignore[arg-type]
+
+
+def test_a_language_with_a_passing_solution_is_asked_for() -> None:
+    assert languages(("python", "y", 2.5), ("cpp", "y", 0.1)) == ["python", "cpp"]
+
+
+def test_a_language_whose_solutions_all_fail_or_are_too_slow_is_not() -> None:
+    assert languages(("python", "z", 0.1), ("cpp", "y", 0.1)) == ["cpp"]
+    assert languages(("python", "y", 3.5), ("cpp", "y", 0.1)) == ["cpp"]
+
+
+def test_a_language_without_solutions_is_asked_for_where_the_limit_allows_it() -> None:
+    assert languages(("cpp", "y", 0.1)) == ["python", "cpp"]
+    assert languages(("cpp", "y", 0.2)) == ["cpp"]
+    assert languages(("cpp", "y", 0.2), slowdown=10.0) == ["python", "cpp"]
+    assert languages(("python", "y", 0.5)) == ["python", "cpp"]
+    assert languages(("python", "y", 1.5)) == ["python"]
+
+
+def test_twins_share_their_group_and_name_their_language() -> None:
+    row = dict.fromkeys(PROBLEM.names()) | {"id": "p", "group": "p", "domain": "code", "statement": "Add.", "row": 0}
+    frame = pl.DataFrame([row, row | {"id": "q", "group": "q"}], schema=PROBLEM)
+    kept, dropped = make_twins(frame, asked_for(runs(("cpp", "y", 0.1)), WANTED, LIMITS, TwinSettings()))
+    assert kept.schema == PROBLEM
+    assert kept["group"].to_list() == ["p", "p"]
+    assert kept["statement"][1] == "Add.\n\nWrite the program in C++20."
+    assert kept["raw_statement"].to_list() == ["Add.", "Add."]
+    assert kept["id"].to_list() == [problem_id(text, None, "code") for text in kept["statement"]]
+    assert [json.loads(meta)[LANGUAGE] for meta in kept["meta"]] == ["python", "cpp"]
+    assert LANGUAGE == FENCE
+    assert dropped.schema == DROPPED
+    assert dropped.select("id", "reason").rows() == [("q", "no_solution")]

@@ -1,0 +1,161 @@
+"""Agreement of solutions on tests: each rule on a matrix small enough to read, and planted faults at size."""
+
+import random
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.config.coding import AgreementSettings
+from curation.programs.tests_agreement import RUN, decide_problems, decide_tests, modal_outputs, set_aside
+
+SETTINGS = AgreementSettings(min_tests=1)
+
+
+def matrix(rows, right=None, problem="p", expected="e"):
+    """RUN rows of a matrix: one list a solution, one output a test; None is a crash."""
+    labels = right or [True] * len(rows)
+    runs = [
+        (problem, solution, labels[solution], test, output is not None, output, output == expected)
+        for solution, outputs in enumerate(rows)
+        for test, output in enumerate(outputs)
+    ]
+    return pl.DataFrame(runs, schema=RUN, orient="row")
+
+
+def why(runs, settings=SETTINGS):
+    """decision/why per test."""
+    return [f"{d}/{w}" for d, w in decide_tests(runs, settings).select("decision", "why").iter_rows()]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (["e", "e", "e"], "keep/agrees"),
+        (["e"], "keep/agrees"),
+        (["x"], "discard/too_few_votes"),
+        ([None, None], "discard/no_votes"),
+        (["x", "x", "x"], "correct/corrected"),
+        (["x", "x"], "discard/disputed"),  # two agree, but three are wanted for a correction
+        (["x", "x", "x", "y"], "correct/corrected"),
+        (["x", "x", "y", "y"], "discard/no_agreement"),
+        (["e", "e", "e", "y"], "keep/agrees"),
+        (["x", "x", "x", "e"], "discard/disputed"),
+        (["e", "x"], "discard/no_agreement"),
+        (["e", None, "e"], "keep/agrees"),
+    ],
+)
+def test_each_rule_on_one_test(column, said):
+    # every other test is sound, so that nobody is set aside for this one
+    assert why(matrix([[output, "e", "e", "e"] for output in column]))[0] == said
+
+
+def test_a_tie_goes_to_the_expected_output_whatever_the_order():
+    runs = matrix([["z"], ["e"], ["a"]])
+    for seed in range(5):
+        modal = modal_outputs(runs.sample(fraction=1.0, shuffle=True, seed=seed))
+        assert modal.row(0, named=True)["output"] == "e"
+
+
+def test_a_test_whose_runs_all_broke_is_discarded_and_not_lost():
+    runs = matrix([["e"], ["e"]])
+    asked = pl.DataFrame({"problem": ["p", "p"], "test": [0, 1]})
+    decided = decide_tests(runs, SETTINGS, asked)
+    assert decided.select("test", "decision", "why").rows() == [(0, "keep", "agrees"), (1, "discard", "no_votes")]
+
+
+def test_wrong_solutions_do_not_vote():
+    runs = matrix([["e", "e"], ["x", "x"], ["x", "x"], ["x", "x"]], [True, False, False, False])
+    assert why(runs) == ["keep/agrees"] * 2
+
+
+def test_a_solution_that_crashes_nearly_everywhere_is_set_aside():
+    runs = matrix([["e", "e", "e"], ["e", "e", "e"], [None, None, "x"]])
+    assert set_aside(runs, SETTINGS).select("solution", "why").rows() == [(2, "fails")]
+
+
+def test_a_solution_that_deviates_everywhere_is_set_aside_only_where_three_others_vote():
+    three = matrix([["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
+    four = matrix([["e"] * 4, ["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
+    assert set_aside(three, SETTINGS).is_empty()
+    assert set_aside(four, SETTINGS).select("solution", "why").rows() == [(3, "deviates")]
+
+
+def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
+    runs = matrix([["a", "b", "e", "e"], ["b", "c", "e", "e"], ["c", "d", "e", "e"]])
+    tests = decide_tests(runs, SETTINGS)
+    assert decide_problems(runs, tests, SETTINGS)["reason"].to_list() == ["several_outputs"]
+    with_checker = decide_problems(runs, tests, SETTINGS, pl.Series(["p"]))
+    assert with_checker["reason"].to_list() == [None]
+
+
+def test_problem_rules_and_their_numbers():
+    settings = AgreementSettings(min_tests=3, min_solutions=2)
+    sound = matrix([["e"] * 3] * 3, problem="sound")
+    alone = matrix([["e"] * 3], problem="alone")
+    short = matrix([["e"] * 2] * 3, problem="short")
+    runs = pl.concat([sound, alone, short])
+    decided = decide_problems(runs, decide_tests(runs, settings), settings)
+    assert decided.select("problem", "reason").rows() == [
+        ("alone", "no_solution"),
+        ("short", "too_few_tests"),
+        ("sound", None),
+    ]
+    assert decided["evidence"].to_list()[1] == "2 of 2 tests stay, 3 wanted"
+
+
+def test_a_known_wrong_solution_that_passes_everything_makes_the_problem_weakly_tested():
+    labels = [True, True, False, False]
+    runs = matrix([["e", "e"], ["e", "e"], ["e", "x"], ["e", "e"]], labels)
+    decided = decide_problems(runs, decide_tests(runs, SETTINGS), SETTINGS).row(0, named=True)
+    assert (decided["wrong_solutions"], decided["wrong_caught"], decided["weakly_tested"]) == (2, 1, True)
+
+
+def test_a_wrong_solution_is_not_caught_by_a_discarded_test():
+    runs = matrix([["e", "a"], ["e", "b"], ["e", "c"]], [True, True, False])
+    decided = decide_problems(runs, decide_tests(runs, SETTINGS), SETTINGS).row(0, named=True)
+    assert decided["wrong_caught"] == 0
+
+
+def test_planted_faults_are_found_and_corrected():
+    """A tenth of the expected outputs corrupted: every one found; no sound test touched, though solutions crash."""
+    draw = random.Random(7)
+    corrupted, frames = set(), []
+    for number in range(40):
+        truth = [f"t{test}" for test in range(20)]
+        bad = {test for test in range(20) if draw.random() < 0.1}
+        corrupted |= {(f"p{number}", test) for test in bad}
+        for solution in range(draw.randint(3, 8)):
+            outputs = [None if draw.random() < 0.02 else output for output in truth]
+            frame = matrix([outputs], problem=f"p{number}", expected=None).with_columns(
+                solution=pl.lit(solution, pl.Int32)
+            )
+            matches = ~pl.col("test").is_in(list(bad)) & pl.col("valid")
+            frames.append(frame.with_columns(expected=matches))
+    decided = decide_tests(pl.concat(frames), SETTINGS)
+    changed = decided.filter(pl.col("decision") != "keep")
+    assert set(changed.select("problem", "test").iter_rows()) == corrupted
+    found = changed.filter(pl.col("decision") == "correct")
+    assert found.height >= 0.95 * len(corrupted)
+    assert (found["output"] == "t" + found["test"].cast(pl.String)).all()
+
+
+cells = st.one_of(st.none(), st.sampled_from(["e", "x", "y"]))
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda width: st.lists(st.lists(cells, min_size=width, max_size=width), min_size=1, max_size=6)
+    )
+)
+def test_every_test_gets_one_decision_whatever_the_matrix_and_its_order(rows):
+    runs = matrix(rows)
+    decided = decide_tests(runs, SETTINGS)
+    assert decided.height == len(rows[0])
+    assert decided["decision"].is_in(["keep", "correct", "discard"]).all()
+    assert decided.equals(decide_tests(runs.reverse(), SETTINGS))
+    problems = decide_problems(runs, decided, SETTINGS)
+    assert problems.height == 1
+    row = problems.row(0, named=True)
+    assert row["tests"] == row["tests_kept"] + row["tests_corrected"] + row["tests_discarded"]

@@ -1,0 +1,283 @@
+"""The data card on small real sets: header, arithmetic, plots, loading, the same bytes again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+from curation.publish.cards.card import render, wilson, write_card
+from curation.publish.cards.facts import CardFacts, Compared, FunnelRow, SourceFacts, compared, most_correct
+from curation.publish.cards.plots import bars
+from curation.publish.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
+from curation.publish.export import CURATED
+from curation.records import PASS_RATE, DropReason, StoreError
+
+STATEMENTS = (
+    ("What is 12 + 30?", "42", "en"),
+    ("Quelle est la somme de 3 et de 4 ?", "7", "fr"),
+    ("Simplify $\\sqrt{8}$ *fully*.\n# now | `x_1`", "2\\sqrt{2}", "en"),
+    ("51 与 15 的和是多少？", "66", "zh"),
+)
+
+
+def problems(count: int) -> pl.DataFrame:
+    rows = []
+    for number in range(count):
+        statement, answer, lang = STATEMENTS[number % len(STATEMENTS)]
+        row = {
+            "id": f"{number:020x}",
+            "statement": statement,
+            "answer": answer,
+            "lang": lang,
+            "source": "sheet",
+            "row": number,
+        }
+        rows.append({**row, "group": row["id"], "domain": "math", "license": "MIT", "weight": 1.0})
+    return pl.DataFrame([{**dict.fromkeys(CURATED.names()), **row} for row in rows], schema=CURATED)
+
+
+def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
+    rows = []
+    for number, correct in enumerate(corrects):
+        row: dict[str, Any] = dict.fromkeys(PASS_RATE.names(), 0)
+        row |= {"problem": f"{number:020x}", "policy": policy, "rival": None, "correct": correct}
+        row |= {"attempts": attempts, "judged": attempts, "wrong": attempts - correct, "pass_rate": correct / attempts}
+        rows.append(row)
+    return pl.DataFrame(rows, schema=PASS_RATE)
+
+
+def facts(stages: int, kept: int = 4) -> CardFacts:
+    funnel = [
+        FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2, "missing_answer": 1}),
+        FunnelRow("duplicates", "Duplicates", 9, 8, {"duplicate": 1}),
+        FunnelRow("stage1", "Difficulty, Stage 1", 8, 3, {"never_solved": 4, "too_easy": 1}),
+        FunnelRow("stage2", "Difficulty, Stage 2", 8, kept, {"never_solved": 1, "too_easy": 7 - kept}),
+    ][: 2 + stages]
+    names = [f"stage{number + 1}" for number in range(stages)]
+    counts = {"stage1": [0, 5, 0, 12, 16, 0, 3, 0], "stage2": [3, 9, 2, 14, 16, 0, 15, 16]}
+    policies = {"stage1": "weak@1", "stage2": "strong@7f3"}
+    return CardFacts(
+        name="small-set",
+        pretty_name="A Small Set",
+        description="Made for the tests | with a pipe.",
+        license="mit",
+        version="0.1.0",
+        created="2026-01-02",
+        funnel=tuple(funnel),
+        sources=(SourceFacts("sheet", "https://example.org/sheet", "MIT", 12, kept),),
+        curated=problems(kept),
+        rates={name: measured(counts[name], 16, policies[name]) for name in names},
+        bands={name: (1, 0.75 if name == "stage1" else 0.875, 16) for name in names},
+        policies={name: policies[name] for name in names},
+        verifier="math-verify@0.9",
+        recipe_toml='name = "small-set"  # with ``` in it\n',
+        notes=("One more limit.",),
+    )
+
+
+def header(text: str) -> dict[str, Any]:
+    _, block, _ = text.split("---\n", 2)
+    found = yaml.safe_load(block)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_header_is_yaml_that_the_hub_knows() -> None:
+    found = header(render(facts(2)))
+    assert found["license"] == "mit"
+    assert found["language"] == ["en", "fr", "zh"]
+    assert found["size_categories"] == ["n<1K"]
+    assert found["configs"] == [
+        {"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}
+    ]
+
+
+def test_the_hub_library_reads_the_card(tmp_path: Path) -> None:
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard.load(write_card(facts(2), tmp_path))
+    assert card.data.pretty_name == "A Small Set"
+    assert card.data.task_categories == ["text-generation"]
+
+
+def cells(line: str) -> list[str]:
+    return [part.strip() for part in line.strip("|").split(" | ")]
+
+
+@pytest.mark.parametrize("stages", [0, 1, 2])
+def test_funnel_table_adds_up(stages: int) -> None:
+    table = render(facts(stages)).split("## The Funnel\n")[1].strip().split("\n\n")[0].splitlines()[2:]
+    assert len(table) == 2 + stages
+    for line in table:
+        _, rows_in, kept, dropped, of_stage, overall = cells(line)
+        assert int(rows_in) == int(kept) + int(dropped)
+        assert of_stage == share(int(kept), int(rows_in))
+        assert overall == share(int(kept), 12)
+
+
+def test_every_reason_is_listed_with_its_count() -> None:
+    text = render(facts(2))
+    assert "| **Format Filter** | asks for a proof | 2 | 16.7 % |" in text
+    assert "|  | no answer | 1 | 8.3 % |" in text
+    assert set(REASON_WORDS) == set(DropReason)
+
+
+def test_a_second_stage_says_that_it_grades_everything_again() -> None:
+    assert "grades all 8 rows again" in render(facts(2))
+    assert "again, not only" not in render(facts(1))
+
+
+def decided(**fates: str) -> pl.DataFrame:
+    """A stage's decisions: problem → reason, "" where it was kept."""
+    rows = [{"problem": name, "keep": not reason, "reason": reason or None} for name, reason in fates.items()]
+    return pl.DataFrame(rows, schema={"problem": pl.String, "keep": pl.Boolean, "reason": pl.String})
+
+
+def test_the_stages_are_compared_problem_by_problem() -> None:
+    never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
+    first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
+    last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
+    two = compared(first, last, pl.Series(["a", "d", "h"]))  # g is over the size asked for
+    assert two.never_solved == 4
+    assert two.rescued == 1
+    assert dict(two.dropped) == {never: 1, wrong: 1, "over_quota": 1}
+    assert (two.alone, two.both) == (2, 1)
+    assert dict(two.lost) == {never: 1, wrong: 1}
+
+
+def test_the_card_says_what_one_stage_would_have_lost() -> None:
+    two = Compared(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
+    text = render(replace(facts(2), compared=two))
+    assert "Stage 1 alone would have kept 124 problems; 90 of them stand in the set." in text
+    assert "It would have lost 7 problems of the set (7 never solved)." in text
+    assert "Of the 18 problems that it never solved, the set has 7" in text
+    assert "6 never solved, 5 suspected wrong label." in text
+    assert "Stage 1 alone" not in render(facts(1))
+
+
+def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
+    wrong = replace(facts(1), funnel=(FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2}),))
+    with pytest.raises(StoreError, match="read 12 rows, but kept 9 and dropped 2"):
+        write_card(wrong, tmp_path)
+    assert not (tmp_path / "README.md").exists()
+
+
+def test_rates_bands_and_policies_must_name_the_same_stages(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="same stages"):
+        write_card(replace(facts(2), policies={"stage1": "weak@1"}), tmp_path)
+
+
+@pytest.mark.parametrize("stages", [0, 1, 2])
+def test_the_same_facts_give_the_same_bytes(stages: int, tmp_path: Path) -> None:
+    written = []
+    for name in ("one", "two"):
+        write_card(facts(stages), tmp_path / name)
+        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
+        written.append({path.relative_to(tmp_path / name): path.read_bytes() for path in files})
+    assert written[0] == written[1]
+    plots = ["plots/funnel.png"] + ["plots/pass_rates.png"] * bool(stages)
+    assert [str(path) for path in written[0]] == ["README.md", *plots]
+    for name in plots:
+        content = written[0][Path(name)]
+        assert content.startswith(b"\x89PNG")
+        assert len(content) > 5_000
+        assert not any(chunk in content for chunk in (b"Software", b"tIME"))
+
+
+def test_every_picture_in_the_text_is_there(tmp_path: Path) -> None:
+    for stages in (0, 2):
+        path = write_card(facts(stages), tmp_path / str(stages))
+        for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", path.read_text("utf-8")):
+            assert (path.parent / name).is_file()
+
+
+def test_the_user_s_plot_settings_change_nothing(tmp_path: Path) -> None:
+    import matplotlib
+
+    write_card(facts(2), tmp_path / "plain")
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.bbox": "tight"}):
+        write_card(facts(2), tmp_path / "red")
+        assert matplotlib.rcParams["font.size"] == 30
+    for name in ("plots/funnel.png", "plots/pass_rates.png"):
+        assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "red" / name).read_bytes()
+
+
+def write_set(given: CardFacts, folder: Path) -> str:
+    """A curated set as the line leaves it; returns the card's text."""
+    (folder / "data").mkdir()
+    (folder / "dropped").mkdir()
+    given.curated.write_parquet(folder / "data" / "train-00000-of-00001.parquet")
+    problems(3).with_columns(reason=pl.lit("proof")).write_parquet(folder / "dropped" / "part-00000.parquet")
+    return write_card(given, folder).read_text("utf-8")
+
+
+def test_datasets_and_polars_read_the_curated_rows_only(tmp_path: Path) -> None:
+    import datasets
+
+    given = facts(2)
+    text = write_set(given, tmp_path)
+    loaded = datasets.load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))
+    assert list(loaded) == ["train"]
+    assert loaded["train"].num_rows == 4
+    assert loaded["train"].column_names == given.curated.columns
+    assert pl.read_parquet(tmp_path / "data" / "train-*.parquet").height == 4
+    assert "**4 problems** of the right difficulty" in text
+
+
+def test_an_empty_set_has_a_card_that_says_so(tmp_path: Path) -> None:
+    text = write_set(facts(2, 0), tmp_path)
+    assert "**No problem passed.**" in text
+    assert "## Examples" not in text
+    assert "datasets.load_dataset" not in text  # the library refuses an empty split
+    assert pl.read_parquet(tmp_path / "data" / "train-*.parquet").height == 0
+    assert "language" not in header(text)
+
+
+def test_a_single_problem_is_singular() -> None:
+    text = render(facts(1, 1))
+    assert "**1 problem** of the right difficulty" in text
+    assert "from 12 rows in 1 source, on 2026-01-02." in text
+
+
+def test_text_holds_no_gaps_and_no_template_leftovers() -> None:
+    for stages in (0, 1, 2):
+        text = render(facts(stages))
+        assert "\n\n\n" not in text
+        assert not any(leftover in text for leftover in ("{{", "{%", "None"))
+        assert text.endswith(".\n")
+
+
+def test_examples_show_the_statement_letter_by_letter() -> None:
+    text = render(facts(2))
+    assert "> Simplify \\$\\\\sqrt{8}\\$ \\*fully\\*.  \n> \\# now \\| \\`x\\_1\\`" in text
+    assert "Answer: `2\\sqrt{2}`." in text
+
+
+def test_a_recipe_with_a_fence_in_it_stays_inside_its_fence() -> None:
+    text = render(facts(1))
+    assert "````toml\n" in text
+
+
+def test_bars_put_each_problem_where_its_share_belongs() -> None:
+    rates = measured([0, 1, 16, 8], 16, "weak@1")
+    assert bars(rates, 16) == [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    fewer = rates.with_columns(judged=pl.lit(8, pl.Int32), correct=pl.Series([0, 1, 8, 4], dtype=pl.Int32))
+    assert [place for place, count in enumerate(bars(fewer, 16)) if count] == [0, 2, 8, 16]
+    unjudged = rates.with_columns(judged=pl.lit(0, pl.Int32), pass_rate=pl.lit(None, pl.Float64))
+    assert sum(bars(unjudged, 16)) == 0
+
+
+def test_words_and_numbers() -> None:
+    assert (counted(0, "row"), counted(1, "row"), counted(1250, "row")) == ("no rows", "1 row", "1,250 rows")
+    assert (share(0, 3), share(3, 3), share(1, 0)) == ("0.0 %", "100.0 %", "–")
+    assert (share(1, 10_000), share(9_999, 10_000)) == ("< 0.1 %", "> 99.9 %")
+    assert escape_markdown("1. a\n- b\n+ c") == "1\\. a\n\\- b\n\\+ c"
+    assert (code_span("x"), code_span("a`b"), code_span("`"), code_span("")) == ("`x`", "``a`b``", "`` ` ``", "(empty)")
+    assert most_correct((1, 0.75, 16)) == 12
+    assert [round(edge, 3) for edge in wilson(1, 16)] == [0.011, 0.283]

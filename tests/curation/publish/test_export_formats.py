@@ -1,0 +1,288 @@
+"""Sets for other trainers: each format is read back through `datasets`, and says what the curated set says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.prompts import SOLVE
+from curation.publish.export import CURATED
+from curation.publish.export_formats import FORMATS, Exported, export_set
+from curation.records import JUDGING, TEST, Domain, Prompted, SourceError
+from curation.verify.programs.files import problem_of_row, read_problems
+from flows.cli.files import export_folder
+from tests.curation.verify.programs.corpus import PROBLEMS, write_set
+
+MATH = {
+    "id": "m1",
+    "group": "m1",
+    "domain": "math",
+    "statement": "Combien font $\\frac12 + \\frac12$ ? « Un »",
+    "answer": "\\frac{2}{2}",
+    "lang": "fr",
+    "source": "school",
+    "pass_rate": 0.25,
+}
+OTHER = {**MATH, "id": "m2", "group": "m2", "statement": "What is 2 + 2?", "answer": "4", "lang": "en"}
+PROGRAM = {
+    **OTHER,
+    "id": "c1",
+    "group": "c1",
+    "domain": "code",
+    "statement": "Print the number you read.",
+    "answer": None,
+    "meta": '{"language": "python"}',
+}
+TESTS = [{"input": "1\n", "output": "1\n"}, {"input": "é\n", "output": "é\n"}]
+
+
+def curated(folder: Path, *rows: dict[str, Any], tests: bool = True, function: str | None = None) -> Path:
+    """A published set in two files, with the tests of c1."""
+    frame = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in rows], schema=CURATED)
+    (folder / "data").mkdir(parents=True)
+    frame[:1].write_parquet(folder / "data" / "train-00000-of-00002.parquet")
+    frame[1:].write_parquet(folder / "data" / "train-00001-of-00002.parquet")
+    if tests:
+        (folder / "tests").mkdir()
+        made = [{"problem": "c1", "index": 1 - n, **test, "origin": "public"} for n, test in enumerate(reversed(TESTS))]
+        pl.DataFrame(made, schema=TEST).write_parquet(folder / "tests" / "00000.parquet")
+        (folder / "judging").mkdir()
+        judging = [{**dict.fromkeys(JUDGING), "problem": "c1", "function": function}]
+        pl.DataFrame(judging, schema=JUDGING).write_parquet(folder / "judging" / "00000.parquet")
+    return folder
+
+
+def loaded(exported: Exported) -> list[dict[str, Any]]:
+    """The rows as the trainers' own loader gives them."""
+    import datasets
+
+    kind = "json" if exported.file.suffix == ".jsonl" else "parquet"
+    found = datasets.load_dataset(kind, data_files=str(exported.file), split="train")
+    assert found.num_rows == exported.rows
+    return list(found)
+
+
+def chat(row: dict[str, Any]) -> list[dict[str, str]]:
+    details = {"language": "python"} if row["domain"] == "code" else {}
+    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"], details)
+    return [dict(message) for message in SOLVE.messages(asked)]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    return curated(tmp_path / "curated", MATH, OTHER, PROGRAM)
+
+
+def test_verl(mixed: Path, tmp_path: Path) -> None:
+    math, _, code = loaded(export_set(mixed, "verl", tmp_path / "out"))
+    assert math["prompt"] == chat(MATH)
+    assert (math["data_source"], math["ability"]) == ("lighteval/MATH", "math")
+    assert math["reward_model"] == {"style": "rule", "ground_truth": "\\frac{2}{2}"}
+    assert math["extra_info"]["split"] == "train"
+    assert (math["extra_info"]["index"], math["extra_info"]["id"], math["extra_info"]["pass_rate"]) == (0, "m1", 0.25)
+    assert (code["data_source"], code["ability"]) == ("taco", "code")
+    truth = json.loads(code["reward_model"]["ground_truth"])
+    assert truth == {"inputs": ["1\n", "é\n"], "outputs": ["1\n", "é\n"]}
+
+
+def test_trl_and_its_accuracy_reward(mixed: Path, tmp_path: Path) -> None:
+    from math_verify import parse, verify
+
+    math, _, code = loaded(export_set(mixed, "trl", tmp_path / "out"))
+    assert math["prompt"] == chat(MATH)
+    assert verify(parse(math["solution"]), parse("so it is \\boxed{1}"))
+    assert not verify(parse(math["solution"]), parse("so it is \\boxed{2}"))
+    assert (code["solution"], math["tests"]) == (None, None)
+    assert json.loads(code["tests"])["inputs"] == ["1\n", "é\n"]
+
+
+def test_open_r1(mixed: Path, tmp_path: Path) -> None:
+    math, _, code = loaded(export_set(mixed, "open-r1", tmp_path / "out"))
+    assert (math["problem"], math["prompt"]) == (MATH["statement"], chat(MATH))
+    assert math["solution"] == "\\boxed{\\frac{2}{2}}"
+    assert math["verification_info"] is None
+    assert code["verification_info"] == {
+        "language": "python",
+        "test_cases": [{**test, "type": "stdin_stdout"} for test in TESTS],
+    }
+
+
+def test_verifiers(mixed: Path, tmp_path: Path) -> None:
+    math, _, code = loaded(export_set(mixed, "verifiers", tmp_path / "out"))
+    assert (math["prompt"], math["answer"], math["task"]) == (chat(MATH), "\\frac{2}{2}", "math")
+    wanted = {"id": "m1", "group": "m1", "source": "school", "lang": "fr", "pass_rate": 0.25}
+    assert json.loads(math["info"]) == wanted
+    assert (code["answer"], code["task"]) == ("", "code")
+    assert json.loads(code["info"])["tests"] == TESTS
+
+
+def test_nemo_rl(mixed: Path, tmp_path: Path) -> None:
+    exported = export_set(mixed, "nemo-rl", tmp_path / "out")
+    math, _, code = loaded(exported)
+    assert (math["input"], math["output"]) == (chat(MATH)[-1]["content"], "\\frac{2}{2}")
+    assert json.loads(code["output"])["outputs"] == ["1\n", "é\n"]
+    assert exported.system_prompt is not None
+    assert exported.system_prompt.read_text() == SOLVE.system
+
+
+def test_areal(mixed: Path, tmp_path: Path) -> None:
+    math, _, code = loaded(export_set(mixed, "areal", tmp_path / "out"))
+    assert (math["messages"], math["answer"], math["tests"]) == (chat(MATH), "\\frac{2}{2}", None)
+    assert code["answer"] is None
+    assert json.loads(code["tests"])["inputs"] == ["1\n", "é\n"]
+
+
+def test_open_instruct(mixed: Path, tmp_path: Path) -> None:
+    math, _, code = loaded(export_set(mixed, "open-instruct", tmp_path / "out"))
+    assert (math["messages"], math["ground_truth"], math["dataset"]) == (chat(MATH), "\\frac{2}{2}", "math")
+    assert code["messages"] == chat(PROGRAM)
+    assert (json.loads(code["ground_truth"]), code["dataset"]) == (TESTS, "code_stdio")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_keep_their_number_order_and_pass_rate(form: str, mixed: Path, tmp_path: Path) -> None:
+    rows = loaded(export_set(mixed, form, tmp_path / "out"))
+    about = [row.get("extra_info") or json.loads(row["info"]) if form in ("verl", "verifiers") else row for row in rows]
+    assert [one["id"] for one in about] == ["m1", "m2", "c1"]
+    assert [one["pass_rate"] for one in about] == [0.25] * 3
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_set_of_one_kind_has_the_columns_of_a_mixed_one(form: str, mixed: Path, tmp_path: Path) -> None:
+    only = curated(tmp_path / "only", MATH, tests=False)
+    rows = loaded(export_set(only, form, tmp_path / "out"))
+    assert list(rows[0]) == list(loaded(export_set(mixed, form, tmp_path / "both"))[0])
+
+
+@pytest.mark.parametrize(
+    ("row", "form", "message"),
+    [
+        ({**MATH, "answer": None}, "verl", "row 0, problem m1: has no reference answer"),
+        ({**PROGRAM, "id": "c9"}, "trl", "row 0, problem c9: a code problem without tests"),
+        ({**MATH, "statement": None}, "areal", "has no statement"),
+        (MATH, "slime", "'slime' is not known; known are verl"),
+    ],
+)
+def test_what_a_format_cannot_carry_is_refused(row: dict[str, Any], form: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=message):
+        export_set(curated(tmp_path / "curated", row), form, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_function_whose_tests_are_no_values_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"problem c1.*JSONDecodeError"):
+        export_set(curated(tmp_path / "curated", PROGRAM, function="solve"), "verl", tmp_path / "out")
+
+
+COMPARISONS = {"numbers that may differ": 1, "white space that counts": 1, "letters of either case": 1}
+FUNCTIONS = {
+    "a function judged by a test program": 1,
+    "a function with keywords, a tolerance, no argument or a class of its own": 1,
+}
+CHECKERS = {"a checker in C++": 1, "a checker in Python": 3}
+LEFT_OUT = {
+    "verl": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
+    "open-r1": {**COMPARISONS, **FUNCTIONS, "a function": 1, "a checker in C++": 1},
+    "open-instruct": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    exported = export_set(curated, form, tmp_path / "out")
+    assert dict(exported.left_out) == LEFT_OUT.get(form, {})
+    assert exported.rows + sum(exported.left_out.values()) == 13
+    assert len(loaded(exported)) == exported.rows
+
+
+def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export_folder(write_set(tmp_path / "curated"), "verl", tmp_path / "out")
+    said = capsys.readouterr().out
+    assert "3 problems: " in said
+    assert "10 problems left out, whose judging verl does not know: " in said
+    assert ", C++ (1), " in said
+    assert ", a checker in Python (3), " in said
+
+
+def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"verl knows the judging of none of its 1 problems: C\+\+ \(1\)"):
+        export_set(curated(tmp_path / "curated", {**PROGRAM, "meta": '{"language": "cpp"}'}), "verl", tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["trl", "areal", "verifiers", "nemo-rl"])
+def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
+    for row in loaded(export_set(curated, form, tmp_path / "out")):
+        if form == "verifiers":
+            about = json.loads(row["info"])
+            tests, judging, name = about["tests"], about["judging"], about["id"]
+        else:
+            held = json.loads(row["output" if form == "nemo-rl" else "tests"])
+            judging = held["judging"] if form == "nemo-rl" else json.loads(row["judging"])
+            pairs = zip(held["inputs"], held["outputs"], strict=True)
+            tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
+        found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
+        assert found == known[name]
+
+
+def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Path) -> None:
+    rows = loaded(export_set(write_set(tmp_path / "curated"), "open-r1", tmp_path / "out"))
+    scripts = {row["id"]: row["generated_checker"] for row in rows}
+    assert {name for name, script in scripts.items() if script} == {"even", "divisor", "failing-checker"}
+    for row in rows:
+        assert (row["verification_info"] is None) == (row["generated_checker"] is not None)
+        assert row["official_tests"]
+        assert row["language"] == ("cpp" if row["id"] == "next-cpp" else "python")
+    for name, given, output, said in (
+        ("even", "", "10\n", "1"),
+        ("even", "", "11\n", "0"),
+        ("divisor", "12\n", "4\n", "1"),
+        ("divisor", "12\n", "5\n", "0"),
+        ("failing-checker", "", "1\n", ""),
+    ):
+        (tmp_path / "checker.py").write_text(scripts[name])
+        files = {"input.txt": given, "correct_output.txt": "2\n", "output.txt": output}
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+        done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
+
+
+def test_functions_for_verl_and_open_instruct(tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    (truth,) = [
+        json.loads(row["reward_model"]["ground_truth"])
+        for row in loaded(export_set(curated, "verl", tmp_path / "verl"))
+        if row["extra_info"]["id"] == "add"
+    ]
+    assert truth["fn_name"] == "add"
+    called = [([json.loads(line) for line in one.split("\n")]) for one in truth["inputs"]]
+    assert called == [[1, 2], ["a", "b"], [[1], [2]]]
+    assert list(map(json.loads, truth["outputs"])) == [3, "ab", [1, 2]]
+    (row,) = [row for row in loaded(export_set(curated, "open-instruct", tmp_path / "oi")) if row["id"] == "add"]
+    assert row["dataset"] == "code"
+    assert json.loads(row["ground_truth"])[1] == "assert add('a', 'b') == 'ab'"
+    for assertion in json.loads(row["ground_truth"]):
+        exec(assertion, {"add": lambda a, b: a + b})
+
+
+def test_an_empty_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no problems"):
+        export_set(curated(tmp_path / "curated"), "verl", tmp_path / "out")
+
+
+def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no data"):
+        export_set(tmp_path, "verl", tmp_path / "out")
+    (tmp_path / "data").mkdir()
+    pl.DataFrame({"id": ["x"]}).write_parquet(tmp_path / "data" / "train.parquet")
+    with pytest.raises(SourceError, match="no table of a curated set"):
+        export_set(tmp_path, "verl", tmp_path / "out")

@@ -1,0 +1,182 @@
+"""The queue of disputed labels, and what people's verdicts do to rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.filters.dedup.near import MEMBER
+from curation.publish.review import (
+    DISPUTE,
+    FILE,
+    KINDS,
+    Verdict,
+    add_verdict,
+    apply_verdicts,
+    counts,
+    digest,
+    doubtful_verdicts,
+    exact_conflicts,
+    near_conflicts,
+    queue,
+    read_verdicts,
+    trusting,
+    wrong_labels,
+)
+from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
+
+
+def frame(schema: pl.Schema, *rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame([dict.fromkeys(schema) | row for row in rows], schema=schema)
+
+
+def problem(name: str, answer: str, row: int = 0, **more: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "statement": f"What is {name}?",
+        "answer": answer,
+        "source": "s",
+        "row": row,
+        "lang": "en",
+    } | more
+
+
+def test_the_last_verdict_on_a_problem_counts(tmp_path: Path) -> None:
+    assert read_verdicts(tmp_path) == {}
+    add_verdict(tmp_path, Verdict("a", "1"))
+    add_verdict(tmp_path, Verdict("b", None))
+    add_verdict(tmp_path, Verdict("a", None))
+    assert read_verdicts(tmp_path) == {"b": Verdict("b", None), "a": Verdict("a", None)}
+    assert len((tmp_path / FILE).read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", '{"problem": 3, "verdict": "reject"}', '{"problem": "a", "verdict": "maybe"}',
+     '{"problem": "a", "verdict": "accept"}', '{"problem": "a", "verdict": "reject", "answer": "4"}'],
+)  # fmt: skip
+def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"problem": "a", "verdict": "reject", "answer": null}\n' + line + "\n")
+    with pytest.raises(StoreError, match="line 2"):
+        read_verdicts(tmp_path)
+
+
+def test_the_digest_does_not_depend_on_the_order_of_the_verdicts() -> None:
+    one, other = Verdict("a", "1"), Verdict("b", None)
+    assert digest({"a": one, "b": other}) == digest({"b": other, "a": one})
+    assert digest({"a": one}) != digest({"a": Verdict("a", "2")}) != digest({"a": Verdict("a", None)})
+
+
+def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> None:
+    rows = frame(
+        PROBLEM,
+        problem("a", "1"),
+        problem("b", "2", 1),
+        problem("c", "3", 2, raw_answer="C"),
+        problem("d", "4", 3),
+        problem("e", "5", 4),
+    )
+    said = {v.problem: v for v in (Verdict("a", "7"), Verdict("b", None), Verdict("c", "9"), Verdict("d", "4"))}
+    kept, dropped = apply_verdicts(rows, said)
+    assert kept.schema == PROBLEM
+    assert dropped.schema == DROPPED
+    assert kept.select("id", "answer", "raw_answer").rows() == [
+        ("a", "7", "before review: 1"),
+        ("c", "9", "before review: C"),
+        ("d", "4", None),
+        ("e", "5", None),
+    ]
+    assert dropped.select("id", "answer", "reason").rows() == [("b", "2", DropReason.REJECTED)]
+
+
+def test_copies_with_different_references_are_one_dispute() -> None:
+    conflict = {"reason": DropReason.CONFLICTING_ANSWERS, "stage": "duplicates", "evidence": "references: 1 | 2"}
+    rows = frame(
+        DROPPED,
+        problem("a", "1") | conflict,
+        problem("a", "2", 5) | conflict,
+        problem("b", "3", 6) | {"reason": DropReason.DUPLICATE},
+    )
+    (row,) = exact_conflicts(rows).iter_rows(named=True)
+    assert (row["id"], row["kind"], row["references"], row["rows"]) == (
+        "a", "conflicting_references", ["1", "2"], ["s:0", "s:5"],
+    )  # fmt: skip
+
+
+def test_a_near_duplicate_in_conflict_names_the_row_that_stays() -> None:
+    rows = frame(
+        DROPPED,
+        problem("a", "1", 4) | {"reason": DropReason.CONFLICTING_ANSWERS, "evidence": "0.9 like row 2 of t"},
+        problem("b", "1", 5) | {"reason": DropReason.NEAR_DUPLICATE},
+    )
+    members = frame(
+        MEMBER,
+        {"source": "s", "row": 4, "kept_id": "k", "kept_source": "t", "kept_row": 2, "kept_answer": "8"},
+        {"source": "s", "row": 5, "kept_id": "k", "kept_source": "t", "kept_row": 2, "kept_answer": "1"},
+    )
+    (row,) = near_conflicts(rows, members).iter_rows(named=True)
+    assert (row["id"], row["references"], row["rows"]) == ("a", ["1", "8"], ["s:4", "t:2"])
+    assert row["evidence"].endswith("the row that stays is problem k")
+
+
+def test_suspected_wrong_labels_come_with_their_rival() -> None:
+    problems = frame(PROBLEM, problem("a", "1"), problem("b", "2", 1))
+    decisions = frame(
+        DECISION,
+        {"problem": "a", "reason": DropReason.SUSPECTED_WRONG_LABEL, "rival": "7", "evidence": "9 of 12 agree on 7"},
+        {"problem": "b", "reason": DropReason.TOO_EASY, "rival": "3"},
+    )
+    (row,) = wrong_labels(problems, decisions).iter_rows(named=True)
+    assert (row["id"], row["references"], row["evidence"]) == ("a", ["1", "7"], "9 of 12 agree on 7")
+
+
+def test_nobody_suspects_a_label_that_a_person_accepted() -> None:
+    suspected = {"keep": False, "reason": DropReason.SUSPECTED_WRONG_LABEL, "evidence": "9 of 12"}
+    decisions = frame(
+        DECISION, {"problem": "a"} | suspected, {"problem": "b"} | suspected, {"problem": "c", "keep": True}
+    )
+    open_minded = frame(
+        DECISION,
+        {"problem": "a", "keep": True, "evidence": "3 of 12"},
+        {"problem": "b", "keep": True},
+        {"problem": "c", "keep": False},
+    )
+    said = {v.problem: v for v in (Verdict("a", "1"), Verdict("c", "1"))}
+    found = trusting(decisions, open_minded, said)
+    assert found.select("problem", "keep", "evidence").rows() == [
+        ("a", True, "3 of 12"),
+        ("b", False, "9 of 12"),
+        ("c", True, None),
+    ]
+    assert found.schema == DECISION
+    assert trusting(decisions, open_minded, {}).equals(decisions)
+
+
+def test_doubtful_verdicts_are_gathered_by_problem_the_most_frequent_first() -> None:
+    problems = frame(PROBLEM, problem("a", "1/3"), problem("b", "2", 1))
+    rows = [("0.33", "rounded (doubtful)")] * 2 + [("0.3", "rounded (doubtful)"), ("1/3", "same")]
+    verdicts = frame(
+        VERDICT,
+        *({"problem": "a", "answer": answer, "outcome": "wrong", "how": how} for answer, how in rows),
+        {"problem": "b", "answer": "2", "outcome": "correct", "how": "same"},
+    )
+    (row,) = doubtful_verdicts(problems, verdicts).iter_rows(named=True)
+    assert row["references"] == ["1/3", "0.33", "0.3"]
+    assert row["evidence"].startswith("2 attempts: 0.33 wrong (rounded (doubtful)); 1 attempts: 0.3 wrong")
+
+
+def test_the_queue_holds_what_nobody_has_settled() -> None:
+    part = frame(
+        DISPUTE,
+        {"id": "a", "kind": "near_conflict"},
+        {"id": "b", "kind": "near_conflict"},
+        {"id": "c", "kind": "doubtful_verdict"},
+    )
+    waiting = queue([part], {"b": Verdict("b", None)})
+    assert waiting["id"].to_list() == ["a", "c"]
+    assert counts(waiting) == {"near_conflict": 1, "doubtful_verdict": 1}
+    assert list(counts(part)) == [kind for kind in KINDS if kind in counts(part)]
+    assert queue([], {}).schema == DISPUTE

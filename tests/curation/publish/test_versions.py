@@ -1,0 +1,82 @@
+"""Two versions of a curated set: every problem stands in one class, and the changelog adds up."""
+
+import polars as pl
+import pytest
+
+from curation.publish.versions import CHANGES, changelog, changes, counts
+from curation.records import DECISION
+
+
+def version(policy, **reasons):
+    """DECISION rows: problem = reason, None for kept."""
+    rows = [
+        {
+            "problem": problem,
+            "stage": "stage2",
+            "keep": reason is None,
+            "reason": reason,
+            "evidence": "",
+            "policy": policy,
+            "judged": 16,
+            "pass_rate": 0.25,
+        }
+        for problem, reason in reasons.items()
+    ]
+    return pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
+
+
+OLD = version("m@1", a=None, b=None, c="never_solved", d=None, e="too_easy", f=None, g=None, i="never_solved")
+NEW = version(
+    "m@2",
+    h=None,
+    a=None,
+    b="too_easy",
+    c=None,
+    d="suspected_wrong_label",
+    e="too_easy",
+    f="never_solved",
+    i="suspected_wrong_label",
+    j="too_easy",
+)
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        ("a", "kept"),
+        ("b", "retired"),
+        ("c", "promoted"),
+        ("d", "newly_wrong_labelled"),
+        ("e", "left_out"),
+        ("f", "deferred"),
+        ("g", "removed"),
+        ("h", "added"),
+        ("i", "newly_wrong_labelled"),
+        ("j", "left_out"),
+    ],
+)
+def test_each_class(problem, change):
+    table = changes(OLD, NEW)
+    assert table.schema == CHANGES
+    assert table.filter(pl.col("problem") == problem)["change"].to_list() == [change]
+
+
+def test_every_problem_of_either_version_stands_once():
+    table = changes(OLD, NEW)
+    assert table["problem"].to_list() == [*NEW["problem"], "g"]
+    assert sum(counts(table).values()) == table.height
+
+
+def test_the_same_version_twice_changes_nothing():
+    assert set(changes(OLD, OLD)["change"]) == {"kept", "left_out"}
+
+
+def test_changelog_adds_up():
+    text = changelog(2, "2026-01-31", "m@2", changes(OLD, NEW))
+    assert text.startswith("## Version 2 (2026-01-31)\n\nJudged by m@2: 3 problems.\n")
+    assert "- retired: 1\n" in text
+    assert "- unchanged: 1 kept, 2 left out\n" in text
+    assert "- `b`: 0.25 of 16 (kept) → 0.25 of 16 (too_easy)\n" in text
+    assert "- `h`: not there → 0.25 of 16 (kept)\n" in text
+    many = version("m@2", **{f"p{i}": None for i in range(9)})
+    assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", changes(OLD.clear(), many))

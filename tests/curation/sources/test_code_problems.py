@@ -1,0 +1,169 @@
+"""Code sources: the schemas of the public data sets, unpacked; what is packed otherwise is one clear sentence."""
+
+import json
+
+import pytest
+
+from curation.config import plain
+from curation.config.coding import CodeColumns
+from curation.records import SourceError
+from curation.sources.code_problems import code_tables, whole_statement
+
+LANGUAGES = {"2": "cpp", "3": "python"}
+CODE_CONTESTS = {
+    "tests": [
+        {"path": "public_tests", "origin": "public"},
+        {"path": "private_tests", "origin": "private"},
+        {"path": "generated_tests", "origin": "generated"},
+    ],
+    "solutions": [
+        {
+            "path": part,
+            "code": "solution",
+            "language": "language",
+            "right": right,
+            "languages": {"2": "cpp", "3": "python"},
+        }
+        for part, right in (("solutions", True), ("incorrect_solutions", False))
+    ],
+    "time_limit": "time_limit",
+    "memory_limit": "memory_limit_bytes",
+    "memory_unit": "bytes",
+    "input_file": ["input_file", "output_file"],
+}
+APPS = {
+    "tests": [{"path": "input_output", "inputs": "inputs", "outputs": "outputs"}],
+    "solutions": [{"path": "solutions"}],
+    "function": "input_output.fn_name",
+    "starter": "starter_code",
+}
+TACO = {**APPS, "time_limit": "time_limit", "memory_limit": "memory_limit", "pictures": "picture_num"}
+CODEFORCES = {
+    "parts": {"Input": "input_format", "Output": "output_format", "Note": "note"},
+    "examples": {"path": "examples", "origin": "example"},
+    "tests": [{"path": "official_tests", "origin": "official"}],
+    "time_limit": "time_limit",
+    "memory_limit": "memory_limit",
+    "checker": "generated_checker",
+    "interactive": "interaction_format",
+    "input_file": ["input_mode"],
+}
+
+
+def tables(columns, *rows):
+    """The tables of some rows named a, b, …."""
+    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**plain(columns)), "source s", 0)
+
+
+def contest_row(**more):
+    """A row of deepmind/code_contests."""
+    return {
+        "description": "Add.",
+        "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
+        "private_tests": {"input": [], "output": []},
+        "generated_tests": {"input": ["2 2\n", "5 5\n"], "output": ["4\n", "10\n"]},
+        "solutions": {"language": [3, 2, 1, 4], "solution": ["print(3)", "int main(){}", "print 3", "class A{}"]},
+        "incorrect_solutions": {"language": [3], "solution": ["print(4)"]},
+        "time_limit": {"seconds": 2, "nanos": 500_000_000},
+        "memory_limit_bytes": 268_435_456,
+        "input_file": "",
+        "output_file": "",
+        **more,
+    }
+
+
+def test_code_contests():
+    found = tables(CODE_CONTESTS, contest_row())
+    assert found.tests.select("index", "input", "output", "origin").rows() == [
+        (0, "1 2\n", "3\n", "public"),
+        (1, "2 2\n", "4\n", "generated"),
+        (2, "5 5\n", "10\n", "generated"),
+    ]
+    assert found.solutions.select("lang", "right").rows() == [("python", True), ("cpp", True), ("python", False)]
+    assert found.other_languages == {"1": 1, "4": 1}
+    assert found.judging.select("time_limit_s", "memory_mb", "files").rows() == [(2.5, 256, False)]
+
+
+def test_a_problem_that_reads_files_is_marked():
+    assert tables(CODE_CONTESTS, contest_row(input_file="in.txt")).judging["files"].to_list() == [True]
+
+
+def test_apps_and_taco_pack_json_into_text():
+    row = {
+        "question": "Sum of a list.",
+        "solutions": json.dumps(["def f(x): return sum(x)"]),
+        "input_output": json.dumps({"fn_name": "f", "inputs": [[[1, 2]], [[]]], "outputs": [3, [0]]}),
+        "starter_code": "def f(x):",
+        "time_limit": "2.0 seconds",
+        "memory_limit": "256.0 megabytes",
+        "picture_num": "1",
+    }
+    found = tables(TACO, row)
+    assert found.tests.select("input", "output").rows() == [("[1, 2]", "3"), ("[]", "[0]")]
+    judging = found.judging.select("time_limit_s", "memory_mb", "function", "starter", "figures").rows()
+    assert judging == [(2.0, 256, "f", "def f(x):", True)]
+    empty = tables(APPS, {**row, "solutions": "", "input_output": ""})
+    assert empty.tests.is_empty()
+    assert empty.solutions.is_empty()
+
+
+def test_codeforces_statement_comes_together_from_its_parts():
+    row = {
+        "description": "Add two numbers.",
+        "input_format": "Two integers.",
+        "output_format": "Their sum.",
+        "note": None,
+        "examples": [{"input": "1 2", "output": "3"}],
+        "official_tests": [{"input": "1 2\r\n", "output": "3\r\n"}],
+        "time_limit": 1.0,
+        "memory_limit": 256.0,
+        "generated_checker": "print(1)",
+        "interaction_format": None,
+        "input_mode": "stdio",
+    }
+    text = whole_statement(row["description"], row, CodeColumns(**plain(CODEFORCES)), "s")
+    assert text.startswith("Add two numbers.\n\n## Input\n\nTwo integers.\n\n## Output")
+    assert "Note" not in text
+    assert text.endswith("Input:\n```\n1 2\n```\nOutput:\n```\n3\n```")
+    found = tables(CODEFORCES, row, {**row, "interaction_format": "Ask.", "input_mode": "file"})
+    assert found.judging.select("interactive", "files", "checker_kind").rows() == [
+        (False, False, "script"),
+        (True, True, "script"),
+    ]
+
+
+def test_submissions_with_verdicts():
+    columns = {
+        **CODEFORCES,
+        "solutions": [
+            {"path": "subs", "code": "src", "language": "lang", "languages": {"Py": "python"}, "verdict": "v"},
+        ],
+    }
+    row = {
+        "official_tests": [],
+        "subs": [{"src": "a", "lang": "Py", "v": "OK"}, {"src": "b", "lang": "Py", "v": "WRONG_ANSWER"}],
+    }
+    assert tables(columns, row).solutions.select("right", "label").rows() == [(True, "OK"), (False, "WRONG_ANSWER")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "words"),
+    [
+        (APPS, {"input_output": "not json", "solutions": ""}, "row 0: `input_output` is text, but not JSON"),
+        (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
+        (APPS, {"input_output": 7}, "neither a list of objects nor an object of lists: 7"),
+        (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
+        (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
+        (TACO, {"input_output": "", "solutions": "", "memory_limit": "3 acres"}, "megabytes"),
+    ],
+)
+def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):
+    with pytest.raises(SourceError, match=r"^source s, row 0") as caught:
+        tables(columns, row)
+    assert words in str(caught.value)
+
+
+def test_the_same_statement_twice_in_a_shard_keeps_the_first_tables():
+    columns = CodeColumns(**plain(CODE_CONTESTS))
+    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns, "s", 0)
+    assert found.judging["time_limit_s"].to_list() == [2.5]

@@ -1,0 +1,376 @@
+"""Sources: every format and column map into Problems; whatever is wrong is one error that says what was there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import polars as pl
+import pytest
+
+from curation.config import Source, plain
+from curation.records import PROBLEM, SourceError, problem_id
+from curation.sources.problems import check_source, read_source, source_digest
+
+GSM8K = [
+    {"question": "Ann has 3 bags of 6. How many?", "answer": "3 * 6 = <<3*6=18>>18\n#### 18"},
+    {"question": "What is 2 + 3?", "answer": "Easy. #### 4? No.\n#### 5 "},
+    {"question": "No answer here?", "answer": "I do not know."},
+]
+
+
+def source(kind: str, path: str, columns: Mapping[str, Any] | None = None, **more: Any) -> Source:
+    return Source.model_validate(
+        plain({"name": "sheet", "kind": kind, "path": path, "columns": columns or {}, **more}),
+    )
+
+
+def lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read(wanted: Source, folder: Path, batch_rows: int = 100) -> pl.DataFrame:
+    return pl.concat(read_source(wanted, folder, batch_rows))
+
+
+def answers(folder: Path, rows: Sequence[Mapping[str, Any]], column: Any = "answer") -> list[str | None]:
+    lines(folder / "x.jsonl", rows)
+    return read(source("jsonl", "x.jsonl", {"answer": column}), folder)["answer"].to_list()
+
+
+def test_every_column_of_a_problem(tmp_path: Path) -> None:
+    row = {
+        "problem": "Which is even?",
+        "reference": {"value": 4},
+        "options": ["A) 3", "B) 4"],
+        "worked": "4 = 2 * 2",
+        "meta": {"lang": "de", "level": 2},
+        "uid": "x-1",
+    }
+    bare = {"problem": "Find x²."}
+    lines(tmp_path / "x.jsonl", [row, bare])
+    columns = {
+        "statement": "problem",
+        "answer": "reference.value",
+        "choices": "options",
+        "solution": "worked",
+        "lang": "meta.lang",
+        "meta": ["uid", "meta.level", "meta"],
+    }
+    wanted = source("jsonl", "x.jsonl", columns, license="MIT", weight=2, domain="math")
+    frame = read(wanted, tmp_path)
+    assert frame.schema == PROBLEM
+    name = problem_id("Which is even?", ["A) 3", "B) 4"])
+    first, second = frame.to_dicts()
+    assert json.loads(first.pop("meta")) == {"uid": "x-1", "meta.level": 2, "meta": {"lang": "de", "level": 2}}
+    assert first == {
+        "id": name,
+        "group": name,
+        "domain": "math",
+        "statement": "Which is even?",
+        "answer": "4",
+        "choices": ["A) 3", "B) 4"],
+        "solution": "4 = 2 * 2",
+        "lang": "de",
+        "source": "sheet",
+        "row": 0,
+        "license": "MIT",
+        "weight": 2.0,
+        "raw_statement": None,
+        "raw_answer": None,
+    }
+    assert (second["id"], second["lang"], second["row"]) == (problem_id("Find x²."), "en", 1)
+    assert [second[name] for name in ("answer", "choices", "solution")] == [None, None, None]
+
+
+def test_the_same_rows_from_every_format(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", GSM8K)
+    frame = pl.DataFrame(GSM8K)
+    frame.write_csv(tmp_path / "x.csv")
+    frame.write_parquet(tmp_path / "x.parquet")
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress((tmp_path / "x.jsonl").read_bytes()))
+    datasets.Dataset.from_list(GSM8K).save_to_disk(str(tmp_path / "saved"))
+    (tmp_path / "folder").mkdir()
+    lines(tmp_path / "folder" / "train.jsonl", GSM8K)
+    columns = {"statement": "question", "answer": {"path": "answer", "take": "hash"}, "solution": "answer"}
+    found = [
+        read(source(kind, path, columns), tmp_path, batch_rows=2)
+        for kind, path in [
+            ("jsonl", "x.jsonl"),
+            ("jsonl", "x.jsonl.gz"),
+            ("csv", "x.csv"),
+            ("parquet", "x.parquet"),
+            ("dataset", "saved"),
+            ("dataset", "folder"),
+        ]
+    ]
+    assert found[0]["answer"].to_list() == ["18", "5", None]
+    assert found[0]["solution"].to_list() == [row["answer"] for row in GSM8K]
+    assert all(frame.equals(found[0]) for frame in found)
+
+
+def test_constants_and_boxes(tmp_path: Path) -> None:
+    rows = [{"text": r"First \boxed{1}, so \boxed{\frac{1}{2}}."}, {"text": "no box"}]
+    lines(tmp_path / "x.jsonl", rows)
+    columns = {
+        "statement": {"value": "Simplify."},
+        "answer": {"path": "text", "take": "boxed"},
+        "lang": {"value": "fr"},
+    }
+    frame = read(source("jsonl", "x.jsonl", columns), tmp_path)
+    assert frame["statement"].to_list() == ["Simplify.", "Simplify."]
+    assert frame["answer"].to_list() == [r"\frac{1}{2}", None]
+    assert frame["lang"].to_list() == ["fr", "fr"]
+
+
+def test_positions_in_lists(tmp_path: Path) -> None:
+    rows = [{"turns": [{"text": "Find it."}, {"text": "7"}]}, {"turns": [{"text": "Alone."}]}]
+    lines(tmp_path / "x.jsonl", rows)
+    wanted = source("jsonl", "x.jsonl", {"statement": "turns.0.text", "answer": "turns.1.text"})
+    assert read(wanted, tmp_path).select("statement", "answer").rows() == [("Find it.", "7"), ("Alone.", None)]
+
+
+def test_values_that_are_no_text_become_their_usual_writing(tmp_path: Path) -> None:
+    values = [5, -3, 2.5, True, False, "0", "", None]
+    rows = [{"problem": "p", "answer": value} for value in values]
+    assert answers(tmp_path, rows) == ["5", "-3", "2.5", "True", "False", "0", "", None]
+
+
+def test_large_integers_keep_their_digits(tmp_path: Path) -> None:
+    big = 2**70
+    rows = [{"problem": "p", "answer": value, "tag": big} for value in (big, -big, 2**63, 2**53 + 1)]
+    assert answers(tmp_path, rows) == [str(big), str(-big), str(2**63), str(2**53 + 1)]
+    frame = read(source("jsonl", "x.jsonl", {"meta": ["tag"]}), tmp_path)
+    assert json.loads(frame["meta"][0]) == {"tag": big}
+
+
+def test_parquet_with_structs_and_lists(tmp_path: Path) -> None:
+    rows = [
+        {"m": {"q": "Pick.", "opts": {"label": ["A", "B"], "text": ["1", "2"]}}, "sol": [{"a": 1.5}, {"a": 2.5}]},
+        {"m": {"q": "Open.", "opts": None}, "sol": []},
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "x.parquet")
+    columns = {"statement": "m.q", "choices": "m.opts", "answer": "sol.-1.a", "meta": ["sol"]}
+    frame = read(source("parquet", "x.parquet", columns), tmp_path, batch_rows=1)
+    assert frame["choices"].to_list() == [["A) 1", "B) 2"], None]
+    assert frame["answer"].to_list() == ["2.5", None]
+    assert json.loads(frame["meta"][0]) == {"sol": [{"a": 1.5}, {"a": 2.5}]}
+    assert frame["id"][0] == problem_id("Pick.", ["A) 1", "B) 2"])
+
+
+def test_options_as_a_mapping(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", [{"problem": "Pick.", "opts": {"A": 1, "B": None, "C": "3"}}])
+    frame = read(source("jsonl", "x.jsonl", {"choices": "opts"}), tmp_path)
+    assert frame["choices"].to_list() == [["A) 1", "C) 3"]]
+
+
+def test_batches_limits_and_positions(tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", [{"problem": f"p{i}"} for i in range(7)])
+    for limit, heights in ((None, [3, 3, 1]), (6, [3, 3]), (4, [3, 1]), (3, [3]), (1, [1]), (99, [3, 3, 1])):
+        frames = list(read_source(source("jsonl", "x.jsonl", limit=limit), tmp_path, 3))
+        assert [frame.height for frame in frames] == heights
+        together = pl.concat(frames)
+        assert together["row"].to_list() == list(range(sum(heights)))
+        assert together["statement"].to_list() == [f"p{i}" for i in range(sum(heights))]
+
+
+def test_nothing_behind_the_limit_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"problem": "a"}\n{"problem": "b"}\nbroken\n')
+    assert read(source("jsonl", "x.jsonl", limit=2), tmp_path).height == 2
+    assert read(source("jsonl", "x.jsonl", limit=2), tmp_path, batch_rows=1).height == 2
+    with pytest.raises(SourceError, match="line 3"):
+        read(source("jsonl", "x.jsonl", limit=3), tmp_path)
+
+
+def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    with (tmp_path / "x.jsonl").open("w") as handle:
+        handle.writelines(f'{{"problem": "p{i}"}}\n' for i in range(50_000))
+        handle.write("broken\n")
+    frames: Iterator[pl.DataFrame] = read_source(source("jsonl", "x.jsonl"), tmp_path, 1000)
+    assert [next(frames).height for _ in range(3)] == [1000] * 3
+    check_source(source("jsonl", "x.jsonl"), tmp_path)
+
+
+def test_several_files_are_one_source_in_the_order_of_their_names(tmp_path: Path) -> None:
+    (tmp_path / "parts" / "b").mkdir(parents=True)
+    lines(tmp_path / "parts" / "2.jsonl", [{"problem": "c"}])
+    lines(tmp_path / "parts" / "10.jsonl", [{"problem": "a"}, {"problem": "b"}])
+    lines(tmp_path / "parts" / "b" / "1.jsonl", [{"problem": "d"}])
+    flat = read(source("jsonl", "parts/*.jsonl"), tmp_path, batch_rows=2)
+    assert flat.select("statement", "row").rows() == [("a", 0), ("b", 1), ("c", 2)]
+    assert read(source("jsonl", "parts/**/*.jsonl"), tmp_path)["statement"].to_list() == ["a", "b", "c", "d"]
+    assert read(source("jsonl", str(tmp_path / "parts" / "2.jsonl")), tmp_path / "elsewhere").height == 1
+
+
+def test_a_column_may_come_later_but_not_never(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"problem": f"p{i}"} for i in range(5)]
+    lines(tmp_path / "x.jsonl", [*rows, {"problem": "q", "answer": "1"}])
+    wanted = source("jsonl", "x.jsonl", {"answer": "answer"})
+    check_source(wanted, tmp_path)
+    # However the rows are cut into shards: what the check before the run accepts, the run accepts too.
+    assert read(wanted, tmp_path, batch_rows=2)["answer"].to_list() == [None] * 5 + ["1"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"statement": "question"}, "no row has `question`; there are: problem, answer, meta, meta.level, turns"),
+        ({"answer": "reference"}, "no row has `reference`"),
+        ({"answer": {"path": "meta.answer", "take": "hash"}}, "no row has `meta.answer`; there are: problem"),
+        ({"choices": "options"}, "no row has `options`"),
+        ({"solution": "turns.5"}, "no row has `turns.5`"),
+        ({"lang": "meta.lang"}, "no row has `meta.lang`"),
+        ({"meta": ["meta.level", "uid"]}, "no row has `uid`"),
+        ({"answer": "turns"}, "row 0: `turns` should be text, but is a list; name one of its items, as in `turns.0`"),
+        ({"answer": "meta"}, "row 0: `meta` should be text, but is dict: \"{'level': 3}\""),
+        ({"choices": "answer"}, "row 0: `answer` should be a list of options, but is '18'"),
+    ],
+)
+def test_a_wrong_column_is_one_error_that_lists_what_was_there(
+    tmp_path: Path, columns: dict[str, Any], said: str
+) -> None:
+    lines(tmp_path / "x.jsonl", [{"problem": "p", "answer": "18", "meta": {"level": 3}, "turns": ["a"]}])
+    wanted = source("jsonl", "x.jsonl", columns)
+    for ask in (lambda: check_source(wanted, tmp_path), lambda: read(wanted, tmp_path)):
+        with pytest.raises(SourceError) as caught:
+            ask()
+        assert str(caught.value).startswith("source sheet (x.jsonl)")
+        assert said in str(caught.value)
+
+
+def test_a_wrong_value_is_named_by_its_row(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"problem": f"p{i}", "answer": "1"} for i in range(5)]
+    lines(tmp_path / "x.jsonl", [*rows, {"problem": "q", "answer": ["1", "2"]}])
+    with pytest.raises(SourceError, match=r"row 5: `answer` should be text, but is a list.*\['1', '2'\]"):
+        read(source("jsonl", "x.jsonl", {"answer": "answer"}), tmp_path, batch_rows=2)
+
+
+def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
+    lines(tmp_path / "right.jsonl", GSM8K)
+    (tmp_path / "folder").mkdir()
+    for path in ("wrong.jsonl", "*.csv", "folder"):
+        with pytest.raises(SourceError) as caught:
+            read(source("jsonl", path), tmp_path)
+        assert f"source sheet: no file at {tmp_path / path}; {tmp_path} holds folder/, right.jsonl." == str(
+            caught.value
+        )
+    with pytest.raises(SourceError, match=r"no file at .*folder/deep/x\.csv; .*folder holds nothing"):
+        read(source("csv", "folder/deep/x.csv"), tmp_path)
+    with pytest.raises(SourceError, match="no file at"):
+        source_digest(source("jsonl", "wrong.jsonl"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("parquet", "x.jsonl", "not a readable parquet file"),
+        ("jsonl", "x.parquet", "line 1: not JSON"),
+        ("jsonl", "x.csv", "line 1: not JSON"),
+        ("csv", "x.parquet", "not a readable CSV row"),
+    ],
+)
+def test_another_kind_than_the_recipe_says(tmp_path: Path, kind: str, name: str, said: str) -> None:
+    lines(tmp_path / "x.jsonl", GSM8K)
+    pl.DataFrame(GSM8K).write_csv(tmp_path / "x.csv")
+    pl.DataFrame({"question": [f"Größe {i}" for i in range(99)]}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(SourceError) as caught:
+        read(source(kind, name, {"statement": "question"}), tmp_path)
+    assert name in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("\n\n")
+    (tmp_path / "x.csv").write_text("problem,answer\n")
+    pl.DataFrame(schema={"problem": pl.String}).write_parquet(tmp_path / "x.parquet")
+    for kind in ("jsonl", "csv", "parquet"):
+        with pytest.raises(SourceError, match=rf"source sheet: x\.{kind} holds no rows"):
+            read(source(kind, f"x.{kind}"), tmp_path)
+        with pytest.raises(SourceError, match="holds no rows"):
+            check_source(source(kind, f"x.{kind}"), tmp_path)
+
+
+def test_a_broken_file_of_a_source(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"problem": "p"}\n' * 9)[:-9])
+    (tmp_path / "x.jsonl").write_text('{"problem": "p"}\n{"problem": \n')
+    with pytest.raises(SourceError, match=r"x\.jsonl\.gz: cannot be read to its end"):
+        read(source("jsonl", "x.jsonl.gz"), tmp_path)
+    with pytest.raises(SourceError, match=r"x\.jsonl, line 2: not JSON"):
+        read(source("jsonl", "x.jsonl"), tmp_path)
+
+
+def test_a_saved_data_set_with_splits(tmp_path: Path) -> None:
+    splits = {"train": datasets.Dataset.from_list(GSM8K[:2]), "test": datasets.Dataset.from_list(GSM8K[2:])}
+    datasets.DatasetDict(splits).save_to_disk(str(tmp_path / "saved"))
+    columns = {"statement": "question"}
+    assert read(source("dataset", "saved", columns), tmp_path).height == 2
+    assert read(source("dataset", "saved", columns, split="test"), tmp_path)["statement"].to_list() == [
+        "No answer here?"
+    ]
+    assert read(source("dataset", "saved", columns, limit=1), tmp_path).height == 1
+    with pytest.raises(SourceError, match="has no split `dev`; it has: train, test"):
+        read(source("dataset", "saved", columns, split="dev"), tmp_path)
+    with pytest.raises(SourceError, match="no row has `problem`; there are: question, answer"):
+        check_source(source("dataset", "saved"), tmp_path)
+
+
+def test_a_folder_as_a_data_set(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    pl.DataFrame(GSM8K[:2]).write_parquet(tmp_path / "folder" / "train-00000.parquet")
+    pl.DataFrame(GSM8K[2:]).write_parquet(tmp_path / "folder" / "test-00000.parquet")
+    columns = {"statement": "question", "answer": {"path": "answer", "take": "hash"}}
+    assert read(source("dataset", "folder", columns), tmp_path)["answer"].to_list() == ["18", "5"]
+    assert read(source("dataset", "folder", columns, split="test"), tmp_path)["answer"].to_list() == [None]
+    with pytest.raises(SourceError, match="has no split `dev`; it has: "):
+        read(source("dataset", "folder", columns, split="dev"), tmp_path)
+
+
+def test_a_data_set_that_cannot_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match="source sheet: data set empty cannot be loaded: "):
+        read(source("dataset", "empty"), tmp_path)
+    with pytest.raises(SourceError, match="source sheet: data set nobody/nothing-at-all cannot be loaded: "):
+        check_source(source("dataset", "nobody/nothing-at-all"), tmp_path)
+
+
+def test_the_digest_follows_the_content(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", GSM8K)
+    wanted = source("jsonl", "x.jsonl")
+    before = source_digest(wanted, tmp_path)
+    os.utime(path, (1, 1))
+    (tmp_path / "elsewhere").mkdir()
+    lines(tmp_path / "elsewhere" / "x.jsonl", GSM8K)
+    assert source_digest(wanted, tmp_path) == source_digest(wanted, tmp_path / "elsewhere") == before
+    lines(path, GSM8K[:2])
+    assert source_digest(wanted, tmp_path) != before
+    lines(tmp_path / "x2.jsonl", GSM8K)
+    assert source_digest(source("jsonl", "x*.jsonl"), tmp_path) != source_digest(wanted, tmp_path)
+
+
+DIGEST = """
+import sys
+from pathlib import Path
+from curation.config import Source
+from curation.sources.problems import source_digest
+print(source_digest(Source(name="s", kind="dataset", path=sys.argv[2]), Path(sys.argv[1])))
+"""
+
+
+def test_the_digest_of_a_data_set_is_the_same_in_another_process(tmp_path: Path) -> None:
+    datasets.Dataset.from_list(GSM8K).save_to_disk(str(tmp_path / "saved"))
+    wanted = source("dataset", "saved")
+    here = source_digest(wanted, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(tmp_path), "saved"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == here
+    datasets.Dataset.from_list(GSM8K[:2]).save_to_disk(str(tmp_path / "other"))
+    assert source_digest(source("dataset", "other"), tmp_path) != here

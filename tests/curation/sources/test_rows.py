@@ -1,0 +1,259 @@
+"""Raw rows of files: every format, every way of being broken, values by dotted path."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curation.records import SourceError
+from curation.sources.rows import last_boxed, lookup, options_of, read_rows, require_path
+
+ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def zstd(content: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.jsonl", LINES),
+        ("rows.v1.2.jsonl", b"\n" + LINES.replace(b"\n", b"\n\n \t\n") + b"\n"),
+        ("rows.ndjson", LINES.rstrip(b"\n")),
+        ("rows.jsonl", LINES.replace(b"\n", b"\r\n")),
+        ("rows.jsonl.gz", gzip.compress(LINES)),
+        ("rows.jsonl.gz", gzip.compress(LINES[:40]) + gzip.compress(LINES[40:])),
+        ("rows.jsonl.zst", zstd(LINES)),
+        ("rows.jsonl.zst", zstd(LINES[:40]) + zstd(LINES[40:])),
+    ],
+    ids=["plain", "blank lines", "no last newline", "crlf", "gz", "gz of two members", "zst", "zst of two frames"],
+)
+def test_json_lines_in_every_wrapping(tmp_path: Path, name: str, content: bytes) -> None:
+    assert list(read_rows(written(tmp_path / name, content))) == ROWS
+
+
+def test_csv_with_everything_that_csv_allows(tmp_path: Path) -> None:
+    text = '\ufeffq,a,note\r\n"What is\n2 + 3?",5,"say ""five"", please"\r\n\r\nshort\r\n"",,\r\n"kept\r\nas it is", 7,'
+    rows = [
+        {"q": "What is\n2 + 3?", "a": "5", "note": 'say "five", please'},
+        {"q": "short", "a": None, "note": None},
+        {"q": None, "a": None, "note": None},
+        {"q": "kept\r\nas it is", "a": " 7", "note": None},
+    ]
+    assert list(read_rows(written(tmp_path / "x.csv", text.encode()))) == rows
+    assert list(read_rows(written(tmp_path / "x.csv.gz", gzip.compress(text.encode())))) == rows
+    assert list(read_rows(written(tmp_path / "x.csv.zst", zstd(text.encode())))) == rows
+
+
+def test_a_very_long_csv_field(tmp_path: Path) -> None:
+    (row,) = read_rows(written(tmp_path / "x.csv", b"q\n" + b"x" * 300_000 + b"\n"))
+    assert len(row["q"]) == 300_000
+
+
+def test_parquet_with_structs_and_lists(tmp_path: Path) -> None:
+    rows = [
+        {"q": "a", "meta": {"level": 3, "tags": ["x", "y"]}, "messages": [{"role": "user", "content": "hi"}]},
+        {"q": None, "meta": {"level": None, "tags": []}, "messages": []},
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "x.parquet")
+    assert list(read_rows(tmp_path / "x.parquet", batch_rows=1)) == rows
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "shown"),
+    [
+        (b'{"a": 1}\n{"a": \n', 2, '{"a": '),
+        (b'{"a": 1}\n\n[1, 2]\n', 3, "[1, 2]"),
+        (b'"text"\n', 1, "text"),
+        (b'{"a": 1}\n{"a": NaN}\n', 2, "NaN"),
+        (b'{"a": "\xff"}\n', 1, "not JSON"),
+        (b"PAR1\x15\x04\x15\n", 1, "PAR1"),
+    ],
+)
+def test_a_broken_line_is_named_by_its_number(tmp_path: Path, content: bytes, line: int, shown: str) -> None:
+    path = written(tmp_path / "x.jsonl", content)
+    with pytest.raises(SourceError) as caught:
+        list(read_rows(path))
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+    assert shown in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a,b\n1,2\n1,2,3\n", "line 3: more fields than the header's 2"),
+        (b"a,b\n1,\xff\n", "not a readable CSV row"),
+    ],
+)
+def test_a_broken_csv_row(tmp_path: Path, content: bytes, said: str) -> None:
+    path = written(tmp_path / "x.csv", content)
+    with pytest.raises(SourceError, match=re.escape(str(path))) as caught:
+        list(read_rows(path))
+    assert said in str(caught.value)
+
+
+def test_a_quote_that_never_closes_does_not_swallow_the_rest(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.csv", b'q,a\none,1\n"two,2\nthree,3\nfour,4\n')
+    with pytest.raises(SourceError, match=re.escape(str(path))):
+        list(read_rows(path))
+
+
+MANY = b"".join(b'{"q": "%x"}\n' % (i * 2654435761 % 2**32) for i in range(3000))
+BLOCKED = zstandard.ZstdCompressor().compressobj()
+WHOLE_LINES_OF_A_TORN_FRAME = BLOCKED.compress(MANY) + BLOCKED.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("missing.jsonl", None),
+        ("missing.csv", None),
+        ("missing.jsonl.gz", None),
+        ("missing.jsonl.zst", None),
+        ("missing.parquet", None),
+        ("torn.jsonl.gz", gzip.compress(MANY)[:-200]),
+        ("torn.jsonl.gz", gzip.compress(MANY)[:-8]),
+        ("torn.csv.gz", gzip.compress(MANY.replace(b'"', b""))[:-200]),
+        ("torn.jsonl.zst", zstd(MANY)[:-200]),
+        ("torn.jsonl.zst", WHOLE_LINES_OF_A_TORN_FRAME),
+        ("damaged.jsonl.gz", gzip.compress(MANY)[:10] + b"\xff" * 200),
+        ("damaged.csv.gz", gzip.compress(MANY)[:10] + b"\xff" * 200),
+        ("damaged.jsonl.zst", zstd(MANY)[:20] + b"\xff" * 200),
+        ("plain.jsonl.gz", LINES),
+        ("plain.csv.gz", LINES),
+        ("plain.jsonl.zst", LINES),
+        ("plain.csv.zst", LINES),
+        ("lines.parquet", LINES),
+        ("empty.parquet", b""),
+    ],
+)
+def test_what_cannot_be_read_is_one_source_error(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SourceError, match=re.escape(str(path))):
+        list(read_rows(path))
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.jsonl.gz", "x.jsonl.zst"])
+def test_an_empty_file_has_no_rows(tmp_path: Path, name: str) -> None:
+    pack: Callable[[bytes], bytes] = {".gz": gzip.compress, ".zst": zstd}.get(Path(name).suffix, bytes)
+    assert list(read_rows(written(tmp_path / name, pack(b"")))) == []
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x", "x.xlsx", "x.gz"])
+def test_another_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SourceError, match=r"not a \.jsonl, \.jsonl\.gz, \.jsonl\.zst, \.parquet or \.csv file"):
+        list(read_rows(written(tmp_path / name, LINES)))
+
+
+NESTED: dict[str, Any] = {
+    "meta": {"level": 3, "none": None},
+    "a.b": "dotted name",
+    "a": {"b": "inside"},
+    "messages": [{"content": "first"}, {"content": "last"}],
+    "grid": [[1, 2], [3, 4]],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("meta.level", 3),
+        ("meta.none", None),
+        ("meta.absent", None),
+        ("meta.level.deeper", None),
+        ("a.b", "dotted name"),
+        ("messages.0.content", "first"),
+        ("messages.-1.content", "last"),
+        ("messages.2.content", None),
+        ("messages.-3.content", None),
+        ("messages.content", None),
+        ("messages.--1", None),
+        ("messages.²", None),
+        ("grid.1.0", 3),
+        ("", None),
+    ],
+)
+def test_a_value_by_its_dotted_path(path: str, value: Any) -> None:
+    assert lookup(NESTED, path) == value
+
+
+def test_a_path_that_no_row_has_lists_what_there_is() -> None:
+    rows = [{"q": 1, "meta": {"level": 1}}, {"q": 2, "turns": [{"text": "x"}]}]
+    require_path(rows, "turns.0.text", "here")
+    require_path([{"q": None}], "q", "here")
+    require_path([], "anything", "here")
+    with pytest.raises(SourceError) as caught:
+        require_path(rows, "meta.grade", "source x (x.jsonl)")
+    assert str(caught.value) == (
+        "source x (x.jsonl): no row has `meta.grade`; there are: q, meta, meta.level, turns, turns.0.text."
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [
+        (None, None),
+        ([], None),
+        ({}, None),
+        ({"label": [], "text": []}, None),
+        (["1", 2, 2.5], ["1", "2", "2.5"]),
+        ({"A": "1", "B": 2, "C": None}, ["A) 1", "B) 2"]),
+        ({"label": ["A", "B"], "text": ["one", "two"]}, ["A) one", "B) two"]),
+    ],
+)
+def test_options_in_their_three_shapes(value: Any, options: list[str] | None) -> None:
+    assert options_of(value, "here") == options
+
+
+@pytest.mark.parametrize("value", ["A) 1 B) 2", 5, [["1"], ["2"]], [{"text": "1"}]])
+def test_options_of_another_shape_are_refused(value: Any) -> None:
+    with pytest.raises(SourceError, match=r"row 3: `opts` should be a list of options, but is "):
+        options_of(value, "row 3: `opts`")
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        (r"so \boxed{18}.", "18"),
+        (r"\boxed{1} then \boxed{ 2 }", "2"),
+        (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
+        (r"\boxed{\left\{x^{2}\right\}} }", r"\left\{x^{2}\right\}"),
+        (r"\boxed{1} or \fbox{3}", "3"),
+        (r"\boxed{\begin{matrix}1\\{2}\end{matrix}}", r"\begin{matrix}1\\{2}\end{matrix}"),
+        (r"\boxed{a\\}", r"a\\"),
+        (r"\boxed{}", ""),
+        (r"\boxed{1", None),
+        (r"\boxed{1} and \boxed{2", None),
+        ("boxed{1}", None),
+        ("", None),
+    ],
+)
+def test_the_last_box_with_its_braces(text: str, inside: str | None) -> None:
+    assert last_boxed(text) == inside
+
+
+@given(st.recursive(st.text("ab\\ ", max_size=3), lambda inner: st.lists(inner, max_size=3).map("{{{}}}".join)))
+def test_any_balanced_text_comes_out_of_its_box(inside: str) -> None:
+    inside = "{" + inside.replace("\\", "\\\\") + "}"  # a doubled backslash is a line break, not an escape
+    if inside.count("{") == inside.count("}"):
+        assert last_boxed(f"x \\boxed{{{inside}}} y") == inside.strip()

@@ -1,0 +1,200 @@
+"""The attempt store: append-only, each attempt once, read back whole and in order however it was written."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curation.records import ATTEMPT, AttemptKey, StoreError
+from curation.storage.attempts import AttemptStore
+
+KEY = AttemptKey("weak@1", "think-1", "5f0c2ab19e7d")
+
+
+def attempts(*names: tuple[str, int], key: AttemptKey = KEY) -> pl.DataFrame:
+    """Attempts named by (problem, index); the text says which one it is."""
+    return pl.DataFrame(
+        [
+            {
+                "problem": problem,
+                "policy": key.policy,
+                "prompt": key.prompt,
+                "sampling": key.sampling,
+                "index": index,
+                "text": f"{key.policy} on {problem}, attempt {index}",
+                "answer": None,
+                "finish": "stop",
+                "tokens": index,
+                "label": None,
+            }
+            for problem, index in names
+        ],
+        schema=ATTEMPT,
+    )
+
+
+def names(frame: pl.DataFrame) -> list[tuple[str, int]]:
+    return list(frame.select("problem", "index").iter_rows())
+
+
+def parts(store: AttemptStore) -> list[str]:
+    return sorted(path.name for path in store.folder.glob("part-*"))
+
+
+def test_what_is_appended_is_read_back_in_order(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("b", 1), ("a", 10), ("a", 2)))
+    store.append(attempts(("b", 0), ("c", 0)))
+    expected = attempts(("a", 2), ("a", 10), ("b", 0), ("b", 1))
+    assert store.read(["b", "a"]).equals(expected)
+    assert AttemptStore(tmp_path, KEY).read(["a", "b", "b"]).equals(expected)
+    assert names(store.read(["c"])) == [("c", 0)]
+    assert store.read(["c", "a"], ["problem", "index"]).columns == ["problem", "index"]
+
+
+def test_an_empty_store_answers_in_the_schema(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts())
+    assert parts(store) == []
+    assert store.read(["a"]).schema == ATTEMPT
+    assert store.read([]).schema == ATTEMPT
+    assert store.read(["a"], ["problem", "index"]).is_empty()
+    assert store.missing(["a"], 2) == {"a": [0, 1]}
+    assert store.missing([], 2) == {}
+
+
+def test_only_what_is_lacking_is_missing(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("a", 0), ("a", 1), ("a", 2), ("b", 1), ("d", 7)))
+    assert store.missing(["d", "c", "b", "a"], 3) == {"d": [0, 1, 2], "c": [0, 1, 2], "b": [0, 2]}
+    assert store.missing(["a", "b"], 1) == {"b": [0]}
+    assert store.missing(iter(["a", "b"]), 4) == {"a": [3], "b": [0, 2, 3]}
+
+
+@pytest.mark.parametrize("again", [[("a", 1)], [("z", 0), ("a", 0)], [("c", 0), ("c", 0)]])
+def test_an_attempt_stands_once(tmp_path: Path, again: list[tuple[str, int]]) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("a", 0), ("a", 1)))
+    with pytest.raises(StoreError, match=r"attempt \('[ac]', [01]\) of weak@1 would stand twice"):
+        store.append(attempts(*again))
+    for one in (store, AttemptStore(tmp_path, KEY)):
+        assert names(one.read(["a", "c", "z"])) == [("a", 0), ("a", 1)]
+
+
+def test_attempts_of_another_shape_are_refused(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    with pytest.raises(StoreError, match="the store takes"):
+        store.append(attempts(("a", 0)).drop("label"))
+    with pytest.raises(StoreError, match="the store takes"):
+        store.append(attempts(("a", 0)).with_columns(pl.col("index").cast(pl.Int64)))
+    assert parts(store) == []
+
+
+def test_a_part_is_named_by_its_content(tmp_path: Path) -> None:
+    batches = [attempts(("a", 0)), attempts(("b", 0), ("b", 1))]
+    ones, others = AttemptStore(tmp_path / "x", KEY), AttemptStore(tmp_path / "y", KEY)
+    for batch in batches:
+        ones.append(batch)
+    for batch in reversed(batches):
+        others.append(batch)
+    assert len(parts(ones)) == 2
+    assert parts(ones) == parts(others)
+    assert all(re.fullmatch(r"part-[0-9a-f]{16}\.parquet", name) for name in parts(ones))
+    assert all((ones.folder / name).read_bytes() == (others.folder / name).read_bytes() for name in parts(ones))
+
+
+def test_the_leftover_of_a_kill_goes(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("a", 0)))
+    (store.folder / ".aside-part").write_bytes(b"PAR1 half")
+    again = AttemptStore(tmp_path, KEY)
+    assert [path.name for path in again.folder.glob(".aside*")] == []
+    assert names(again.read(["a"])) == [("a", 0)]
+
+
+def test_only_the_parts_of_the_wanted_problems_are_read(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("a", 0)))
+    (first,) = parts(store)
+    store.append(attempts(("b", 0)))
+    (store.folder / first).unlink()
+    assert names(store.read(["b"])) == [("b", 0)]
+    assert store.missing(["b", "c"], 1) == {"c": [0]}
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.append(attempts(("a", 0)))
+    (part,) = parts(store)
+    (store.folder / part).write_bytes((store.folder / part).read_bytes()[:-20])
+    with pytest.raises(StoreError, match=part):
+        AttemptStore(tmp_path, KEY)
+    with pytest.raises(StoreError, match=part):
+        store.read(["a"])
+
+
+def test_two_keys_do_not_mix(tmp_path: Path) -> None:
+    keys = [
+        KEY,
+        AttemptKey("weak@2", KEY.prompt, KEY.sampling),
+        AttemptKey(KEY.policy, "think-2", KEY.sampling),
+        AttemptKey(KEY.policy, KEY.prompt, "000000000000"),
+    ]
+    stores = [AttemptStore(tmp_path, key) for key in keys]
+    assert len({store.folder for store in stores}) == 4
+    for number, store in enumerate(stores):
+        store.append(attempts(("a", number), key=keys[number]))
+    for number, key in enumerate(keys):
+        assert AttemptStore(tmp_path, key).read(["a"]).equals(attempts(("a", number), key=key))
+
+
+def test_attempts_under_another_key_are_refused(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    foreign = attempts(("a", 0), key=AttemptKey("strong@1", KEY.prompt, KEY.sampling))
+    with pytest.raises(StoreError, match="strong@1"):
+        store.append(foreign)
+    assert parts(store) == []
+
+
+def test_the_key_lies_beside_the_attempts(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY, {"temperature": 0.7})
+    AttemptStore(tmp_path, KEY)
+    assert json.loads((store.folder / "key.json").read_text()) == {
+        "policy": "weak@1",
+        "prompt": "think-1",
+        "sampling": "5f0c2ab19e7d",
+        "temperature": 0.7,
+    }
+
+
+def batches(cuts: Iterable[int], held: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
+    edges = [0, *sorted({min(cut, len(held)) for cut in cuts}), len(held)]
+    return [held[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@settings(max_examples=25)
+@given(
+    held=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), unique=True, min_size=1),
+    cuts=st.lists(st.integers(0, 24), max_size=4),
+)
+def test_how_attempts_were_cut_into_appends_does_not_show(held: list[tuple[str, int]], cuts: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = AttemptStore(Path(folder), KEY)
+        for batch in batches(cuts, held):
+            store.append(attempts(*batch))
+        expected = attempts(*sorted(held))
+        assert store.read(list("abcd")).equals(expected)
+        assert AttemptStore(Path(folder), KEY).read(list("dcba")).equals(expected)
+        lacking = store.missing("abcd", 6)
+        assert {(p, i) for p, indices in lacking.items() for i in indices} == {
+            (p, i) for p in "abcd" for i in range(6)
+        } - set(held)

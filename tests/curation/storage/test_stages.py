@@ -1,0 +1,310 @@
+"""Stage folders: whole or not there, known by what made them, every row accounted for, one run at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.records import StoreError
+from curation.storage.stages import (
+    Shard,
+    StageFolder,
+    file_digest,
+    finished_shards,
+    locked,
+    read_manifest,
+    read_shard,
+    read_table,
+    write_aside,
+    write_parquet,
+)
+
+INPUTS = {"sources": "aa", "references": "bb"}
+
+
+def frame(*ids: str) -> pl.DataFrame:
+    return pl.DataFrame({"id": ids, "reason": ["proof" if name < "m" else "debris" for name in ids]})
+
+
+def stage(folder: Path, *, version: str = "v1", settings: str = "s", inputs: Mapping[str, str] = INPUTS) -> StageFolder:
+    return StageFolder(folder, "statements", version, settings, inputs)
+
+
+def shard(kept: str, dropped: str = "") -> Shard:
+    return Shard(len(kept + dropped), {"kept": frame(*kept), "dropped": frame(*dropped)}, notes={"seen": 2})
+
+
+def made(folder: Path, **identity: str) -> StageFolder:
+    """A finished stage of two shards: five rows in, three kept, two dropped."""
+    one = stage(folder, **identity)
+    one.prepare()
+    one.write(0, shard("ab", "z"))
+    one.write(1, shard("c", "d"))
+    one.close(2, rows_in=5)
+    return one
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_finished_stage_in_numbers(tmp_path: Path) -> None:
+    manifest = made(tmp_path / "s").manifest()
+    assert manifest is not None
+    assert (manifest.stage, manifest.shards) == ("statements", 2)
+    assert (manifest.rows_in, manifest.kept, manifest.dropped) == (5, 3, 2)
+    assert manifest.reasons == {"debris": 1, "proof": 1}
+    assert manifest.notes == {"seen": 4}
+    assert read_table(tmp_path / "s", "kept")["id"].to_list() == ["a", "b", "c"]
+    assert read_table(tmp_path / "s", "dropped", ["id"]).to_dicts() == [{"id": "z"}, {"id": "d"}]
+    assert read_shard(tmp_path / "s", "kept", 1)["id"].to_list() == ["c"]
+    assert [mark["in"] for mark in finished_shards(tmp_path / "s")] == [3, 2]
+    assert read_table(tmp_path / "s", "verdicts").shape == (0, 0)
+
+
+def test_nothing_half_written_is_visible(tmp_path: Path) -> None:
+    made(tmp_path)
+    assert files(tmp_path) == [
+        "DONE.json",
+        "dropped/00000.parquet",
+        "dropped/00001.parquet",
+        "kept/00000.parquet",
+        "kept/00001.parquet",
+        "shards/00000.json",
+        "shards/00001.json",
+        "stage.json",
+    ]
+
+
+def test_leftovers_of_a_kill_go(tmp_path: Path) -> None:
+    one = made(tmp_path)
+    for leftover in ("kept/.aside-00002.parquet", ".aside-DONE.json", "shards/.aside-00002.json"):
+        (tmp_path / leftover).write_bytes(b"half")
+    assert read_table(tmp_path, "kept").height == 3
+    assert len(list(finished_shards(tmp_path))) == 2
+    one.prepare()
+    assert not [name for name in files(tmp_path) if ".aside" in name]
+    assert one.manifest() is not None
+
+
+@pytest.mark.parametrize("name", ["kept/00001.parquet", "dropped/00000.parquet", "shards/00000.json"])
+def test_a_missing_file_means_not_finished(tmp_path: Path, name: str) -> None:
+    one = made(tmp_path)
+    (tmp_path / name).unlink()
+    assert not one.finished(int(Path(name).stem))
+    assert one.finished(1 - int(Path(name).stem))
+    assert one.manifest() is None
+
+
+def test_a_truncated_file_means_not_finished(tmp_path: Path) -> None:
+    one = made(tmp_path)
+    path = tmp_path / "kept" / "00000.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not one.finished(0)
+    assert one.manifest() is None
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        read_shard(tmp_path, "kept", 0)
+    one.write(0, shard("ab", "z"))
+    assert one.manifest() is not None
+
+
+def test_a_stage_is_found_again_by_what_made_it(tmp_path: Path) -> None:
+    made(tmp_path)
+    again = stage(tmp_path, inputs=dict(reversed(INPUTS.items())))
+    again.prepare()
+    assert again.finished(0)
+    assert again.finished(1)
+    assert again.manifest() is not None
+
+
+@pytest.mark.parametrize(
+    "other", [{"version": "v2"}, {"settings": "t"}, {"inputs": {**INPUTS, "sources": "ab"}}, {"inputs": {}}]
+)
+def test_another_fingerprint_discards_what_is_there(tmp_path: Path, other: dict[str, str]) -> None:
+    made(tmp_path)
+    another = stage(tmp_path, **other)
+    assert another.manifest() is None
+    assert not another.finished(0)
+    another.prepare()
+    assert files(tmp_path) == ["stage.json"]
+
+
+def test_a_shorter_stage_shows_no_shards_of_the_longer_one_before_it(tmp_path: Path) -> None:
+    # A kill while the old content is being removed can leave shards without the file that says whose they are.
+    made(tmp_path)
+    (tmp_path / "stage.json").unlink()
+    shorter = stage(tmp_path, version="v2")
+    shorter.prepare()
+    shorter.write(0, shard("q"))
+    shorter.close(1)
+    assert read_table(tmp_path, "kept")["id"].to_list() == ["q"]
+    assert len(list(finished_shards(tmp_path))) == 1
+
+
+def test_a_lost_row_is_refused(tmp_path: Path) -> None:
+    one = stage(tmp_path)
+    one.prepare()
+    with pytest.raises(StoreError, match=r"statements, shard 0: 4 rows went in, 2 were kept and 1 dropped"):
+        one.write(0, Shard(4, {"kept": frame("a", "b"), "dropped": frame("c")}))
+    assert not one.finished(0)
+    assert files(tmp_path) == ["stage.json"]
+
+
+def test_rows_lost_between_stages_are_refused(tmp_path: Path) -> None:
+    one = stage(tmp_path)
+    one.prepare()
+    one.write(0, shard("ab", "z"))
+    with pytest.raises(StoreError, match="4 rows were handed over, its shards took 3"):
+        one.close(1, rows_in=4)
+    assert one.manifest() is None
+
+
+def test_closing_without_a_shard_is_refused(tmp_path: Path) -> None:
+    one = stage(tmp_path)
+    one.prepare()
+    one.write(0, shard("a"))
+    one.write(2, shard("c"))
+    with pytest.raises(StoreError, match=r"shards \[1, 3\] have no mark"):
+        one.close(4)
+    assert read_manifest(tmp_path) is None
+
+
+def test_a_stage_that_measures_says_how_many_rows_it_took(tmp_path: Path) -> None:
+    one = stage(tmp_path)
+    one.prepare()
+    one.write(0, Shard(7, {"counts": frame("a")}, kept_rows=7))
+    with pytest.raises(StoreError, match="7 rows went in, 6 were kept"):
+        one.write(1, Shard(7, {"counts": frame("a")}, kept_rows=6))
+    assert one.close(1).kept == 7
+
+
+def test_a_stage_without_rows_closes(tmp_path: Path) -> None:
+    one = stage(tmp_path)
+    one.prepare()
+    manifest = one.close(0, rows_in=0)
+    assert (manifest.rows_in, manifest.shards, manifest.reasons) == (0, 0, {})
+    assert one.manifest() == manifest
+    assert stage(tmp_path, version="v2").manifest() is None
+
+
+def test_the_digest_is_the_content_and_nothing_else(tmp_path: Path) -> None:
+    first, later = made(tmp_path / "a"), made(tmp_path / "b", version="v2", settings="t")
+    for path in (tmp_path / "b").rglob("*"):
+        os.utime(path, (1, 1))
+    ones, others = first.manifest(), later.manifest()
+    assert ones is not None
+    assert others is not None
+    assert ones.fingerprint != others.fingerprint
+    assert ones.digest == others.digest
+    first.write(1, shard("x", "d"))
+    changed = first.close(2)
+    assert changed.digest != ones.digest
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import polars as pl
+from curation.storage.stages import write_parquet
+rows = 20_000
+frame = pl.DataFrame({
+    "id": [f"{i * 7919 % rows:020x}" for i in range(rows)],
+    "choices": [[str(i)] * (i % 3) or None for i in range(rows)],
+    "weight": [i / 7 for i in range(rows)],
+})
+print(write_parquet(Path(sys.argv[1]), frame)["hash"])
+"""
+
+
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    hashes = []
+    for threads in ("1", "2"):
+        path = tmp_path / threads / "frame.parquet"
+        done = subprocess.run(
+            [sys.executable, "-c", WRITER, str(path)],
+            env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONHASHSEED": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        hashes.append(done.stdout.strip())
+        assert file_digest(path) == hashes[-1]
+    assert hashes[0] == hashes[1]
+
+
+def test_what_is_written_says_its_size_and_hash(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "down" / "x.parquet"
+    found = write_parquet(path, frame("a", "b"))
+    assert found == {"bytes": path.stat().st_size, "hash": file_digest(path)}
+    assert pl.read_parquet(path).equals(frame("a", "b"))
+    write_parquet(path, frame("c"))
+    assert pl.read_parquet(path)["id"].to_list() == ["c"]
+    write_aside(tmp_path / "note.txt", "größer\n")
+    assert (tmp_path / "note.txt").read_text(encoding="utf-8") == "größer\n"
+    assert files(tmp_path) == ["deep/down/x.parquet", "note.txt"]
+
+
+@pytest.mark.parametrize("content", [b'{"format": 1, "st', b"", b"[1, 2]", b"\x00\xff\xfe\x80", b"null"])
+@pytest.mark.parametrize("name", ["DONE.json", "stage.json", "shards/00000.json"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    one = made(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path / name))):
+        one.prepare() if name == "stage.json" else one.manifest()
+
+
+def test_another_layout_is_refused(tmp_path: Path) -> None:
+    made(tmp_path)
+    table = json.loads((tmp_path / "DONE.json").read_text())
+    (tmp_path / "DONE.json").write_text(json.dumps({**table, "format": 99}))
+    with pytest.raises(StoreError, match=r"layout 99, this version reads 1; use a new folder"):
+        read_manifest(tmp_path)
+
+
+def test_a_missing_shard_is_named(tmp_path: Path) -> None:
+    made(tmp_path)
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path / "kept" / "00007.parquet"))):
+        read_shard(tmp_path, "kept", 7)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from curation.storage.stages import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(StoreError, match="is in use by another run"), locked(folder):
+                raise AssertionError("two runs hold one folder")
+        finally:
+            holder.kill()
+    assert holder.returncode == -signal.SIGKILL
+    with locked(folder):
+        pass
+
+
+def test_the_lock_is_free_after_an_error_and_does_not_touch_the_folder(tmp_path: Path) -> None:
+    made(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(ValueError, match="inside"), locked(tmp_path):
+        raise ValueError("inside")
+    with locked(tmp_path):
+        assert files(tmp_path) == sorted([".lock", *before])

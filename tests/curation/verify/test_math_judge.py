@@ -1,0 +1,163 @@
+"""The judge on tasks, references and real recorded attempts; and pairs files."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from curation.records import Outcome, SourceError
+from curation.verify import answers
+from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from curation.verify.pairs import verify_pairs
+from tests.places import SHARED_DATA
+
+DATA = SHARED_DATA
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the shared data are not at {DATA}; set GOLDILOCKS_DATA")
+TRUSTED = ("unit_test", "hardverify", "scoring_example", "github_issue")
+
+
+def task(reference: str, *found: str | None, lang: str = "en") -> JudgeTask:
+    return JudgeTask("p", reference, lang, tuple(Response(None, answer) for answer in found))
+
+
+def test_answers_are_grouped_by_equivalence_in_order_of_appearance() -> None:
+    with MathJudge(workers=1) as judge:
+        (result,) = judge.judge([task(r"\frac12", "3", "0.5", "x+1", "1/2", "1+x", "6/2", None, "No answer provided.")])
+    assert [verdict.answer_class for verdict in result.verdicts] == [1, 0, 2, 0, 2, 1, None, None]
+    assert [verdict.outcome for verdict in result.verdicts][-2:] == [Outcome.NO_ANSWER, Outcome.NO_ANSWER]
+    assert all(verdict.how for verdict in result.verdicts)
+
+
+def test_plain_numbers_need_no_worker() -> None:
+    with MathJudge(workers=1) as judge:
+        (result,) = judge.judge([task("18", "18", "26", "$18", "26.0")])
+        assert not judge._open
+    assert [verdict.answer_class for verdict in result.verdicts] == [0, 1, 0, 1]
+
+
+def test_the_text_is_judged_not_the_recorded_answer() -> None:
+    with MathJudge(workers=1) as judge:
+        (result,) = judge.judge(
+            [JudgeTask("p", "5", "en", (Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")))]
+        )
+    assert [verdict.outcome for verdict in result.verdicts] == [Outcome.WRONG, Outcome.NO_ANSWER]
+
+
+def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
+    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(30)]
+    with MathJudge(workers=1) as one, MathJudge(workers=3) as three:
+        assert list(one.judge(tasks)) == list(three.judge(tasks))
+
+
+def test_references_are_checked() -> None:
+    references = [("5", "en"), ("", "en"), (r"\frac{1}{2}", "en"), (r"\frac{1}{", "en"), ("3,5", "de")]
+    with MathJudge(workers=1) as judge:
+        found = list(judge.check(references))
+    assert [check.ok for check in found] == [True, False, True, False, True]
+    assert all(check.failed is None for check in found)
+    assert found[1].why == "it is empty"
+
+
+def test_same_compares_pairs() -> None:
+    with MathJudge(workers=1) as judge:
+        assert list(judge.same([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
+            Outcome.CORRECT,
+            Outcome.CORRECT,
+            Outcome.WRONG,
+        ]
+
+
+def test_it_runs_off_the_main_thread() -> None:
+    found: list[Outcome] = []
+
+    def work() -> None:
+        with MathJudge(workers=1) as judge:
+            found.extend(judge.same([(r"\sqrt{8}", r"2\sqrt{2}")]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [Outcome.CORRECT]
+
+
+@needs_data
+def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
+    rows = [
+        json.loads(line)
+        for line in (DATA / "attempts" / "gsm8k_openai_models.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
+    tasks = [
+        JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
+        for row in rows
+    ]
+    with MathJudge(workers=2) as judge:
+        results = list(judge.judge(tasks))
+    pairs = [
+        (verdict.outcome is Outcome.CORRECT, sample["correct"])
+        for row, result in zip(rows, results, strict=True)
+        for verdict, sample in zip(result.verdicts, row["samples"], strict=True)
+    ]
+    assert sum(one == two for one, two in pairs) / len(pairs) >= 0.99
+
+
+@needs_data
+def test_the_shared_pairs_of_trusted_kinds() -> None:
+    rows = [
+        json.loads(line)
+        for line in (DATA / "answers" / "equivalence.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
+    rows = [row for row in rows if row["kind"] in TRUSTED]
+    found = [
+        row.get("pred") is not None and answers.compare_texts(row["gold"], row["pred"]).outcome is Outcome.CORRECT
+        for row in rows
+    ]
+    agree = sum(equal == row["equal"] for equal, row in zip(found, rows, strict=True))
+    assert agree / len(rows) >= 0.95
+    assert sum(equal and not row["equal"] for equal, row in zip(found, rows, strict=True)) <= 4
+
+
+def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
+    rows = [
+        {"gold": "1/2", "pred": "0.5", "id": 1},
+        {"gold": r"\boxed{x+1}", "pred": "So we get $1+x$.", "id": 2},
+        {"gold": "2", "pred": "9^{9^{9^9}}", "id": 3},
+        {"gold": "3", "pred": None, "id": 4},
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    seen: list[int] = []
+    counts = verify_pairs(path, tmp_path / "out.jsonl", workers=2, progress=seen.append)
+    out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert [row["id"] for row in out] == [1, 2, 3, 4]
+    assert [row["equal"] for row in out] == [True, True, False, False]
+    assert out[3]["verdict"] == "no_answer"
+    assert all({"equal", "verdict", "how", "ms"} <= row.keys() for row in out)
+    assert counts["correct"] == 2
+    assert seen == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}', '{"gold": "\udcff"'],
+)
+def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(b'{"gold": "1", "pred": "1"}\n' + line.encode("utf-8", "surrogateescape") + b"\n")
+    with pytest.raises(SourceError, match="line 2"):
+        verify_pairs(path, tmp_path / "out.jsonl", workers=1)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_attempts_at_an_opened_choice_may_name_the_option() -> None:
+    responses = tuple(Response(None, text) for text in ("B", "B) 12", "12", "C", "13"))
+    with MathJudge(workers=1) as judge:
+        (result,) = judge.judge([JudgeTask("p", "12", "en", responses, letter="B")])
+        (without,) = judge.judge([JudgeTask("p", "12", "en", responses)])
+    assert [verdict.outcome.value for verdict in result.verdicts] == ["correct"] * 3 + ["wrong"] * 2
+    assert [verdict.answer_class for verdict in result.verdicts[:3]] == [0, 0, 0]
+    assert without.verdicts[0].outcome.value == "wrong"

@@ -1,0 +1,112 @@
+"""The embedded model: made deterministically, shipped small, right as often as its card says, the same in vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from curation.config import Decoding, TorchPolicySettings, VllmPolicy
+from curation.prompts import SOLVE
+from curation.records import Answered, Domain, Policy, Prompted
+from tests.embedded_model.make import Making, train
+from tests.embedded_model.measure import measure
+from training.embedded_model import WEIGHTS, tokens
+from training.embedded_model.problems import Split, supply
+from training.generation.torch_policy import TorchPolicy
+from training.optimisation.model import load_model, load_tokenizer, published
+
+ASKED = [
+    Prompted(item.id, item.statement, Domain.MATH, item.lang)
+    for item in itertools.islice(supply(3, Split.HELD_OUT), 12)
+]
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_training_starts_the_same_way_every_time() -> None:
+    making = Making(steps=4, batch=8, pool=2, texts=500)
+    losses: list[list[float]] = [[], []]
+    (first, _), (second, _) = (train(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses)
+    assert losses[0] == losses[1]
+    assert losses[0][0] > losses[0][-1]
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_another_seed_makes_another_model() -> None:
+    makings = (Making(seed=seed, steps=1, batch=4, pool=1, texts=500) for seed in (1, 2))
+    (first, _), (second, _) = (train(making) for making in makings)
+    assert not torch.equal(first.model.embed_tokens.weight, second.model.embed_tokens.weight)
+
+
+def test_the_shipped_folder_is_whole_and_small() -> None:
+    names = {path.name for path in WEIGHTS.iterdir()}
+    assert names >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
+    assert "generation_config.json" in names
+    assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 4_000_000
+    assert len(published(WEIGHTS)) == 12
+    assert sum(value.numel() for value in load_model(WEIGHTS).parameters()) < 1_500_000
+
+
+def test_the_tokenizer_writes_any_text_and_keeps_what_the_form_needs() -> None:
+    tokenizer = load_tokenizer(WEIGHTS)
+    text = "<think>47+38: ¿así? 你好, привет</think>The answer is \\boxed{85}. 🙂"
+    ids = tokenizer(text)["input_ids"]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == text
+    assert [tokenizer.decode(one) for one in tokenizer("<think></think>\\boxed{412")["input_ids"]] == [
+        "<think>", "</think>", "\\boxed{", "4", "1", "2",
+    ]  # fmt: skip
+
+
+def test_the_chat_template_asks_as_the_model_was_trained() -> None:
+    tokenizer = load_tokenizer(WEIGHTS)
+    for asked in ASKED:
+        messages = SOLVE.messages(asked)
+        assert tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == tokens.chat(
+            asked.statement
+        )
+
+
+def test_the_shipped_weights_are_right_about_as_often_as_the_card_says() -> None:
+    measured = measure(WEIGHTS, problems=60, attempts=8, seed=11)
+    assert 0.2 < measured.mean < 0.6
+    rates = measured.rates["pass_rate"]
+    assert (rates < 0.15).any()
+    assert (rates > 0.7).any()
+    assert ((rates > 0.2) & (rates < 0.8)).sum() >= 15
+    assert measured.tokens < 60
+
+
+@pytest.mark.slow
+@pytest.mark.vllm
+def test_vllm_says_the_same_as_torch() -> None:
+    from curation.policies.vllm import Vllm
+
+    decoding = Decoding(temperature=0.0, max_tokens=112)
+    theirs = VllmPolicy(
+        kind="vllm", model=str(WEIGHTS), decoding=decoding, keep_tokens=True, dtype="float32", kv_cache_mb=64
+    )
+    ours = TorchPolicySettings(model=str(WEIGHTS), decoding=decoding, keep_tokens=True)
+    by_vllm = asyncio.run(_answers(Vllm(theirs, WEIGHTS)))
+    by_torch = asyncio.run(_answers(TorchPolicy(ours, WEIGHTS)))
+    assert [said.text for said in by_vllm] == [said.text for said in by_torch]
+    assert all(said.text and said.text.startswith("<think>") for said in by_vllm)
+
+
+async def _answers(policy: Policy) -> list[Answered]:
+    async with policy:
+        said = await asyncio.gather(*(policy.answer(asked, 0) for asked in ASKED))
+    return [one for one in said if one is not None]
+
+
+def test_the_weights_folder_is_beside_the_code() -> None:
+    assert Path("training/embedded_model/weights").parts == WEIGHTS.parts[-3:]

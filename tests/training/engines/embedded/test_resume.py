@@ -1,0 +1,122 @@
+"""Killed with kill -9 and resumed: nothing is trained twice; a synchronous run ends bit by bit as an undisturbed one.
+
+The runs are processes of their own, started as torchrun would start them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+
+from tests.places import ROOT
+from tests.training.engines.embedded.test_run import lines, small
+from tests.training.optimisation.test_trainer import recipe
+from tests.waiting import PATIENCE_S, wait_until
+from training.evaluation.metrics import read_metrics
+from training.optimisation.model import load_model
+from training.recipe import TrainRecipe
+
+STEPS = 5
+SYNCHRONOUS: dict[str, Any] = {"collector": {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}}
+
+
+def asked(made: TrainRecipe, folder: Path) -> Path:
+    path = folder / "recipe.toml"
+    path.write_text(tomli_w.dumps(made.model_dump(mode="json", exclude_none=True)))
+    return path
+
+
+def command(*arguments: str, ranks: int = 1) -> list[str]:
+    many = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+    return [sys.executable, *many, "-m", "flows.pipelines.train", *arguments]
+
+
+def run(*arguments: str, ranks: int = 1) -> None:
+    done = subprocess.run(
+        command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def killed(at: int, *arguments: str) -> None:
+    """Start, and kill -9 as soon as step ``at`` is in the metrics."""
+    out = Path(arguments[-1])
+    process = subprocess.Popen(
+        command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    wait_until(lambda: (out / "metrics.jsonl").exists() and len(read_whole(out)) > at, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def read_whole(out: Path) -> list[str]:
+    """Steps' rows, step 0's among them or not."""
+    return [line for line in (out / "metrics.jsonl").read_text().splitlines() if '"step": 0' not in line]
+
+
+def weights(out: Path) -> bytes:
+    return (out / "model/model.safetensors").read_bytes()
+
+
+def policy(out: Path) -> list[dict[str, float]]:
+    """What does not depend on the clock."""
+    groups = ("reward/", "batch/", "sampled/", "policy/", "length/", "age/", "evaluation/")
+    return [{k: v for k, v in row.items() if k.startswith(groups)} for row in read_metrics(out)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("synchronous")
+    run(str(asked(small(steps=STEPS, **SYNCHRONOUS), folder)), "--out", str(folder / "run"))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    killed(3, str(undisturbed / "recipe.toml"), "--out", str(out))
+    run("--resume", str(out))
+    assert weights(out) == weights(undisturbed / "run")
+    assert policy(out) == policy(undisturbed / "run")
+    assert lines(out / "batches.jsonl") == lines(undisturbed / "run" / "batches.jsonl")
+    assert lines(out / "attempts.jsonl") == lines(undisturbed / "run" / "attempts.jsonl")
+
+
+def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    killed(3, str(asked(small(steps=STEPS), tmp_path)), "--out", str(out))
+    run("--resume", str(out))
+    trained = [tuple(one) for row in lines(out / "batches.jsonl") for one in row["attempts"]]
+    assert len(trained) == len(set(trained)) == 16 * STEPS
+    judged = [(row["group"], row["index"]) for row in lines(out / "attempts.jsonl")]
+    assert len(judged) == len(set(judged))
+    ledger = json.loads((out / "summary.json").read_text())["ledger"]
+    assert ledger["trained"] == len(trained)
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    assert [row["step"] for row in read_metrics(out)] == list(range(STEPS + 1))
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it(undisturbed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(str(undisturbed / "recipe.toml"), "--set", "steps=3", "--out", str(out), ranks=2)
+    run("--resume", str(out), "--set", f"steps={STEPS}")
+    for one, two in zip(policy(undisturbed / "run")[1:], policy(out)[1:], strict=True):
+        for name in ("policy/loss", "policy/gradient_norm", "policy/entropy", "reward/total"):
+            assert two[name] == pytest.approx(one[name], abs=1e-4), name
+    alone, handed = (load_model(folder / "model").state_dict() for folder in (undisturbed / "run", out))
+    assert all(torch.allclose(handed[name], value, atol=1e-4) for name, value in alone.items())
+
+
+def test_recipes_of_tests_can_be_written_down() -> None:
+    assert recipe().synchronous is False
+    assert small(**SYNCHRONOUS).synchronous is True

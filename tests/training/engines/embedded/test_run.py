@@ -1,0 +1,166 @@
+"""A small real run: every attempt exactly once, all metrics, all records, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.records import PolicyError, SourceError, StoreError
+from tests.training.optimisation.test_trainer import recipe
+from training.embedded_model import WEIGHTS
+from training.engines.embedded.run import train
+from training.evaluation.metrics import NAMES, read_metrics
+from training.generation.generators import read_weights
+from training.generation.weight_sync import newest
+from training.optimisation.model import load_model, published
+from training.recipe import CuratedData, TrainRecipe
+
+STEPS = 4
+
+
+def small(**changes: Any) -> TrainRecipe:
+    table: dict[str, Any] = {
+        "steps": STEPS,
+        "max_tokens": 60,
+        "optim": {"learning_rate": 3e-4},
+        "data": {"problems": 60},
+        "evaluation": {"data": {"kind": "embedded", "problems": 6, "seed": 9}, "attempts": 2, "every": 2},
+        "checkpoints": {"every": 2, "export": False},
+    }
+    for key, value in changes.items():
+        table[key] = {**table.get(key, {}), **value} if isinstance(value, dict) else value
+    return recipe(**table)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An asynchronous run with a curriculum."""
+    out = tmp_path_factory.mktemp("runs") / "small"
+    pools = {"least_weight": 2.0, "confidence": 0.6, "max_pass_rate": 0.5}
+    model = train(small(curriculum={"pools": pools, "lengths": (80,)}), Path(), out)
+    assert model == out / "model"
+    return out
+
+
+def test_every_attempt_is_trained_on_or_dropped_exactly_once(done: Path) -> None:
+    summary = json.loads((done / "summary.json").read_text())
+    ledger = summary["ledger"]
+    trained = [tuple(one) for row in lines(done / "batches.jsonl") for one in row["attempts"]]
+    assert len(trained) == len(set(trained)) == ledger["trained"]
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    held = ("running", "judging", "waiting", "ready", "training")
+    assert all(ledger[name] == 0 for name in held)
+    judged = Counter((row["group"], row["index"]) for row in lines(done / "attempts.jsonl"))
+    assert set(judged.values()) == {1}
+    assert set(trained) <= set(judged)
+
+
+def test_batches_are_whole_and_no_token_is_too_old(done: Path) -> None:
+    rows = lines(done / "batches.jsonl")
+    assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
+    assert all(len(row["attempts"]) == 16 for row in rows)
+    seen = [row for row in read_metrics(done) if row["step"] > 0]
+    assert all(row["age/token_max"] <= 1 for row in seen)  # the staleness of the recipe
+    assert all(row["batch/attempts"] == 16 for row in seen)
+
+
+def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
+    rows = read_metrics(done)
+    assert [row["step"] for row in rows] == list(range(STEPS + 1))
+    for row in rows[1:]:
+        assert not {*NAMES, "policy/clip_low", "policy/clip_high"} - set(row)
+        assert all(math.isfinite(value) for value in row.values())
+        assert row["sampled/none"] + row["sampled/some"] + row["sampled/all"] == pytest.approx(1)
+        assert 0 <= row["speed/generator_idle_share"] <= 1
+        assert 0 <= row["speed/trainer_idle_share"] <= 1
+    assert "evaluation/pass_rate" in rows[0]
+    assert "evaluation/pass_rate" in rows[2]
+    assert "evaluation/pass_rate" not in rows[1]
+
+
+def test_trainer_and_generator_agree_before_any_update(done: Path) -> None:
+    first = read_metrics(done)[1]
+    assert first["age/token_max"] == 0
+    assert first["policy/mismatch_max"] < 1e-3
+    assert first["policy/ratio_mean"] == pytest.approx(1, abs=1e-4)
+
+
+def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    board = EventAccumulator(str(done / "tensorboard"))
+    board.Reload()
+    tags = board.Tags()
+    assert set(NAMES) <= set(tags["scalars"])
+    seen = {event.step: event.value for event in board.Scalars("sampled/pass_rate")}
+    wanted = {row["step"]: row["sampled/pass_rate"] for row in read_metrics(done)[1:]}
+    assert seen == pytest.approx(wanted)
+    texts = [tag for tag in tags["tensors"] if tag.startswith("attempt/0")]
+    said = b"".join(one for event in board.Tensors(texts[0]) for one in event.tensor_proto.string_val)
+    assert b"versions" in said
+
+
+def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
+    assert published(done / "model")
+    before = load_model(WEIGHTS).state_dict()
+    after = load_model(done / "model").state_dict()
+    assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
+    drawn = {path.name for path in (done / "plots").iterdir()}
+    assert {"pass_rate.png", "reward.png", "length.png", "idle.png"} <= drawn
+
+
+def test_moves_of_the_curriculum_have_their_reason(done: Path) -> None:
+    rows = lines(done / "changes.jsonl")
+    assert rows
+    assert all(row["reason"] and row["step"] >= 1 for row in rows)
+
+
+def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="resume"):
+        train(small(), Path(), done)
+    with pytest.raises(StoreError, match="test"):
+        train(small(name="other"), Path(), done, resume=True)
+    with pytest.raises(StoreError, match=r"no run\.json"):
+        train(small(), Path(), tmp_path / "new", resume=True)
+    train(small(steps=STEPS + 1), Path(), done, resume=True)
+    assert [row["step"] for row in read_metrics(done)] == list(range(STEPS + 2))
+    trained = [tuple(one) for row in lines(done / "batches.jsonl") for one in row["attempts"]]
+    assert len(trained) == len(set(trained)) == 16 * (STEPS + 1)
+
+
+def test_two_minibatches_two_engines_and_a_published_version(tmp_path: Path) -> None:
+    made = small(
+        steps=1,
+        collector={"n_minibatch": 8},
+        generator={"kind": "torch", "engines": 2},
+        evaluation={"data": None},
+        samples=0,
+        checkpoints={"publish": 1},
+    )
+    train(made, Path(), tmp_path / "run")
+    (row,) = read_metrics(tmp_path / "run")
+    assert row["queue/trained"] == 16
+    state = json.loads((tmp_path / "run/checkpoints/step-00000001/state.json").read_text())
+    assert state["optimiser_steps"] == 2
+    found = newest(tmp_path / "run/published")
+    assert found is not None
+    assert found[0] == 1
+    assert read_weights(found[1]).keys() == read_weights(tmp_path / "run/model").keys()
+
+
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="no model here"):
+        train(small(model="nowhere"), tmp_path, tmp_path / "run")
+    data = CuratedData(kind="curated", folders=("none",))
+    with pytest.raises(SourceError, match="curated set"):
+        train(small().model_copy(update={"data": data}), tmp_path, tmp_path / "other")

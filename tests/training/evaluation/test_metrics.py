@@ -1,0 +1,113 @@
+"""The numbers of a run: shares of time and of groups, batches by hand, plots."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from curation.records import Outcome
+from training.evaluation.metrics import GroupCount, Watch
+from training.evaluation.plots import draw_plots
+from training.generation.generators import Generated
+from training.objectives.grpo import GrpoSettings
+from training.objectives.step_statistics import Measure
+from training.optimisation.trainer import Figures
+from training.rewards import Reward
+from training.rollouts.batches import batch_numbers, policy_numbers, samples_of, shown
+from training.rollouts.rollout_scheduler import Group, Ticket
+from training.rollouts.rollouts import Rollout
+
+
+def rollout(
+    correct: bool, tokens: int, versions: tuple[int, ...] | None = None, excluded: str | None = None
+) -> Rollout:
+    made = Generated((1, 2), (5,) * tokens, (-0.5,) * tokens, versions or (3,) * tokens, "text", "stop")
+    reward = Reward(excluded_by=excluded) if excluded else Reward(0.1, 0.9 * correct, correct=correct)
+    return Rollout("p", made, reward, Outcome.CORRECT if correct else Outcome.WRONG, "number")
+
+
+def group(number: int, *rollouts: Rollout) -> Group[Rollout]:
+    pairs = tuple((Ticket(number, index, "p", 0), one) for index, one in enumerate(rollouts))
+    return Group(number, "p", 0, pairs, ())
+
+
+GROUPS = (
+    group(0, rollout(True, 2), rollout(False, 4, (2, 2, 3, 3))),
+    group(1, rollout(True, 3), rollout(False, 3)),
+)
+
+
+def test_samples_by_hand() -> None:
+    samples = samples_of(GROUPS, GrpoSettings())
+    assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
+    assert [sample.weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
+    assert samples[1].response == (5,) * 4
+    assert samples[1].behaviour == (-0.5,) * 4
+
+
+def test_batch_numbers_by_hand() -> None:
+    numbers = batch_numbers(GROUPS, version=4)
+    assert numbers["reward/total"] == pytest.approx(0.55)
+    assert numbers["batch/pass_rate"] == 0.5
+    assert numbers["batch/advantage_std"] == pytest.approx(0.45)
+    assert numbers["length/trained_mean"] == 3
+    assert numbers["age/token_mean"] == pytest.approx((10 * 1 + 2 * 2) / 12)
+    assert numbers["age/token_max"] == 2
+    assert numbers["age/several_versions_share"] == 0.25
+
+
+def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
+    count = GroupCount()
+    count.add([rollout(True, 2), rollout(True, 2)])
+    count.add([rollout(False, 4), rollout(True, 4), rollout(True, 4, excluded="timeout")])
+    numbers = count.numbers()
+    assert (numbers["sampled/all"], numbers["sampled/some"], numbers["sampled/none"]) == (0.5, 0.5, 0)
+    assert numbers["sampled/pass_rate"] == pytest.approx(0.75)
+    assert numbers["sampled/excluded"] == 1
+    assert numbers["length/sampled_mean"] == pytest.approx(16 / 5)
+    assert count.tokens == 16
+    count.clear()
+    assert count.numbers() == {}
+
+
+def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
+    first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
+    second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
+    steps = [
+        Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
+        Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
+    ]
+    numbers = policy_numbers(steps)
+    assert numbers["policy/loss"] == 0.25
+    assert numbers["policy/mean"] == pytest.approx(1.75)
+    assert numbers["policy/largest"] == 3
+    assert numbers["policy/sum"] == 7
+    assert numbers["policy/gradient_norm"] == 2
+    assert numbers["policy/learning_rate"] == 2e-3
+
+
+def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = map(float, range(0, 1000, 10))  # ten seconds pass between two looks at the clock
+    clock = SimpleNamespace(perf_counter=lambda: next(moments))
+    monkeypatch.setattr(sys.modules[Watch.__module__], "time", clock)
+    watch = Watch(places=4)
+    watch.taken(4)
+    watch.taken(0)
+    watch.worked(15.0)
+    assert watch.shares() == {"speed/generator_idle_share": 1 - 10 / 40, "speed/trainer_idle_share": 1 - 15 / 40}
+    watch.restart()
+    assert watch.shares()["speed/generator_idle_share"] == 1
+
+
+def test_attempts_are_shown_with_what_they_earned() -> None:
+    (text,) = shown(GROUPS, 1)
+    assert "correctness 0.90" in text
+    assert "versions 3 to 3" in text
+
+
+def test_plots_of_what_there_is(tmp_path: Path) -> None:
+    rows = [{"step": step, "policy/entropy": 0.1 * step} for step in range(3)]
+    assert [path.name for path in draw_plots(rows, tmp_path / "plots")] == ["entropy.png"]

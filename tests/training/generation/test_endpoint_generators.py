@@ -1,0 +1,141 @@
+"""Generation on a real vLLM server: weights change under requests, and a run trains with it."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.records import PolicyError
+from curation.storage import scratch
+from tests.training.optimisation.test_trainer import recipe
+from tests.training.vllm_running import logprobs_by_version
+from tests.vllm_servers import VllmServers
+from training.embedded_model import WEIGHTS
+from training.engines.embedded.run import train
+from training.evaluation.metrics import read_metrics
+from training.generation.endpoint_generators import EndpointGenerator
+from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.optimisation.model import load_model, load_tokenizer, save_model
+
+STEPS = 3
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded model with its weights moved a little: the same sums in other words."""
+    folder = tmp_path_factory.mktemp("models") / "moved"
+    model, chance = load_model(WEIGHTS), torch.Generator().manual_seed(3)
+    for parameter in model.parameters():
+        parameter.data *= 1 + 0.1 * torch.randn(parameter.shape, generator=chance)
+    save_model(model, load_tokenizer(WEIGHTS), folder)
+    return folder
+
+
+def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
+    return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_weights_change_under_requests_and_every_token_knows_its_own(
+    vllm_servers: VllmServers, moved: Path, tmp_path: Path
+) -> None:
+    asked = [{"role": "user", "content": "What is 385 + 927?"}]
+    chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
+    prompt = list(chat["input_ids"])
+    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url, folder=str(tmp_path)))
+
+    async def work() -> None:
+        state = load_model(moved).state_dict()
+        async with generator:
+            both: list[Any] = []
+            for _ in range(3):  # as long as no update comes in the middle of one; 16 of 48 run at once
+                made = [asyncio.create_task(generator.generate(prompt, seed=seed, max_tokens=99)) for seed in range(48)]
+                await asyncio.wait(made, return_when=asyncio.FIRST_COMPLETED)  # the others are under way
+                assert await generator.update(state, 1) > 0
+                whole = await asyncio.gather(*made)
+                both = [one for one in whole if len(set(one.versions)) == 2]
+                after = await generator.generate(prompt, seed=5, max_tokens=99)
+                assert set(after.versions) == {1}
+                await generator.update(WEIGHTS, 2)
+                back = await generator.generate(prompt, seed=5, max_tokens=99)
+                assert set(back.versions) == {2}
+                if both:
+                    break
+                await generator.update(WEIGHTS, 0)
+            assert both
+            assert len(list(generator._shared.glob("v*"))) <= 3
+        for one in [*both[:4], after, back]:
+            tokens, versions = list(one.token_ids), list(one.versions)
+            wanted = logprobs_by_version(prompt, tokens, versions, [WEIGHTS, moved, WEIGHTS])
+            assert max(abs(a - b) for a, b in zip(one.logprobs, wanted, strict=True)) < 1e-3
+            assert one.text == load_tokenizer(WEIGHTS).decode(tokens, skip_special_tokens=True)
+
+    asyncio.run(work())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(scratch, "IN_MEMORY", tmp_path)
+    for name in (
+        "goldilocks-vllm-weights-left",
+        "goldilocks-vllm-weights-held",
+        "goldilocks-vllm-weights-new",
+        "others",
+    ):
+        (tmp_path / name / "v00000001").mkdir(parents=True)
+        if name != "goldilocks-vllm-weights-new":
+            os.utime(tmp_path / name, (1, 1))
+    held = os.open(tmp_path / "goldilocks-vllm-weights-held", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    made = EndpointGenerator(WEIGHTS, settings("http://127.0.0.1:1"))._make_shared()
+    os.close(held)
+    assert made.parent == tmp_path
+    kept = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {made.name}
+    assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServers) -> None:
+    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
+
+    async def work() -> None:
+        async with generator:
+            with pytest.raises(PolicyError, match="shape"):
+                await generator.update({"lm_head.weight": torch.zeros(2, 2)}, 1)
+            with pytest.raises(PolicyError, match="context is 256"):
+                await generator.generate([5] * 256, seed=1, max_tokens=5)
+            made = await generator.generate([1, 300, 269], seed=1, max_tokens=5)
+            assert set(made.versions) == {0}
+
+    asyncio.run(work())
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_path: Path) -> None:
+    made = recipe(
+        steps=STEPS,
+        max_tokens=80,
+        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "model": "tiny", "per_server": 16},
+        collector={"n_async": 16, "n_batch": 16, "staleness": 2},
+        optim={"learning_rate": 1e-4, "warmup_steps": 0},
+        checkpoints={"every": 100, "export": False},
+    )
+    train(made, tmp_path, tmp_path / "run")
+    ledger = json.loads((tmp_path / "run" / "summary.json").read_text())["ledger"]
+    assert ledger["trained"] == 16 * STEPS
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    rows = read_metrics(tmp_path / "run")
+    assert rows[0]["policy/mismatch_max"] < 1e-3
+    assert all(row["speed/update_s"] > 0 for row in rows)
+    attempts = [json.loads(line) for line in (tmp_path / "run" / "attempts.jsonl").read_text().splitlines()]
+    assert {one["newest"] for one in attempts} >= {0, 1}

@@ -1,0 +1,163 @@
+"""Generators: weights exchanged in mid-generation, pools, aborts, and errors that say what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from curation.records import PolicyError
+from tests.embedded_model.make import make_tokenizer
+from tests.waiting import until
+from training.generation.generators import Generated, GeneratorPool, TorchGenerator
+from training.optimisation.model import load_model, save_model
+
+A, B = 301, 402
+GAP = {A: 15.0, B: 16.0}
+LONG = 600
+
+
+@pytest.fixture(scope="module")
+def sayers(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Two models of one architecture: one nearly always says A, the other B, whatever was said before."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = make_tokenizer(seed=5, texts=300)
+    folders = {}
+    for token, gap in GAP.items():
+        torch.manual_seed(0)
+        model = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=16,
+                intermediate_size=16,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                num_key_value_heads=2,
+                max_position_embeddings=1024,
+                tie_word_embeddings=False,
+                eos_token_id=tokenizer.eos_token_id,
+            )
+        )
+        with torch.no_grad():
+            model.model.embed_tokens.weight.fill_(1.0)
+            model.model.layers[0].self_attn.o_proj.weight.zero_()
+            model.model.layers[0].mlp.down_proj.weight.zero_()
+            model.lm_head.weight.zero_()
+            model.lm_head.weight[token] = gap / 16  # the last hidden state is 16 ones
+        folders[token] = tmp_path_factory.mktemp("sayers") / str(token)
+        save_model(model, tokenizer, folders[token])
+    return folders
+
+
+def logprob(token: int) -> float:
+    """Of what a model nearly always says."""
+    return -math.log1p(639 * math.exp(-GAP[token]))
+
+
+async def said_by(generator: TorchGenerator, tokens: int) -> None:
+    """Return once the first request has said so much."""
+    engine = generator._running()
+    await until(lambda: engine.active and len(engine.active[0].tokens) >= tokens, tick_s=0.001)
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], folder: bool) -> None:
+    async def run() -> Generated:
+        async with TorchGenerator(sayers[A]) as generator:
+            request = asyncio.create_task(generator.generate([1, 2, 3], seed=4, max_tokens=LONG))
+            await said_by(generator, 5)
+            state = sayers[B] if folder else load_model(sayers[B]).state_dict()
+            seconds = await generator.update(state, 7)
+            assert seconds > 0
+            return await request
+
+    made = asyncio.run(run())
+    assert len(made.token_ids) == len(made.versions) == len(made.logprobs) == LONG
+    change = made.versions.index(7)
+    assert 5 <= change < LONG
+    assert set(made.versions[:change]) == {0}
+    assert set(made.versions[change:]) == {7}
+    assert made.token_ids == (A,) * change + (B,) * (LONG - change)
+    assert made.logprobs[:change] == pytest.approx([logprob(A)] * change, abs=1e-5)  # float32 near 15 and 16
+    assert made.logprobs[change:] == pytest.approx([logprob(B)] * (LONG - change), abs=1e-5)  # float32 near 15 and 16
+    assert logprob(B) != pytest.approx(logprob(A), rel=0.5)
+    assert made.finish == "length"
+
+
+def test_an_abort_frees_the_place(sayers: dict[int, Path]) -> None:
+    async def run() -> Generated:
+        async with TorchGenerator(sayers[A], capacity=1) as generator:
+            first = asyncio.create_task(generator.generate([1, 2], seed=1, max_tokens=LONG))
+            await said_by(generator, 2)
+            second = asyncio.create_task(generator.generate([1, 2], seed=2, max_tokens=3))
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            return await second
+
+    assert asyncio.run(run()).token_ids == (A, A, A)
+
+
+def test_same_seed_same_words(random_model: Path) -> None:
+    async def run(beside: int) -> Generated:
+        async with TorchGenerator(random_model, capacity=8) as generator:
+            others = [generator.generate([7, 8], seed=100 + index, max_tokens=9) for index in range(beside)]
+            return (await asyncio.gather(generator.generate([1, 40, 41], seed=3, max_tokens=12), *others))[0]
+
+    alone, among = asyncio.run(run(0)), asyncio.run(run(5))
+    assert alone.token_ids == among.token_ids
+    assert alone.logprobs == pytest.approx(among.logprobs, abs=1e-5)
+    assert alone.text
+
+
+def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None:
+    async def run() -> tuple[list[Generated], list[Generated], list[float]]:
+        members = [TorchGenerator(sayers[A], capacity=2) for _ in range(2)]
+        async with GeneratorPool(members) as pool:
+            assert pool.capacity == 4
+            first = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
+            assert pool.load == 0
+            await pool.update(sayers[B], 1)
+            later = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
+            return list(first), list(later), [member.busy_s for member in members]
+
+    first, later, busy = asyncio.run(run())
+    assert {one.token_ids for one in first} == {(A,) * 4}
+    assert {one.token_ids for one in later} == {(B,) * 4}
+    assert all(seconds > 0 for seconds in busy)
+
+
+def test_weights_that_do_not_fit_are_refused_and_generation_goes_on(sayers: dict[int, Path]) -> None:
+    async def run() -> Generated:
+        async with TorchGenerator(sayers[A]) as generator:
+            with pytest.raises(PolicyError, match="do not fit"):
+                await generator.update({"strange": torch.zeros(1)}, 1)
+            return await generator.generate([1, 2], seed=1, max_tokens=2)
+
+    assert asyncio.run(run()).versions == (0, 0)
+
+
+def test_a_prompt_that_is_too_long_and_a_closed_generator(sayers: dict[int, Path]) -> None:
+    async def run() -> None:
+        async with TorchGenerator(sayers[A]) as generator:
+            with pytest.raises(PolicyError, match="1024"):
+                await generator.generate([1] * 1024, seed=1, max_tokens=1)
+        with pytest.raises(PolicyError, match="closed"):
+            await generator.generate([1], seed=1, max_tokens=1)
+
+    asyncio.run(run())
+
+
+def test_whoever_waits_when_it_is_closed_learns_so(sayers: dict[int, Path]) -> None:
+    async def run() -> None:
+        async with TorchGenerator(sayers[A]) as generator:
+            waiting = asyncio.create_task(generator.generate([1, 2], seed=1, max_tokens=LONG))
+            await said_by(generator, 2)
+        with pytest.raises(PolicyError, match="closed"):
+            await waiting
+
+    asyncio.run(run())

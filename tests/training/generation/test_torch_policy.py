@@ -1,0 +1,211 @@
+"""The torch policy: exact log-probabilities, seeds, joining and leaving, aborting, weights exchanged in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.config import Decoding, TorchPolicySettings
+from curation.records import Domain, PolicyError, Prompted
+from tests.waiting import until
+from training.generation.batched_decoding import distribution
+from training.generation.torch_policy import Sampled, TorchPolicy
+from training.optimisation.model import load_model
+
+ASKED = [Prompted(f"p{n}", "What is " + " + ".join(["7"] * (n + 1)) + "?", Domain.MATH, "en") for n in range(6)]
+
+
+def with_many_ends(folder: Path, target: Path) -> Path:
+    """A copy of the model in which every twelfth token ends a response, so that lengths differ."""
+    shutil.copytree(folder, target)
+    path = target / "generation_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": list(range(2, 640, 12))}))
+    return target
+
+
+def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **decoding: Any) -> TorchPolicy:
+    values = {"temperature": 1.0, "max_tokens": 40, "seed": 3, **decoding}
+    settings = TorchPolicySettings(
+        model=str(folder), in_flight=in_flight, decoding=Decoding(**values), keep_tokens=keep_tokens
+    )
+    return TorchPolicy(settings, folder.parent)
+
+
+async def sampled(made: TorchPolicy, wanted: Sequence[tuple[Prompted, int]]) -> list[Sampled]:
+    async with made:
+        return list(await asyncio.gather(*(made.sample(problem, index) for problem, index in wanted)))
+
+
+async def speaking(made: TorchPolicy) -> None:
+    """Return once a request has its first token."""
+    await until(lambda: any(request.tokens for request in made._open))
+
+
+def replayed(folder: Path, said: Sampled, temperature: float = 1.0, top_p: float = 1.0) -> torch.Tensor:
+    """Log-probabilities of the sampled tokens by one pass over the whole sequence."""
+    model = load_model(folder)
+    ids = torch.tensor([[*said.prompt_ids, *said.token_ids]])
+    with torch.inference_mode():
+        logits = model(ids).logits[0, len(said.prompt_ids) - 1 : -1]
+    return distribution(logits, temperature, top_p).gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.3, 0.8)])
+def test_logprobs_are_those_of_a_full_pass(random_model: Path, temperature: float, top_p: float) -> None:
+    made = policy(random_model, temperature=temperature, top_p=top_p)
+    for said in asyncio.run(sampled(made, [(problem, 0) for problem in ASKED])):
+        wanted = replayed(random_model, said, temperature, top_p)
+        assert torch.allclose(torch.tensor(said.logprobs), wanted, atol=1e-4)
+
+
+def test_what_a_request_says_does_not_depend_on_what_runs_beside_it(random_model: Path, tmp_path: Path) -> None:
+    folder = with_many_ends(random_model, tmp_path / "model")
+    wanted = [(problem, index) for problem in ASKED for index in range(3)]
+    together = asyncio.run(sampled(policy(folder, in_flight=5), wanted))
+    alone = asyncio.run(sampled(policy(folder, in_flight=1), wanted))
+    assert [said.token_ids for said in together] == [said.token_ids for said in alone]
+    assert len({said.token_ids for said in together}) == len(wanted)
+    assert len({len(said.token_ids) for said in together}) > 5  # rows were freed at different times and given away
+
+
+def test_another_seed_says_something_else(random_model: Path) -> None:
+    wanted = [(ASKED[0], 0)]
+    (first,), (second,) = (asyncio.run(sampled(policy(random_model, seed=seed), wanted)) for seed in (3, 4))
+    assert first.token_ids != second.token_ids
+
+
+def test_temperature_0_takes_the_likeliest_token(random_model: Path) -> None:
+    first, second = asyncio.run(sampled(policy(random_model, temperature=0.0), [(ASKED[1], 0), (ASKED[1], 7)]))
+    model = load_model(random_model)
+    ids = torch.tensor([[*first.prompt_ids, *first.token_ids]])
+    with torch.inference_mode():
+        best = model(ids).logits[0, len(first.prompt_ids) - 1 : -1].argmax(-1)
+    assert first.token_ids == second.token_ids == tuple(best.tolist())
+    assert set(first.logprobs) == {0.0}
+
+
+def test_draws_follow_the_distribution(random_model: Path) -> None:
+    drawn = asyncio.run(
+        sampled(policy(random_model, in_flight=500, max_tokens=1), [(ASKED[0], n) for n in range(2000)])
+    )
+    model = load_model(random_model)
+    with torch.inference_mode():
+        probabilities = model(torch.tensor([drawn[0].prompt_ids])).logits[0, -1].softmax(-1)
+    counts = torch.bincount(torch.tensor([said.token_ids[0] for said in drawn]), minlength=len(probabilities))
+    spread = (counts - 2000 * probabilities).abs() / (2000 * probabilities).clamp(min=1).sqrt()
+    assert probabilities.max() < 0.99
+    assert spread.max() < 5
+
+
+def test_top_p_keeps_the_likeliest_tokens_only() -> None:
+    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
+    assert torch.allclose(distribution(logits, 1.0, 0.7).exp(), torch.tensor([[0.625, 0.375, 0.0, 0.0]]))
+    assert torch.allclose(distribution(logits, 1.0, 0.05).exp(), torch.tensor([[1.0, 0.0, 0.0, 0.0]]))
+
+
+def test_length_is_the_finish_of_a_response_that_was_cut(random_model: Path) -> None:
+    (said,) = asyncio.run(sampled(policy(random_model, max_tokens=2), [(ASKED[0], 0)]))
+    assert (said.finish, len(said.token_ids)) == ("length", 2)
+
+
+def test_stop_texts_end_a_response_before_them(random_model: Path) -> None:
+    (whole,) = asyncio.run(sampled(policy(random_model), [(ASKED[2], 0)]))
+    stop = whole.text[3:5]
+    (said,) = asyncio.run(sampled(policy(random_model, stop=(stop,)), [(ASKED[2], 0)]))
+    assert said.text == whole.text[: whole.text.index(stop)]
+    assert said.finish == "stop"
+
+
+def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
+    async def run() -> tuple[list[Any], int]:
+        made = policy(random_model, in_flight=3, max_tokens=100)
+        async with made:
+            tasks = [asyncio.create_task(made.answer(problem, 0)) for problem in ASKED]
+            await speaking(made)
+            for task in tasks[:4]:
+                task.cancel()
+            done = await asyncio.gather(*tasks, return_exceptions=True)
+            await made.answer(ASKED[0], 5)
+            return done, len(made._open)
+
+    done, still_open = asyncio.run(run())
+    assert sum(isinstance(item, asyncio.CancelledError) for item in done) >= 1
+    assert all(item.text is not None for item in done[4:])
+    assert still_open == 0
+
+
+def test_weights_are_exchanged_in_flight_and_every_token_knows_its_version(
+    random_model: Path, other_model: Path
+) -> None:
+    async def run() -> tuple[list[Sampled], Sampled, str, str]:
+        made = policy(random_model, in_flight=6, max_tokens=200)
+        async with made:
+            before = made.key.policy
+            tasks = [asyncio.create_task(made.sample(problem, 0)) for problem in ASKED]
+            await speaking(made)
+            await made.load_weights(other_model, version=7)
+            flying = await asyncio.gather(*tasks)
+            return list(flying), await made.sample(ASKED[3], 1), before, made.key.policy
+
+    flying, after, before, name = asyncio.run(run())
+    assert set(after.versions) == {7}
+    assert torch.allclose(torch.tensor(after.logprobs), replayed(other_model, after), atol=1e-4)
+    assert all(list(said.versions) == sorted(said.versions) for said in flying)
+    assert before != name
+    assert name.startswith("random@")
+    for said in flying:
+        old = said.versions.count(0)
+        wanted = replayed(random_model, said)[:old]
+        assert torch.allclose(torch.tensor(said.logprobs[:old]), wanted, atol=1e-4)
+
+
+def test_a_state_dict_may_be_loaded_and_a_wrong_one_is_refused(random_model: Path, other_model: Path) -> None:
+    async def run(state: Mapping[str, torch.Tensor]) -> Sampled:
+        made = policy(random_model)
+        async with made:
+            await made.load_weights(state)
+            assert made.version == 1
+            return await made.sample(ASKED[0], 0)
+
+    state = load_model(other_model).state_dict()
+    said = asyncio.run(run(state))
+    assert torch.allclose(torch.tensor(said.logprobs), replayed(other_model, said), atol=1e-4)
+    for wrong in ({}, {**state, "strange": torch.zeros(1)}, {name: value[:1] for name, value in state.items()}):
+        with pytest.raises(PolicyError, match="do not fit the model"):
+            asyncio.run(run(wrong))
+
+
+def test_a_prompt_longer_than_the_context_is_refused(random_model: Path) -> None:
+    long = Prompted("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en")
+    with pytest.raises(PolicyError, match="context is 256"):
+        asyncio.run(sampled(policy(random_model), [(long, 0)]))
+
+
+def test_a_response_ends_where_the_context_ends(random_model: Path) -> None:
+    long = Prompted("long", "What is " + "7+" * 118 + "1?", Domain.MATH, "en")
+    (said,) = asyncio.run(sampled(policy(random_model, max_tokens=500), [(long, 0)]))
+    assert len(said.prompt_ids) + len(said.token_ids) <= 256
+    assert torch.allclose(torch.tensor(said.logprobs), replayed(random_model, said), atol=1e-4)
+
+
+def test_tokens_are_kept_on_request_only(random_model: Path) -> None:
+    async def run(made: TorchPolicy) -> Any:
+        async with made:
+            return await made.answer(ASKED[0], 0)
+
+    kept, plain = (asyncio.run(run(policy(random_model, keep_tokens=keep))) for keep in (True, False))
+    assert len(kept.token_ids) == len(kept.logprobs) == kept.tokens == plain.tokens
+    assert plain.token_ids is None
+    assert kept.text == plain.text
+
+
+def test_a_policy_that_is_not_running_says_so(random_model: Path) -> None:
+    with pytest.raises(PolicyError, match="async with"):
+        asyncio.run(policy(random_model).answer(ASKED[0], 0))

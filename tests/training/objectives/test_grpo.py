@@ -1,0 +1,352 @@
+"""GRPO: hand-computed losses, clipping, enumeration of a small tabular policy, and sums over micro-batches."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import reduce
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from training.config import ComputeSettings
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.credit import token_weights
+from training.objectives.grpo import GrpoSettings, grpo
+from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
+from training.optimisation.distributed import Ranks
+
+V, T = 3, 2
+SEQUENCES = list(itertools.product(range(V), repeat=T))
+WIDE = GrpoSettings(eps_low=0.999999, eps_high=1e9, kl_ratio_cap=1e9)
+
+
+def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, weight: float = 1.0) -> ObjectiveInputs:
+    """One sequence."""
+    return ObjectiveInputs(
+        logprobs=torch.tensor(logprobs, dtype=torch.float64, requires_grad=True),
+        behaviour=torch.tensor(behaviour, dtype=torch.float64),
+        sequence=torch.zeros(len(logprobs), dtype=torch.int64),
+        advantages=torch.tensor([advantage], dtype=torch.float64),
+        weights=torch.tensor([weight], dtype=torch.float64),
+    )
+
+
+def values(statistics: Mapping[str, Statistic]) -> dict[str, float]:
+    """The numbers of a step on one process."""
+    return {name: one.value for name, one in measured_over_ranks(statistics, Ranks(ComputeSettings())).items()}
+
+
+def summary(inputs: ObjectiveInputs, objective: GrpoSettings) -> dict[str, float]:
+    """The policy's and the objective's own numbers of one micro-batch."""
+    return values(joined(policy_statistics(inputs), grpo(inputs, objective)[1]))
+
+
+def test_the_loss_by_hand() -> None:
+    """Ratios 1.5 (clipped to 1.28) and 0.5 (not clipped, A > 0); then 1.5 (not clipped, A < 0) and 0.5 (to 0.8)."""
+    logprobs, behaviour = [math.log(0.6), math.log(0.2)] * 2, [math.log(0.4)] * 4
+    inputs = ObjectiveInputs(
+        logprobs=torch.tensor(logprobs, dtype=torch.float64),
+        behaviour=torch.tensor(behaviour, dtype=torch.float64),
+        sequence=torch.tensor([0, 0, 1, 1]),
+        advantages=torch.tensor([2.0, -1.0], dtype=torch.float64),
+        weights=torch.tensor([0.25, 0.25], dtype=torch.float64),
+    )
+    loss, _ = grpo(inputs, GrpoSettings())
+    assert loss.item() == pytest.approx(-0.25 * (2 * 1.28 + 2 * 0.5 - 1.5 - 0.8))
+    numbers = summary(inputs, GrpoSettings())
+    assert (numbers["clip_high"], numbers["clip_low"]) == (0.25, 0.25)
+    assert numbers["ratio_mean"] == pytest.approx(1.0)
+    assert numbers["ratio_max"] == pytest.approx(1.5)
+    assert numbers["mismatch_max"] == pytest.approx(math.log(2))
+    assert numbers["kl_generator"] == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 2)
+
+
+def test_the_gradient_of_an_unclipped_token_at_ratio_one() -> None:
+    inputs = inputs_of([-0.7, -1.3], [-0.7, -1.3], advantage=1.7, weight=0.2)
+    loss, _ = grpo(inputs, GrpoSettings())
+    loss.backward()
+    torch.testing.assert_close(inputs.logprobs.grad, torch.full((2,), -1.7 * 0.2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+@pytest.mark.parametrize("ratio", [0.5, 0.79, 0.81, 1.0, 1.27, 1.29, 3.0])
+def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: float) -> None:
+    inputs = inputs_of([math.log(ratio)], [0.0], advantage)
+    loss, _ = grpo(inputs, GrpoSettings())
+    loss.backward()
+    clipped = (advantage > 0 and ratio > 1.28) or (advantage < 0 and ratio < 0.8)
+    assert inputs.logprobs.grad is not None
+    assert float(inputs.logprobs.grad) == pytest.approx(0.0 if clipped else -advantage * ratio)
+    numbers = summary(inputs, GrpoSettings())
+    assert numbers["clip_low"] + numbers["clip_high"] == clipped
+
+
+def test_token_weights_by_hand() -> None:
+    lengths, groups = torch.tensor([1, 3, 4, 0]), torch.tensor([5, 5, 9, 9])
+    assert token_weights(lengths, groups, "group").tolist() == pytest.approx([1 / 8, 1 / 8, 1 / 8, 0])
+    assert token_weights(lengths, groups, "batch").tolist() == pytest.approx([1 / 8, 1 / 8, 1 / 8, 0])
+    assert token_weights(lengths, groups, "sequence").tolist() == pytest.approx([1 / 3, 1 / 9, 1 / 12, 0])
+    uneven = token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "group")
+    assert uneven.tolist() == pytest.approx([1 / 4, 1 / 4, 1 / 16])
+    assert token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "batch").tolist() == pytest.approx([0.1] * 3)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=1, max_size=20).filter(
+        lambda p: any(p_[0] for p_ in p)
+    )
+)
+def test_weights_sum_to_one(pairs: list[tuple[int, int]]) -> None:
+    lengths, groups = torch.tensor([n for n, _ in pairs]), torch.tensor([g for _, g in pairs])
+    for scale in ("group", "batch", "sequence"):
+        weights = token_weights(lengths, groups, scale)  # type: ignore[arg-type]
+        assert float((weights * lengths).sum()) == pytest.approx(1.0)
+
+
+def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
+    chance = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 7, (count,), generator=chance)
+    groups = torch.randint(0, 3, (count,), generator=chance)
+    tokens = int(lengths.sum())
+
+    def noise(size: int) -> Tensor:
+        return torch.randn(size, generator=chance, dtype=torch.float64)
+
+    return ObjectiveInputs(
+        logprobs=(noise(tokens) - 2).requires_grad_(),
+        behaviour=noise(tokens) * 0.5 - 2,
+        sequence=torch.repeat_interleave(torch.arange(count), lengths),
+        advantages=noise(count),
+        weights=token_weights(lengths, groups, "group"),
+        mask=torch.rand(tokens, generator=chance) > 0.2,
+        entropy=noise(tokens),
+        reference=noise(tokens) - 2,
+    )
+
+
+def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
+    """A micro-batch of some of the sequences, numbered anew."""
+    rows = torch.cat([(inputs.sequence == one).nonzero().flatten() for one in sequences])
+    lengths = torch.tensor([int((inputs.sequence == one).sum()) for one in sequences])
+    part = {name: getattr(inputs, name)[rows] for name in ("logprobs", "behaviour", "mask", "entropy", "reference")}
+    chosen = torch.tensor(sequences)
+    return ObjectiveInputs(
+        **part,
+        sequence=torch.repeat_interleave(torch.arange(len(sequences)), lengths),
+        advantages=inputs.advantages[chosen],
+        weights=inputs.weights[chosen],
+    )
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["reward", "square"]))
+def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> None:
+    objective = GrpoSettings(kl=0.3, kl_form=form, entropy=0.1)  # type: ignore[arg-type]
+    inputs = random_minibatch(seed, count)
+    whole, own = grpo(inputs, objective)
+    (wanted,) = torch.autograd.grad(whole, inputs.logprobs)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
+    parts = [order[start : start + 3] for start in range(0, count, 3)]
+    losses, sums = [], []
+    for part in parts:
+        micro = cut(inputs, part)
+        loss, one = grpo(micro, objective)
+        losses.append(loss)
+        sums.append(joined(policy_statistics(micro), one))
+    torch.testing.assert_close(sum(losses), whole)
+    torch.testing.assert_close(torch.autograd.grad(sum(losses), inputs.logprobs)[0], wanted)  # type: ignore[arg-type]
+    numbers = values(reduce(added, sums))
+    assert numbers == pytest.approx(values(joined(policy_statistics(inputs), own)))
+
+
+def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
+    inputs = inputs_of([-1.0, -math.inf, -2.0], [-1.5, -math.inf, -2.0], advantage=1.0)
+    masked = replace(inputs, mask=torch.tensor([True, False, True]))
+    loss, _ = grpo(masked, WIDE)
+    loss.backward()
+    assert loss.item() == pytest.approx(-(math.exp(0.5) + 1))
+    assert inputs.logprobs.grad is not None
+    assert inputs.logprobs.grad[1] == 0
+    assert summary(masked, WIDE)["ratio_mean"] == pytest.approx((math.exp(0.5) + 1) / 2)
+
+
+def test_a_micro_batch_without_tokens() -> None:
+    empty = inputs_of([], [], advantage=1.0)
+    assert grpo(empty, GrpoSettings())[0].item() == 0
+    numbers = summary(empty, GrpoSettings())
+    assert (numbers["clip_low"], numbers["ratio_mean"], numbers["ratio_max"]) == (0, 0, -math.inf)
+
+
+def test_terms_that_lack_their_input_are_refused() -> None:
+    inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
+    with pytest.raises(ValueError, match="entropy"):
+        grpo(inputs, GrpoSettings(entropy=0.1))
+    with pytest.raises(ValueError, match="reference"):
+        grpo(inputs, GrpoSettings(kl=0.1))
+
+
+def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
+    inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
+    entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
+    loss, _ = grpo(replace(inputs, entropy=entropy), GrpoSettings(entropy=0.01))
+    assert loss.item() == pytest.approx(-0.02)
+    loss.backward()
+    torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
+
+
+# A tabular policy over V tokens and T steps: logits of the first token, and of the second for each first one.
+
+
+def table(seed: int) -> Tensor:
+    return torch.randn(1 + V, V, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def logprobs_of(logits: Tensor) -> Tensor:
+    """[sequences, T] log-probabilities of the tokens of every sequence."""
+    logp = logits.log_softmax(-1)
+    return torch.stack([torch.stack([logp[0, first], logp[1 + first, second]]) for first, second in SEQUENCES])
+
+
+def enumerated(logits: Tensor, behaviour: Tensor, rewards: Tensor, reference: Tensor | None = None) -> ObjectiveInputs:
+    """All sequences, each weighing as much as the behaviour policy makes it likely: an exact expectation."""
+    mu = logprobs_of(behaviour)
+    return ObjectiveInputs(
+        logprobs=logprobs_of(logits).flatten(),
+        behaviour=mu.flatten(),
+        sequence=torch.repeat_interleave(torch.arange(len(SEQUENCES)), T),
+        advantages=rewards,
+        weights=mu.sum(-1).exp(),
+        reference=None if reference is None else logprobs_of(reference).flatten(),
+    )
+
+
+def finite_differences(function: Callable[[Tensor], Tensor], at: Tensor, step: float = 1e-6) -> Tensor:
+    slope = torch.zeros_like(at)
+    for place in itertools.product(*(range(size) for size in at.shape)):
+        up, down = at.clone(), at.clone()
+        up[place] += step
+        down[place] -= step
+        slope[place] = (function(up) - function(down)) / (2 * step)
+    return slope
+
+
+def gradient(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    logits = at.clone().requires_grad_()
+    return torch.autograd.grad(function(logits), logits)[0]
+
+
+REWARDS = torch.tensor([0.1, 1.0, 0.0, 1.1, 0.2, 0.1, 0.0, 1.0, 0.1], dtype=torch.float64)
+NO_ADVANTAGE = torch.zeros(len(SEQUENCES), dtype=torch.float64)
+
+
+def kl_of(logits: Tensor, reference: Tensor) -> Tensor:
+    own, other = logprobs_of(logits).sum(-1), logprobs_of(reference).sum(-1)
+    return (own.exp() * (own - other)).sum()
+
+
+def test_on_policy_the_expected_gradient_is_that_of_the_expected_reward() -> None:
+    at = table(0)
+    found = gradient(lambda logits: grpo(enumerated(logits, at, REWARDS), GrpoSettings())[0], at)
+    wanted = finite_differences(lambda logits: -(logprobs_of(logits).sum(-1).exp() * REWARDS).sum(), at)
+    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+
+
+def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loops() -> None:
+    at, behaviour, objective = table(1), table(6), GrpoSettings()
+    centred = REWARDS - REWARDS.mean()
+
+    def plain(logits: Tensor) -> Tensor:
+        new, old, value = logprobs_of(logits), logprobs_of(behaviour), 0.0
+        for row, advantage in enumerate(centred.tolist()):
+            for step in range(T):
+                ratio = math.exp(float(new[row, step] - old[row, step]))
+                gain = min(ratio * advantage, min(max(ratio, 0.8), 1.28) * advantage)
+                value -= math.exp(float(old[row].sum())) * gain
+        return torch.tensor(value, dtype=torch.float64)
+
+    inputs = enumerated(at, behaviour, centred)
+    loss, _ = grpo(inputs, objective)
+    assert loss.item() == pytest.approx(float(plain(at)))
+    assert summary(inputs, objective)["clip_high"] > 0
+    assert summary(inputs, objective)["clip_low"] > 0
+    found = gradient(lambda logits: grpo(enumerated(logits, behaviour, centred), objective)[0], at)
+    torch.testing.assert_close(found, finite_differences(plain, at), atol=1e-8, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["reward", "square"])
+@pytest.mark.parametrize("behaviour", [3, 5])
+def test_the_kl_terms_have_the_gradient_of_the_sequence_kl(form: str, behaviour: int) -> None:
+    """On policy (3) and off policy (5), V = 3, T = 2 (arXiv 2506.09477)."""
+    at, reference = table(3), table(4)
+    objective = WIDE.model_copy(update={"kl": 1.0, "kl_form": form})
+    found = gradient(
+        lambda logits: grpo(enumerated(logits, table(behaviour), NO_ADVANTAGE, reference), objective)[0], at
+    )
+    wanted = finite_differences(lambda logits: kl_of(logits, reference), at)
+    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+
+
+def test_why_the_simpler_kl_losses_are_not_used() -> None:
+    """As losses on fixed samples: k1 has no gradient, k3 that of the other KL, per-token squares only a part."""
+    at, reference = table(3), table(4)
+    other, own = logprobs_of(reference), logprobs_of(at).sum(-1).exp()
+    wanted = finite_differences(lambda logits: kl_of(logits, reference), at)
+
+    def expected(loss: Callable[[Tensor], Tensor]) -> Tensor:
+        return gradient(lambda logits: (own * loss(logprobs_of(logits) - other)).sum(), at)
+
+    torch.testing.assert_close(expected(lambda log: log.sum(-1)), torch.zeros_like(at), atol=1e-12, rtol=0)
+    swapped = finite_differences(lambda logits: kl_of(reference, logits), at)
+    k3 = expected(lambda log: (-log.sum(-1)).exp() - 1 + log.sum(-1))
+    torch.testing.assert_close(k3, swapped, atol=1e-8, rtol=1e-6)
+    per_token = expected(lambda log: 0.5 * log.square().sum(-1))
+    assert (per_token - wanted).abs().max() > 1e-2
+
+
+def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
+    """One token each, e times and as likely as under the reference: r - 1 - log r for r = 1/e and 1."""
+    inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference=torch.tensor([-2.0, -0.3]).double())
+    assert summary(inputs, WIDE)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
+    same = replace(inputs, reference=inputs.logprobs.detach())
+    loss, _ = grpo(same, WIDE.model_copy(update={"kl": 1.0}))
+    loss.backward()
+    assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
+    assert inputs.logprobs.grad is not None
+    assert inputs.logprobs.grad.abs().max() == 0
+
+
+@pytest.mark.parametrize("form", ["reward", "square"])
+def test_descent_ends_where_the_best_trade_of_reward_and_kl_is(form: str) -> None:
+    """The policy that maximises E r - w KL is the reference times exp(r / w), up to its sum."""
+    weight = 1.0
+    at = reference = table(4)
+    objective = WIDE.model_copy(update={"kl": weight, "kl_form": form})
+
+    def slope(now: Tensor) -> Tensor:
+        return gradient(lambda logits: grpo(enumerated(logits, now, REWARDS, reference), objective)[0], now)
+
+    for _ in range(60):
+        at = at - 3 * slope(at)
+    best = (logprobs_of(reference).sum(-1) + REWARDS / weight).softmax(-1)
+    torch.testing.assert_close(logprobs_of(at).sum(-1).exp(), best, atol=3e-3, rtol=0)
+
+
+def test_the_measured_kl_is_the_expected_one() -> None:
+    at, reference = table(3), table(4)
+    inputs = enumerated(at, at, NO_ADVANTAGE, reference)
+    assert inputs.reference is not None
+    log = inputs.reference - inputs.logprobs
+    own = inputs.weights.repeat_interleave(T)
+    assert float((own * (log.exp() - 1 - log)).sum()) == pytest.approx(float(kl_of(at, reference)))
+
+
+def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs() -> None:
+    inputs = replace(inputs_of([0.0], [-9.0], advantage=0.0), reference=torch.tensor([-1.0], dtype=torch.float64))
+    loss, _ = grpo(inputs, GrpoSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
+    assert loss.item() == pytest.approx(2.0 * 0.5)

@@ -1,0 +1,264 @@
+"""Packed against unpacked on a real, tiny, random Llama: the same log-probabilities, losses and gradients."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from curation.records import ConfigError
+from training.config import PackingSettings
+from training.objectives.base import ObjectiveInputs
+from training.objectives.credit import token_weights
+from training.objectives.grpo import GrpoSettings, grpo
+from training.optimisation.attention import PACKED, packed_attention, register
+from training.optimisation.logprobs import PackedPolicy, token_scores
+from training.optimisation.packing import Sample, collate, pack
+
+VOCABULARY = 61
+TEMPERATURE = 0.8
+
+
+def llama(seed: int = 0, family: str = "Llama") -> Any:
+    """A random Llama, or a relative, with grouped heads, in fp32."""
+    import transformers
+
+    torch.manual_seed(seed)
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32}
+    make = getattr(transformers, f"{family}Config")
+    config = make(vocab_size=VOCABULARY, intermediate_size=48, initializer_range=0.3, **sizes)
+    return getattr(transformers, f"{family}ForCausalLM")(config).float().eval()
+
+
+def some_samples(count: int = 9, seed: int = 1) -> list[Sample]:
+    chance = random.Random(seed)
+    lengths = [chance.randint(1, 20) for _ in range(count)]
+    groups = torch.tensor([index // 3 for index in range(count)])
+    weights = token_weights(torch.tensor(lengths), groups, "group").tolist()
+    return [
+        Sample(
+            prompt=[chance.randrange(VOCABULARY) for _ in range(chance.randint(1, 12))],
+            response=[chance.randrange(VOCABULARY) for _ in range(length)],
+            behaviour=[chance.uniform(-5, -3) for _ in range(length)],
+            advantage=chance.uniform(-2, 2),
+            weight=weight,
+        )
+        for length, weight in zip(lengths, weights, strict=True)
+    ]
+
+
+def some_groups(count: int = 9, seed: int = 1) -> list[Sample]:
+    """The same with one prompt for every three."""
+    made = some_samples(count, seed)
+    return [replace(one, prompt=made[index // 3 * 3].prompt) for index, one in enumerate(made)]
+
+
+def unpacked_logprobs(model: Any, sample: Sample) -> Tensor:
+    """One sequence, alone, through the model's own attention and all its logits."""
+    tokens = torch.tensor([[*sample.prompt, *sample.response]])
+    logits = model(input_ids=tokens, use_cache=False).logits[0] / TEMPERATURE
+    start = len(sample.prompt) - 1
+    scored = logits[start:-1].log_softmax(-1)
+    return scored.gather(-1, tokens[0, start + 1 :, None])[:, 0]
+
+
+def gradients(model: Any) -> dict[str, Tensor]:
+    return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+
+def unpacked(samples: list[Sample]) -> tuple[float, dict[str, Tensor]]:
+    model, losses = llama(), []
+    for sample in samples:
+        inputs = ObjectiveInputs(
+            logprobs=unpacked_logprobs(model, sample),
+            behaviour=torch.tensor(sample.behaviour),
+            sequence=torch.zeros(len(sample.response), dtype=torch.int64),
+            advantages=torch.tensor([sample.advantage]),
+            weights=torch.tensor([sample.weight]),
+        )
+        losses.append(grpo(inputs, GrpoSettings())[0])
+    loss: Tensor = torch.stack(losses).sum()
+    loss.backward()  # type: ignore[no-untyped-call]
+    return loss.item(), gradients(model)
+
+
+def packed(samples: list[Sample], settings: PackingSettings) -> tuple[float, dict[str, Tensor]]:
+    """Gradients accumulated over micro-batches."""
+    policy, whole = PackedPolicy(llama(), settings, TEMPERATURE), 0.0
+    for batch in pack(samples, settings):
+        scores = policy(batch)
+        inputs = ObjectiveInputs(
+            logprobs=scores.logprobs,
+            behaviour=batch.behaviour,
+            sequence=batch.sequence,
+            advantages=batch.advantages,
+            weights=batch.weights,
+            mask=batch.mask,
+        )
+        loss, _ = grpo(inputs, GrpoSettings())
+        loss.backward()  # type: ignore[no-untyped-call]
+        whole += loss.item()
+    return whole, gradients(policy.model)
+
+
+def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[str, Tensor]]) -> None:
+    assert one[0] == pytest.approx(other[0], abs=1e-5)
+    assert one[1].keys() == other[1].keys()
+    for name, wanted in other[1].items():
+        torch.testing.assert_close(
+            one[1][name], wanted, atol=1e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
+        )
+    assert max(float(grad.abs().max()) for grad in other[1].values()) > 0.1  # or agreeing would say little
+
+
+@pytest.mark.parametrize("make", [some_samples, some_groups])
+@pytest.mark.parametrize("room", [32, 80, 1000])
+@pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
+def test_packed_and_unpacked_agree(make: Callable[[], list[Sample]], room: int, elements: int) -> None:
+    samples = make()
+    assert_same(packed(samples, PackingSettings(tokens=room, logit_elements=elements)), unpacked(samples))
+
+
+@pytest.mark.parametrize("make", [some_samples, some_groups])
+def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[Sample]]) -> None:
+    samples, settings = make(), PackingSettings(tokens=64)
+    shuffled = random.Random(3).sample(samples, len(samples))
+    assert_same(packed(shuffled, settings), packed(samples, settings))
+
+
+def test_no_sequence_sees_another() -> None:
+    policy = PackedPolicy(llama(), PackingSettings())
+    first, second, other = some_samples(3)
+    one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
+    tail = len(second.response)
+    torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=0, rtol=0)
+
+
+def test_no_response_sees_another_of_its_prompt() -> None:
+    policy = PackedPolicy(llama(), PackingSettings())
+    first, second, other = some_groups(3)
+    one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
+    assert collate([first, second], (0, 1)).unrolled is not None
+    tail = len(second.response)
+    torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Mistral"])
+def test_the_packed_masks_of_transformers_agree(family: str) -> None:
+    """The same row through sdpa with the mask that transformers makes from the positions."""
+    batch = collate(some_samples(5), tuple(range(5)))
+    scores = PackedPolicy(llama(family=family), PackingSettings(), TEMPERATURE)(batch)
+    theirs = llama(family=family)
+    theirs.set_attn_implementation("sdpa")
+    out = theirs(input_ids=batch.input_ids[None], position_ids=batch.position_ids[None], use_cache=False)
+    logits = out.logits[0, batch.rows] / TEMPERATURE
+    wanted = logits.log_softmax(-1).gather(-1, batch.targets[:, None])[:, 0]
+    torch.testing.assert_close(scores.logprobs, wanted, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 100])
+def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
+    chance = torch.Generator().manual_seed(0)
+    hidden = torch.randn(11, 8, generator=chance, dtype=torch.float32)
+    targets = torch.randint(0, VOCABULARY, (11,), generator=chance)
+    head = torch.nn.Linear(8, VOCABULARY)
+    slope = torch.randn(11, generator=chance)
+
+    def graded(chunked: bool) -> list[Tensor]:
+        states = hidden.clone().requires_grad_()
+        if chunked:
+            logprobs, entropy = token_scores(states, targets, head, 0.7, rows, "gradient")
+            assert entropy is not None
+        else:
+            scaled = (head(states) / 0.7).log_softmax(-1)
+            logprobs, entropy = scaled.gather(-1, targets[:, None])[:, 0], -(scaled.exp() * scaled).sum(-1)
+        loss = (slope * logprobs + slope.flip(0) * entropy).sum()
+        return [logprobs, entropy, *torch.autograd.grad(loss, [states, head.weight, head.bias])]
+
+    for found, wanted in zip(graded(True), graded(False), strict=True):
+        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_an_entropy_that_is_only_looked_at_has_no_gradient() -> None:
+    hidden = torch.randn(5, 8, requires_grad=True)
+    scores = token_scores(hidden, torch.zeros(5, dtype=torch.int64), torch.nn.Linear(8, 7), rows=2, entropy="value")
+    assert scores.logprobs.requires_grad
+    assert scores.entropy is not None
+    assert not scores.entropy.requires_grad
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the most elements of any tensor whose last axis is the vocabulary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for tensor in out if isinstance(out, tuple | list) else [out]:
+            if isinstance(tensor, Tensor) and tensor.ndim and tensor.shape[-1] == VOCABULARY:
+                self.seen = max(self.seen, tensor.numel())
+        return out
+
+
+def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
+    policy = PackedPolicy(llama(), PackingSettings(logit_elements=6 * VOCABULARY))
+    batch = collate(some_samples(), tuple(range(9)))
+    assert len(batch.targets) > 60
+    with Largest() as largest:
+        policy(batch, "value").logprobs.sum().backward()
+    weight = policy.model.get_output_embeddings().weight  # type: ignore[operator]
+    assert VOCABULARY < largest.seen <= max(6 * VOCABULARY, weight.numel())
+    assert weight.numel() < len(batch.targets) * VOCABULARY
+
+
+def test_the_attention_does_not_run_without_boundaries() -> None:
+    model = llama()
+    model.set_attn_implementation(register())
+    with pytest.raises(ValueError, match="PackedPolicy"):
+        model(input_ids=torch.tensor([[1, 2, 3]]))
+
+
+def test_what_the_attention_does_not_know_is_refused() -> None:
+    tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
+    edges = torch.tensor([0, 3], dtype=torch.int32)
+    module = torch.nn.Identity()
+    with pytest.raises(ConfigError, match="window of 2 tokens"):
+        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, sliding_window=2)
+    with pytest.raises(ConfigError, match="dropout"):
+        packed_attention(module, *tensors, None, 0.1, cu_seq_lens_q=edges, max_length_q=3)
+
+
+def test_models_that_change_their_logits_are_refused() -> None:
+    model = llama()
+    model.config.logit_scale = 0.5
+    with pytest.raises(ConfigError, match="logit_scale"):
+        PackedPolicy(model, PackingSettings())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+def test_flash_attention_agrees_with_one_call_per_sequence() -> None:
+    chance = torch.Generator().manual_seed(0)
+    query = torch.randn(1, 4, 300, 64, generator=chance)
+    key, value = (torch.randn(1, 2, 300, 64, generator=chance) for _ in range(2))
+    edges = torch.tensor([0, 7, 150, 151, 300], dtype=torch.int32)
+    module = torch.nn.Identity()
+    wanted, _ = packed_attention(module, query, key, value, None, cu_seq_lens_q=edges, max_length_q=149)
+    halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
+    found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), max_length_q=149)
+    torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
+
+
+def test_the_name_is_registered() -> None:
+    from transformers import AttentionInterface
+
+    register()
+    assert PACKED in AttentionInterface().valid_keys()

@@ -1,0 +1,84 @@
+"""Models are published whole or not at all, and come back as they were."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from curation.policies.checkpoints import folder_revision
+from curation.records import PolicyError, StoreError
+from training.optimisation.model import MARK, load_model, load_tokenizer, published, save_model
+
+
+def test_a_saved_model_comes_back_with_the_same_weights(random_model: Path, tmp_path: Path) -> None:
+    model = load_model(random_model)
+    save_model(model, load_tokenizer(random_model), tmp_path / "copy")
+    again = load_model(tmp_path / "copy", training=True)
+    assert again.training
+    assert not model.training
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+
+
+def test_the_mark_names_the_revision(random_model: Path) -> None:
+    assert published(random_model) == folder_revision(random_model)
+
+
+def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
+    random_model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    first = save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
+    (tmp_path / "model" / "stray.txt").write_text("old")
+    second = save_model(
+        load_model(other_model), load_tokenizer(other_model), tmp_path / "model", texts={"README.md": "new\n"}
+    )
+    assert first != second == published(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert not (tmp_path / "model" / "stray.txt").exists()
+    assert (tmp_path / "model" / "README.md").read_text() == "new\n"
+
+
+def test_a_folder_without_a_mark_is_not_whole(random_model: Path, tmp_path: Path) -> None:
+    save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
+    (tmp_path / "model" / MARK).unlink()
+    with pytest.raises(StoreError, match="publish it again"):
+        published(tmp_path / "model")
+
+
+def test_dtype_is_converted_while_loading(random_model: Path) -> None:
+    assert load_model(random_model, dtype="bfloat16").dtype is torch.bfloat16
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"config\.json is missing"):
+        load_model(tmp_path)
+
+
+def test_a_broken_weight_file_is_refused(random_model: Path, tmp_path: Path) -> None:
+    save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    with pytest.raises(PolicyError, match="cannot load this model"):
+        load_model(tmp_path / "model")
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused(random_model: Path, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(random_model)
+    tokenizer.chat_template = None
+    save_model(load_model(random_model), tokenizer, tmp_path / "model")
+    with pytest.raises(PolicyError, match="no chat template"):
+        load_tokenizer(tmp_path / "model")
+
+
+def test_whoever_overwrites_the_file_does_not_change_a_loaded_model(random_model: Path, tmp_path: Path) -> None:
+    """As ``cp`` does it: in place. Parameters mapped from the file take the new bytes, trained or not."""
+    file = shutil.copytree(random_model, tmp_path / "model") / "model.safetensors"
+    model = load_model(file.parent)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    before = [parameter.clone() for parameter in model.parameters()]
+    file.write_bytes(file.read_bytes())
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight

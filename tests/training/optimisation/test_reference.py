@@ -1,0 +1,152 @@
+"""The KL term in use: 0 before the first step, held down by its weight, and against the same model after a resume."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import torch
+
+from curation.records import ConfigError, StoreError
+from tests.training.engines.embedded.test_run import small
+from tests.training.optimisation.test_trainer import recipe, samples, solo
+from training.embedded_model import WEIGHTS
+from training.engines.embedded.run import train
+from training.evaluation.metrics import read_metrics
+from training.generation.generators import TorchGenerator
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.distributed import Ranks
+from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.packing import Sample, pack
+from training.optimisation.reference import Reference
+from training.optimisation.trainer import Trainer
+
+ATTEMPTS = 12
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Sample]:
+    """Attempts of the embedded model at one sum, good and bad by turns."""
+    asked = [{"role": "user", "content": "What is 17 + 25?"}]
+    chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
+    prompt = tuple(chat["input_ids"])
+
+    async def made() -> list[Sample]:
+        async with TorchGenerator(WEIGHTS, capacity=ATTEMPTS) as generator:
+            found = await asyncio.gather(
+                *(generator.generate(prompt, seed=seed, max_tokens=40) for seed in range(ATTEMPTS))
+            )
+        return [
+            Sample(one.prompt_ids, one.token_ids, one.logprobs, 1.0 if index % 2 else -1.0, 1 / (40 * ATTEMPTS))
+            for index, one in enumerate(found)
+        ]
+
+    return asyncio.run(made())
+
+
+def held(folder: Path = WEIGHTS, **objective: object) -> Trainer:
+    """A trainer of the embedded model with a reference."""
+    trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
+    made = recipe()
+    trainer.reference = Reference(folder, made, Ranks(made.compute), trainer.model.config.vocab_size)
+    return trainer
+
+
+def measured(drawn: list[Sample], **objective: object) -> list[float]:
+    settings = GrpoSettings.model_validate(objective)
+    trainer = held(**objective)
+    return [trainer.step(drawn, settings).statistics["kl_reference"].value for _ in range(8)]
+
+
+def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(drawn: list[Sample]) -> None:
+    trainer = held()
+    assert trainer.reference is not None
+    for part in pack(drawn, recipe().packing):
+        with torch.no_grad():
+            own = trainer.policy(part).logprobs
+        assert torch.equal(trainer.reference.logprobs(part), own)
+    assert not any(value.requires_grad for value in trainer.reference._policy.parameters())
+
+
+def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn: list[Sample]) -> None:
+    """On the same attempts again and again, so with the form that pulls each of them back."""
+    loose, firm, firmer = (measured(drawn, kl=weight, kl_form="square") for weight in (1e-6, 0.3, 3.0))
+    for kept in (loose, firm, firmer):
+        assert kept[0] == 0
+        assert min(kept[1:]) > 0
+    assert sum(loose) > 1.2 * sum(firm) > 2.4 * sum(firmer)
+
+
+def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[Sample]) -> None:
+    settings = GrpoSettings(kl=0.5)
+    whole = held(kl=0.5)
+    cut = solo(optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"tokens": 64, "logit_elements": 5000})
+    cut.reference = whole.reference
+    for _ in range(2):
+        one, two = whole.step(drawn, settings), cut.step(drawn, settings)
+    assert two.micro_batches > one.micro_batches
+    assert two.loss == pytest.approx(one.loss, abs=1e-6)
+    assert two.statistics["kl_reference"].value == pytest.approx(one.statistics["kl_reference"].value, rel=1e-2)
+
+
+def test_without_it_there_is_no_reference_and_no_number() -> None:
+    trainer = solo()
+    assert trainer.reference is None
+    assert "kl_reference" not in trainer.step(samples(), GrpoSettings()).statistics
+
+
+def test_sharded_in_bf16_it_says_the_same(drawn: list[Sample]) -> None:
+    made = recipe(compute={"dtype": "bfloat16"}, objective={"kl": 0.5}, optim={"warmup_steps": 0})
+    ranks = Ranks(made.compute)
+    try:
+        trainer = Trainer(WEIGHTS, made, ranks)
+        trainer.reference = Reference(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
+        assert {value.dtype for value in trainer.reference._policy.parameters()} == {torch.bfloat16}
+        kept = [trainer.step(drawn, made.objective).statistics["kl_reference"].value for _ in range(3)]
+    finally:
+        ranks.close()
+    assert kept[0] == 0
+    assert kept[2] > 0
+
+
+def test_a_model_of_another_vocabulary_is_refused() -> None:
+    made = recipe()
+    with pytest.raises(ConfigError, match=r"has \d+ tokens, the policy 7"):
+        Reference(WEIGHTS, made, Ranks(made.compute), 7)
+
+
+def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[Sample]) -> None:
+    settings, trainer = GrpoSettings(kl=0.5), held(kl=0.5)
+    trainer.step(drawn, settings)
+    save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1, export=False)
+    wanted = trainer.step(drawn, settings).statistics["kl_reference"].value
+    checkpoint = last_checkpoint(tmp_path)
+    assert checkpoint is not None
+    again = held(kl=0.5)
+    restore_trainer(checkpoint, again)
+    assert again.step(drawn, settings).statistics["kl_reference"].value == wanted > 0
+    other = held(random_model, kl=0.5)
+    with pytest.raises(StoreError, match=r"objective\.reference"):
+        restore_trainer(checkpoint, other)
+
+
+def test_a_run_measures_it_and_goes_on_with_the_same_reference(tmp_path: Path) -> None:
+    model = tmp_path / "start"
+    save_model(load_model(WEIGHTS), load_tokenizer(WEIGHTS), model)
+    table = {
+        "model": "start",
+        "objective": {"kl": 0.1},
+        "collector": {"staleness": 0},
+        "evaluation": {"data": None},
+        "max_tokens": 40,
+    }
+    train(small(steps=2, **table), tmp_path, tmp_path / "run")
+    train(small(steps=3, **table), tmp_path, tmp_path / "run", resume=True)
+    kept = [row["policy/kl_reference"] for row in read_metrics(tmp_path / "run")]
+    assert kept[0] == 0
+    assert 0 < kept[1] < kept[2] < 1
+    (model / "model.safetensors").write_bytes((tmp_path / "run/model/model.safetensors").read_bytes())
+    with pytest.raises(StoreError, match="reference model of the KL term was"):
+        train(small(steps=4, **table), tmp_path, tmp_path / "run", resume=True)

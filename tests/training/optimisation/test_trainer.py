@@ -1,0 +1,144 @@
+"""Optimiser steps: learning, micro-batches, checkpointed activations, bf16, and gradients that are no number."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from training.config import ComputeSettings
+from training.embedded_model import WEIGHTS
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.distributed import Ranks
+from training.optimisation.packing import PackingError, Sample
+from training.optimisation.trainer import Trainer, TrainingError
+from training.recipe import TrainRecipe
+
+
+def recipe(**changes: Any) -> TrainRecipe:
+    table: dict[str, Any] = {
+        "name": "test",
+        "steps": 3,
+        "model": "embedded",
+        "prompt": "plain",
+        "data": {"kind": "embedded", "problems": 200, "seed": 5},
+        "collector": {"group": 4, "n_async": 16, "n_batch": 16, "staleness": 1},
+        "rewards": {"max_length": 100, "language": 0.0},
+        "packing": {"tokens": 512},
+        "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
+    }
+    for key, value in changes.items():
+        table[key] = {**table.get(key, {}), **value} if isinstance(value, dict) else value
+    return TrainRecipe.model_validate(table)
+
+
+def solo(**changes: Any) -> Trainer:
+    made = recipe(**changes)
+    return Trainer(WEIGHTS, made, Ranks(made.compute))
+
+
+def samples(count: int = 8, seed: int = 1) -> list[Sample]:
+    chance = random.Random(seed)
+    return [
+        Sample(
+            prompt=[1, *(chance.randrange(3, 600) for _ in range(5))],
+            response=(words := [chance.randrange(3, 600) for _ in range(chance.randrange(3, 20))]),
+            behaviour=[-6.0] * len(words),
+            advantage=1.0 if index % 2 else -1.0,
+            weight=1 / 100,
+        )
+        for index in range(count)
+    ]
+
+
+def gradient(trainer: Trainer) -> torch.Tensor:
+    found = [value.grad for value in trainer.policy.parameters()]
+    parts = [part.full_tensor() if hasattr(part, "full_tensor") else part for part in found if part is not None]
+    return torch.cat([part.flatten() for part in parts])
+
+
+def test_a_step_makes_good_tokens_likelier() -> None:
+    trainer = solo(optim={"warmup_steps": 0})
+    made = samples()
+    losses = [trainer.step(made, GrpoSettings(eps_high=100.0)).loss for _ in range(5)]
+    assert losses[-1] < losses[0]
+    assert trainer.taken == 5
+
+
+def test_figures_are_those_of_the_minibatch() -> None:
+    trainer = solo()
+    made = samples()
+    figures = trainer.step(made, GrpoSettings())
+    assert figures.tokens == sum(sample.length for sample in made)
+    assert figures.trained_tokens == sum(len(sample.response) for sample in made)
+    assert figures.rate == pytest.approx(5e-4)  # the first of two steps of warm-up
+    assert figures.gradient_norm > 0
+    assert 0 <= figures.padding < 1
+    assert figures.shared == 0
+    assert figures.statistics["entropy"].value > 0
+
+
+def test_tokens_that_are_masked_are_not_counted() -> None:
+    made = [replace(one, mask=[False, *[True] * (len(one.response) - 1)]) for one in samples()]
+    figures = solo().step(made, GrpoSettings())
+    assert figures.trained_tokens == sum(len(one.response) - 1 for one in made)
+    assert figures.statistics["entropy"].count == figures.trained_tokens
+
+
+def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
+    made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
+    trainer, apart = solo(), solo(packing={"tokens": 24})
+    figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
+    told = sum(len(one.response) for one in made)
+    assert figures.tokens == 4 + told
+    assert figures.shared == pytest.approx(28 / (32 + told))
+    assert scattered.tokens > figures.tokens
+    assert scattered.loss == pytest.approx(figures.loss, abs=1e-6)
+    assert torch.allclose(gradient(apart), gradient(trainer), atol=1e-6)
+
+
+def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
+    plain, cut, saved = solo(), solo(packing={"tokens": 40}), solo(compute={"activation_checkpointing": True})
+    figures = [trainer.step(samples(), GrpoSettings()) for trainer in (plain, cut, saved)]
+    assert figures[1].micro_batches > figures[0].micro_batches
+    for trainer, one in zip((cut, saved), figures[1:], strict=True):
+        assert one.loss == pytest.approx(figures[0].loss, abs=1e-6)
+        assert torch.allclose(gradient(trainer), gradient(plain), atol=1e-6)
+
+
+def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
+    made = recipe(compute={"dtype": "bfloat16"}, optim={"warmup_steps": 0})
+    ranks = Ranks(made.compute)
+    try:
+        trainer = Trainer(WEIGHTS, made, ranks)
+        figures = trainer.step(samples(), GrpoSettings())
+        plain = solo(optim={"warmup_steps": 0})
+        exact = plain.step(samples(), GrpoSettings())
+        assert figures.loss == pytest.approx(exact.loss, rel=0.05, abs=1e-3)
+        assert all(value.dtype == torch.float32 for value in trainer.policy.parameters())
+        assert all(value.dtype == torch.bfloat16 for value in trainer.weights().values())
+        assert trainer.weights().keys() == plain.weights().keys()
+    finally:
+        ranks.close()
+
+
+def test_a_gradient_that_is_no_number_ends_the_run() -> None:
+    broken = samples()
+    broken[0] = Sample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
+    with pytest.raises(TrainingError, match="learning_rate"):
+        solo().step(broken, GrpoSettings())
+
+
+def test_a_sample_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(PackingError, match="room"):
+        solo(packing={"tokens": 8}).step(samples(), GrpoSettings())
+
+
+def test_a_process_alone_needs_no_group() -> None:
+    ranks = Ranks(ComputeSettings())
+    assert (ranks.size, ranks.rank, ranks.leads, ranks.sharded) == (1, 0, True, False)
+    assert ranks.lead("double", {"double": lambda share, value: share + value}, [1], 2) == 3
+    ranks.close()

@@ -1,0 +1,91 @@
+"""An attempt's way through form, verifier and reward; and back from a checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from curation.prompts import PLAIN, SOLVE
+from curation.records import Domain, Outcome, Prompted
+from training.config import RewardSettings
+from training.embedded_model import WEIGHTS
+from training.generation.generators import Generated
+from training.optimisation.model import load_tokenizer
+from training.rollouts.rollouts import Rollout, Rollouts, decode, encode, seed_of
+from training.rollouts.tasks import Task
+from training.rollouts.verifiers import Judges
+
+TASK = Task(Prompted("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
+REWARDS = RewardSettings(max_length=100, language=0.0)
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Judges]:
+    with Judges([TASK], 1, REWARDS) as opened:
+        yield opened
+
+
+def said(text: str) -> Generated:
+    return Generated((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
+
+
+def judged(judges: Judges, text: str, task: Task = TASK) -> Rollout:
+    rollouts = Rollouts(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+    return asyncio.run(rollouts.judge(task, said(text), group=0))
+
+
+def test_right_and_wrong(judges: Judges) -> None:
+    right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
+    assert right.outcome is Outcome.CORRECT
+    assert right.reward.total == pytest.approx(1.0)
+    wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
+    assert wrong.outcome is Outcome.WRONG
+    assert wrong.reward.total == pytest.approx(0.1)
+
+
+def test_a_broken_form_never_reaches_the_verifier(judges: Judges) -> None:
+    found = judged(judges, "The answer is \\boxed{4}.")
+    assert found.outcome is None
+    assert found.reward.total == 0
+    assert "<think>" in found.how
+
+
+def test_a_verifier_that_fails_excludes_the_attempt(judges: Judges) -> None:
+    heavy = Task(TASK.asked, "4")
+    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}", heavy)
+    assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
+    assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
+    if found.reward.excluded:
+        assert found.row()["reward"] == {}
+
+
+def test_a_rollout_survives_a_checkpoint_exactly(judges: Judges) -> None:
+    made = judged(judges, "<think>2 + 2</think>\\boxed{4}")
+    assert decode(json.loads(json.dumps(encode(made)))) == made
+
+
+def test_a_row_says_what_the_curriculum_needs(judges: Judges) -> None:
+    row = judged(judges, "<think>2 + 2</think>\\boxed{4}").row()
+    assert row["problem"] == "p1"
+    assert row["outcome"] == "correct"
+    assert (row["oldest"], row["newest"], row["tokens"]) == (0, 1, 3)
+    assert row["reward"]["correctness"] == pytest.approx(0.9)
+
+
+def test_the_prompt_is_the_one_that_sampling_uses(judges: Judges) -> None:
+    tokenizer = load_tokenizer(WEIGHTS)
+    plain = Rollouts(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
+    assert tokenizer.decode(list(plain)).endswith("What is 2 + 2?\n")
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}:{{ m['content'] }}\n{% endfor %}"
+    whole = tokenizer.decode(list(Rollouts(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
+    assert whole.startswith("system:")
+    assert "\\boxed{}" in whole
+
+
+def test_seeds_differ_by_run_group_and_index() -> None:
+    seeds = {seed_of(run, f"{group}:{index}") for run in range(3) for group in range(4) for index in range(5)}
+    assert len(seeds) == 60
+    assert all(0 <= seed < 2**63 for seed in seeds)

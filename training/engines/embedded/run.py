@@ -1,0 +1,204 @@
+"""A training run put together: recipe and folders in, a trained model and its records out.
+
+    OUT/run.json           the recipe as run
+    OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
+    OUT/attempts.jsonl     every judged attempt: problem, step, outcome, tokens, reward by component
+    OUT/batches.jsonl      which attempts each step trained on
+    OUT/changes.jsonl      what the curriculum changed, and why
+    OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
+    OUT/model/             the trained model in Hugging Face format, with its mark
+    OUT/plots/, summary.json
+
+Under torchrun every process calls `train`; rank 0 does all but its share of the gradient steps.
+
+Not here: TOML and the command line (flows), the loop itself (`training.engines.embedded.loop`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from curation.prompts import SOLVING
+from curation.records import StoreError
+from curation.storage.stages import write_aside
+from training.embedded_model import resolve_model
+from training.embedded_model.problems import Split
+from training.engines.embedded.loop import Loop, Parts
+from training.evaluation.metrics import Board, read_metrics
+from training.evaluation.plots import draw_plots
+from training.generation.generators import Generator, GeneratorPool, TorchGenerator
+from training.generation.weight_sync import HandOver, Publisher
+from training.objectives.registry import objective_of
+from training.optimisation.checkpoint import Checkpoint, Log, last_checkpoint, mark_run
+from training.optimisation.distributed import Ranks
+from training.optimisation.model import load_tokenizer, require_model, save_model
+from training.optimisation.reference import Reference
+from training.optimisation.trainer import Trainer
+from training.recipe import TrainRecipe
+from training.rewards import Consistent
+from training.rollouts.curriculum.controller import Course
+from training.rollouts.rollouts import Rollouts
+from training.rollouts.tasks import Task, load_tasks
+from training.rollouts.verifiers import Judges
+
+LOGS = ("metrics", "attempts", "batches", "changes")
+
+
+def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
+    """Train to the recipe's last step; returns the folder of the trained model.
+
+    Args:
+        recipe_folder: what the recipe's relative paths refer to.
+        out: the run's folder; it must be new, or with ``resume`` hold a run of this recipe's name.
+        resume: go on from the last checkpoint, or from the beginning where the run was killed before the first.
+
+    Raises:
+        GoldilocksError: something that can be mended.
+    """
+    folder = model_folder(recipe, recipe_folder)
+    ranks = Ranks(recipe.compute)
+    try:
+        if ranks.leads:
+            _claim(recipe, recipe_folder, out, resume=resume)
+        trainer = Trainer(folder, recipe, ranks)
+        needs = objective_of(recipe.objective).needs(recipe.objective)
+        if needs.reference:
+            beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
+            trainer.reference = Reference(beside, recipe, ranks, trainer.model.config.vocab_size)
+        if not ranks.leads:
+            trainer.follow()
+            return out / "model"
+        return _lead(recipe, recipe_folder, out, folder, trainer)
+    finally:
+        ranks.close()
+
+
+def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
+    """Where the model to start from lies.
+
+    Raises:
+        PolicyError: there is none.
+    """
+    folder = resolve_model(recipe.model, recipe_folder)
+    require_model(folder)
+    return folder
+
+
+def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:
+    """Rank 0's run."""
+    begun, cpu = time.monotonic(), time.process_time()
+    tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
+    held_out: list[Task] = []
+    if recipe.evaluation.data is not None:
+        found = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
+        held_out = list(islice(found.values(), recipe.evaluation.problems))
+    checkpoint = last_checkpoint(out)
+    tokenizer = load_tokenizer(folder)
+    course = Course(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
+    if checkpoint is not None:
+        course.restore(checkpoint.state["course"])
+    with ExitStack() as stack:
+        logs = stack.enter_context(_logs(out, checkpoint))
+        judges = stack.enter_context(Judges((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
+        consistent = _consistent() if recipe.rewards.language else None
+        rollouts = Rollouts(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
+        board = Board(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
+        stack.callback(board.close)
+        for warning in recipe.collector.warnings():
+            board.say(f"warning: {warning}")
+        pool = GeneratorPool(build_generators(recipe, folder))
+        hand_over = stack.enter_context(HandOver(pool))
+        publisher = Publisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
+        parts = Parts(
+            recipe, out, tasks, held_out, trainer, tokenizer, pool, hand_over, rollouts, course, logs, board, publisher
+        )
+        summary = asyncio.run(_run(parts, checkpoint))
+        save_model(trainer.model, tokenizer, out / "model", state=trainer.weights())
+    summary |= {"wall_s": time.monotonic() - begun, "cpu_s": time.process_time() - cpu}
+    write_aside(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+    draw_plots(read_metrics(out), out / "plots")
+    return out / "model"
+
+
+async def _run(parts: Parts, checkpoint: Checkpoint | None) -> dict[str, Any]:
+    async with parts.pool:
+        loop = Loop(parts, checkpoint)
+        ledger = await loop.run()
+    return {
+        "name": parts.recipe.name,
+        "steps": loop.step,
+        "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
+        "evaluations": {str(step): asdict(found) for step, found in loop.evaluations.items()},
+        "problems": parts.course.sizes(),
+    }
+
+
+def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
+    """The recipe's generators, not yet running."""
+    settings = recipe.generator
+    if settings.kind == "vllm":
+        from training.generation.vllm_generators import VllmGenerator
+
+        whole = recipe.collector.n_async
+        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=whole)]
+    if settings.kind == "endpoint":
+        from training.generation.endpoint_generators import EndpointGenerator
+
+        return [EndpointGenerator(folder, settings, temperature=recipe.temperature)]
+    capacity = settings.capacity or -(-recipe.collector.n_async // settings.engines)
+    return [
+        TorchGenerator(
+            folder,
+            capacity=capacity,
+            temperature=recipe.temperature,
+            dtype=settings.dtype,
+            device=settings.device,
+        )
+        for _ in range(settings.engines)
+    ]
+
+
+def _claim(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
+    """Make the folder this run's.
+
+    Raises:
+        StoreError: it holds another run, or one that was not asked to be resumed.
+    """
+    held = out / "run.json"
+    if held.exists():
+        name = json.loads(held.read_text(encoding="utf-8"))["recipe"]["name"]
+        if name != recipe.name:
+            raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
+        if not resume:
+            raise StoreError(f"{out} holds a run already; resume it, or give another folder")
+    elif resume:
+        raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
+    mark_run(out, {"kind": "training", **table})
+
+
+@contextmanager
+def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Log]]:
+    """The run's logs, cut back to the checkpoint."""
+    logs = {name: Log(out / f"{name}.jsonl") for name in LOGS}
+    try:
+        for name, log in logs.items():
+            log.cut(checkpoint.state["logs"][name] if checkpoint is not None else 0)
+        yield logs
+    finally:
+        for log in logs.values():
+            log.close()
+
+
+def _consistent() -> Consistent:
+    from curation.languages.mixing import consistent
+
+    return consistent

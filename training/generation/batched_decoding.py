@@ -1,0 +1,264 @@
+"""Batched decoding with a key-value cache in slots: requests join and leave while the others go on.
+
+One `Engine` holds a causal language model and a static cache of ``slots`` rows. `Engine.step` takes in new requests
+(their prompts run through the model; one that was run lately, for another attempt of its group, is copied) and makes
+one more token for every request.
+A finished request's row is given to the next one; nothing waits for a batch to end.
+
+Invariants:
+  - a token's log-probability is the natural logarithm of its probability under the distribution it was drawn from:
+    softmax(logits / temperature), cut to the likeliest tokens that hold ``top_p`` and normalised again. At temperature
+    0 the likeliest token is certain: 0.0;
+  - tokens are drawn by one uniform number each, from the request's own generator: what a request says does not depend
+    on what runs beside it, up to rounding of the logits;
+  - weights are exchanged between two steps; each token carries the version that made it, and keys and values made by
+    older weights stay (paper, section 2.3: no recomputation).
+
+Only models with full attention in every layer. No thread and no event loop here: `training.generation.torch_policy` has
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from curation.records import PolicyError
+from training.generation.forward import Cache, Pass, open_pass
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One generation under way: what was asked, and what was said so far.
+
+    ``logprobs`` has one entry per token of ``tokens``, and so has ``versions`` once the request is finished;
+    ``finish`` is ``stop`` (an end token, which is among the tokens) or ``length``. ``limit`` is what context and
+    ``max_tokens`` leave, in tokens.
+    """
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    random: Random
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    versions: list[int] = field(default_factory=list)
+    finish: str | None = None
+    limit: int = 0
+
+
+class Engine:
+    """A model, its cache, and the requests under way. Not thread-safe.
+
+    ``ends`` are the ids of tokens that end a response; ``stopped`` may end one by what was said so far.
+
+    Raises:
+        PolicyError: the model has layers with another attention than full, whose cache this is not.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        ends: Sequence[int],
+        *,
+        slots: int,
+        temperature: float,
+        top_p: float,
+        stopped: Callable[[Sequence[int]], bool] | None = None,
+    ) -> None:
+        kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
+        if kinds:
+            raise PolicyError(f"{model.config.model_type}: layers of {', '.join(sorted(kinds))}; sample it with vLLM")
+        self.model = model
+        self.longest = int(model.config.max_position_embeddings)
+        self.version = 0
+        self.active: list[Request] = []
+        self._ends, self._slots = frozenset(ends), slots
+        self._temperature, self._top_p, self._stopped = temperature, top_p, stopped
+        self._pass = open_pass(model)
+        remembered = max(slots // 8, 1)
+        self._cache = Cache(slots + remembered)
+        self._memory = _Memory(slots, remembered)
+        self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
+        self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
+
+    def step(self, joining: Sequence[Request] = (), leaving: Sequence[Request] = ()) -> list[Request]:
+        """One token for every request, those that join included; returns the requests that are finished by it.
+
+        ``leaving`` are given up: their rows are free at once. Raises ValueError where there are more requests than
+        slots.
+        """
+        if len(self.active) - len(leaving) + len(joining) > self._slots:
+            raise ValueError(f"{len(joining)} requests join, but only {self._slots} slots are there")
+        with torch.inference_mode():
+            self._retire(leaving)
+            logits = [self._decode()] if self.active else []
+            if joining:
+                logits.append(self._join(joining))
+            if not logits:
+                return []
+            finished = self._note(*self._draw(torch.cat(logits), self.active))
+            self._retire(finished)
+        return finished
+
+    def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
+        """Exchange the weights; requests under way go on with the new ones and keep their cache.
+
+        Raises:
+            PolicyError: names or shapes are not the model's.
+        """
+        own = dict(self.model.named_parameters())
+        strange = sorted(set(state) - set(self.model.state_dict()))
+        missing = sorted(set(own) - set(state))
+        odd = sorted(name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
+        if strange or missing or odd:
+            raise PolicyError(
+                f"these weights do not fit the model: unknown {strange[:3]}, missing {missing[:3]}, of another shape "
+                f"{odd[:3]}; give weights of the same architecture"
+            )
+        for request in self.active:
+            self._mark(request)
+        self._memory.forget()
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(state[name])
+        self.version = self.version + 1 if version is None else version
+
+    def _decode(self) -> Tensor:
+        rows = len(self.active)
+        logits = self._pass.step(self._last[:rows], self._positions[:rows], self._cache)
+        self._positions[:rows] += 1
+        return logits
+
+    def _join(self, joining: Sequence[Request]) -> Tensor:
+        """Take requests in behind those under way; logits [request, vocabulary] of their prompts' ends."""
+        start = len(self.active)
+        logits: dict[int, Tensor] = {}
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for place, request in enumerate(joining):
+            request.limit = min(request.max_tokens, self.longest - len(request.prompt))
+            groups.setdefault(request.prompt, []).append(place)
+        wanted = list(groups)
+        for first in range(0, len(wanted), self._memory.size):
+            prompts = wanted[first : first + self._memory.size]
+            held = self._memory.rows(prompts, self._pass, self._cache, self.model.device)
+            places = [place for prompt in prompts for place in groups[prompt]]
+            sources = [held[joining[place].prompt] for place in places]
+            self._cache.copy(sources, [start + place for place in places], max(map(len, prompts)))
+            for place in places:
+                logits[place] = self._memory.logits[joining[place].prompt]
+        self.active.extend(joining)
+        self._positions[start : len(self.active)] = torch.tensor([len(request.prompt) for request in joining])
+        return torch.stack([logits[place] for place in range(len(joining))])
+
+    def _draw(self, logits: Tensor, requests: Sequence[Request]) -> tuple[Tensor, Tensor]:
+        """Token and log-probability for each row of ``logits`` [request, vocabulary]."""
+        if self._temperature == 0:
+            return logits.argmax(-1), torch.zeros(len(requests))
+        logprobs = distribution(logits, self._temperature, self._top_p)
+        points = torch.tensor([request.random.random() for request in requests], device=logits.device)
+        running = logprobs.exp().cumsum(-1)
+        tokens = torch.searchsorted(running, points[:, None] * running[:, -1:], right=True)
+        tokens = tokens.clamp(max=logits.shape[-1] - 1)
+        return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
+
+    def _note(self, tokens: Tensor, logprobs: Tensor) -> list[Request]:
+        """One more token for every request; returns those that end with it."""
+        self._last[: len(self.active)] = tokens
+        over: list[Request] = []
+        for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
+            said = request.tokens
+            said.append(token)
+            request.logprobs.append(logprob)
+            if token in self._ends or (self._stopped is not None and self._stopped(said)):
+                request.finish = "stop"
+                over.append(request)
+            elif len(said) >= request.limit:
+                request.finish = "length"
+                over.append(request)
+        return over
+
+    def _mark(self, request: Request) -> None:
+        """Tokens that have no version yet are of this one."""
+        request.versions.extend([self.version] * (len(request.tokens) - len(request.versions)))
+
+    def _retire(self, requests: Sequence[Request]) -> None:
+        """Free the rows, filling them with the last ones in use, so that the rows in use stay together."""
+        if not requests:
+            return
+        gone = set(requests)
+        left = len(self.active) - len(gone)
+        free = [row for row, request in enumerate(self.active[:left]) if request in gone]
+        tail = [row for row in range(left, len(self.active)) if self.active[row] not in gone]
+        if free:
+            length = int(self._positions[tail].max())
+            self._cache.copy(tail, free, length)
+            self._positions[free], self._last[free] = self._positions[tail], self._last[tail]
+            for row, source in zip(free, tail, strict=True):
+                self.active[row] = self.active[source]
+        for request in gone:
+            self._mark(request)
+        del self.active[left:]
+        if not self.active:
+            self._memory.forget()
+
+
+class _Memory:
+    """Prompts run lately, in rows of the cache behind the slots: a group's attempts join one by one.
+
+    Forgotten when the weights change, and when nothing is under way: so a synchronous wave never depends on what was
+    made before it.
+    """
+
+    def __init__(self, first: int, size: int) -> None:
+        self.size = size
+        self.logits: dict[tuple[int, ...], Tensor] = {}
+        self._first = first
+        self._rows: dict[tuple[int, ...], int] = {}  # the latest wanted last
+
+    def forget(self) -> None:
+        """Everything."""
+        self.logits.clear()
+        self._rows.clear()
+
+    def rows(
+        self, prompts: Sequence[tuple[int, ...]], by: Pass, cache: Cache, device: torch.device
+    ) -> Mapping[tuple[int, ...], int]:
+        """The rows that hold these prompts, `size` of them at most; those that are not known are run."""
+        for prompt in prompts:
+            if prompt in self._rows:
+                self._rows[prompt] = self._rows.pop(prompt)
+        new = [prompt for prompt in prompts if prompt not in self._rows]
+        if new:
+            free = sorted(set(range(self._first, self._first + self.size)) - set(self._rows.values()))
+            while len(free) < len(new):
+                oldest = next(iter(self._rows))
+                del self.logits[oldest]
+                free.append(self._rows.pop(oldest))
+            lengths = torch.tensor([len(prompt) for prompt in new])
+            ids = torch.zeros(len(new), int(lengths.max()), dtype=torch.long)
+            for at, prompt in enumerate(new):
+                ids[at, : len(prompt)] = torch.tensor(prompt)
+            rows = free[: len(new)]
+            logits = by.prompts(ids.to(device), lengths.to(device), torch.tensor(rows, device=device), cache)
+            self._rows.update(zip(new, rows, strict=True))
+            self.logits.update(zip(new, logits.unbind(), strict=True))
+        return self._rows
+
+
+def distribution(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+    """Log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
+    logprobs = torch.log_softmax(logits.float() / temperature, -1)
+    if top_p >= 1:
+        return logprobs
+    ordered, order = logprobs.sort(-1, descending=True)
+    before = ordered.exp().cumsum(-1) - ordered.exp()
+    cut = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= top_p)
+    return torch.log_softmax(logprobs.masked_fill(cut, float("-inf")), -1)

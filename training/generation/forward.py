@@ -1,0 +1,324 @@
+"""Forward passes for decoding: any causal language model's own, and Llama's in few operations.
+
+`open_pass` picks one. Both write keys and values into a `Cache` of rows and return logits [row, vocabulary]. Small
+models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaPass` joins projections that read
+the same input, and leaves out what decoding does not need.
+
+Invariants: `LlamaPass` computes with the weights of the model it was given: they become views of the joined ones, so
+whoever changes them in place changes both. Its logits are the model's own, up to rounding (a test).
+
+Not here: who is in which row, and drawing tokens (`training.generation.batched_decoding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FIRST_CAPACITY = 128
+"""Positions a row holds at first; doubled when more are needed."""
+
+_BLOCK = 16
+
+
+class Cache:
+    """Keys and values of all rows, one pair of tensors [row, head, position, feature] a layer.
+
+    A model's own forward pass calls `update` once a layer, as it does with the caches of transformers.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self.layers: list[tuple[Tensor, Tensor]] = []
+        self._chosen = self._positions = torch.zeros(0, dtype=torch.long)
+        self._span = 0
+
+    @property
+    def capacity(self) -> int:
+        """Positions a row holds."""
+        return self.layers[0][0].shape[2] if self.layers else 0
+
+    def make(self, kinds: Sequence[Tensor], longest: int) -> None:
+        """Make the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are there."""
+        if not self.layers:
+            positions = min(FIRST_CAPACITY, longest)
+            for kind in kinds:
+                shape = (self._rows, kind.shape[1], positions, kind.shape[3])
+                self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
+
+    def grow(self, needed: int, longest: int) -> None:
+        """Make room for so many positions."""
+        if needed <= self.capacity:
+            return
+        more = max(needed, min(2 * self.capacity, longest)) - self.capacity
+        self.layers = [
+            (functional.pad(keys, (0, 0, 0, more)), functional.pad(values, (0, 0, 0, more)))
+            for keys, values in self.layers
+        ]
+
+    def begin(self, positions: Tensor, span: int) -> None:
+        """The next updates write at these positions of the first rows and read the first ``span`` positions."""
+        self._chosen = torch.arange(len(positions), device=positions.device)
+        self._positions, self._span = positions, span
+
+    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Store one position's keys and values [row, head, 1, feature]; returns those of the whole span."""
+        rows = len(self._chosen)
+        held_keys, held_values = self.layers[layer]
+        held_keys[self._chosen, :, self._positions] = keys[:, :, 0]
+        held_values[self._chosen, :, self._positions] = values[:, :, 0]
+        return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
+
+    def put(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Store whole prompts' keys and values [prompt, head, position, feature] at the beginning of these rows."""
+        length = keys.shape[2]
+        held_keys, held_values = self.layers[layer]
+        held_keys[rows, :, :length] = keys
+        held_values[rows, :, :length] = values
+
+    def copy(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
+        """Copy the first ``length`` positions of rows; no row is both source and target."""
+        if not sources:
+            return
+        device = self.layers[0][0].device
+        here, there = torch.tensor(sources, device=device), torch.tensor(targets, device=device)
+        for held in self.layers:
+            for part in held:
+                part[there, :, :length] = part[here, :, :length]
+
+
+class Pass(Protocol):
+    """A forward pass over rows of a `Cache`."""
+
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
+        """Run prompts ``ids`` [prompt, length], right-padded; keys and values go into ``rows`` of the cache.
+
+        Returns the logits of each prompt's last token, [prompt, vocabulary].
+        """
+        ...
+
+    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """One more token [row] at these positions of the first rows; logits [row, vocabulary]."""
+        ...
+
+
+def open_pass(model: PreTrainedModel) -> Pass:
+    """The quickest pass there is for the model."""
+    return LlamaPass(model) if LlamaPass.suits(model) else ModelPass(model)
+
+
+class ModelPass:
+    """The model's own forward pass."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self._model = model
+        self._longest = int(model.config.max_position_embeddings)
+
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
+        """See `Pass.prompts`. The padding is behind every token that counts."""
+        ends, end_of = torch.unique(lengths - 1, return_inverse=True)
+        out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
+        layers = out.past_key_values.layers
+        cache.make([layer.keys for layer in layers], self._longest)
+        cache.grow(ids.shape[1], self._longest)
+        for number, layer in enumerate(layers):
+            cache.put(number, rows, layer.keys, layer.values)
+        logits: Tensor = out.logits[torch.arange(len(ids), device=ids.device), end_of]
+        return logits
+
+    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """See `Pass.step`."""
+        span = _span(positions, self._longest)
+        cache.grow(span, self._longest)
+        cache.begin(positions, span)
+        logits: Tensor = self._model(
+            input_ids=last[:, None],
+            position_ids=positions[:, None],
+            attention_mask=_additive(positions, span, self._model.dtype)[:, None, None],
+            past_key_values=cache,
+            use_cache=True,
+        ).logits
+        return logits[:, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer's weights, [out, in] each; ``qkv`` and ``gate_up`` are joined."""
+
+    norm: Tensor
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    out: Tensor
+    out_bias: Tensor | None
+    after: Tensor
+    gate_up: Tensor
+    gate_up_bias: Tensor | None
+    down: Tensor
+    down_bias: Tensor | None
+
+
+class LlamaPass:
+    """The forward pass of Llama and Qwen2 in fp32 on a CPU.
+
+    Decoding attends by two batched matrix products: [row x head, group, feature] with the row's own span of the cache.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        config: Any = model.config
+        self._base: Any = model.base_model
+        self._head: Any = model.get_output_embeddings()
+        self._longest = int(config.max_position_embeddings)
+        self._heads, self._shared = int(config.num_attention_heads), int(config.num_key_value_heads)
+        self._feature = int(self._base.layers[0].self_attn.head_dim)
+        self._scale = self._feature**-0.5
+        self._layers = [_joined_layer(layer) for layer in self._base.layers]
+        self._act = self._base.layers[0].mlp.act_fn
+        self._eps = float(config.rms_norm_eps)
+        self._cos = self._sin = torch.zeros(0, self._feature)
+
+    @staticmethod
+    def suits(model: PreTrainedModel) -> bool:
+        """Whether the model can be run by this pass."""
+        from transformers import LlamaForCausalLM, Qwen2ForCausalLM
+
+        config: Any = model.config
+        turned = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+        return (
+            type(model) in (LlamaForCausalLM, Qwen2ForCausalLM)
+            and turned in ("default", "linear", "llama3")
+            and model.dtype == torch.float32
+            and model.device.type == "cpu"
+            and not any(parameter.requires_grad for parameter in model.parameters())
+        )
+
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
+        """See `Pass.prompts`. The padding is behind every token that counts."""
+        count, length = ids.shape
+        cache.make([torch.zeros(1, self._shared, 1, self._feature)] * len(self._layers), self._longest)
+        cache.grow(length, self._longest)
+        self._turn_to(length)
+
+        def attend(number: int, turned: Tensor, values: Tensor) -> Tensor:
+            heads = turned.view(count, length, -1, self._feature).transpose(1, 2)
+            query, keys = heads[:, : self._heads], heads[:, self._heads :]
+            held = values.reshape(count, length, -1, self._feature).transpose(1, 2)
+            cache.put(number, rows, keys, held)
+            found = functional.scaled_dot_product_attention(
+                query, keys, held, is_causal=True, scale=self._scale, enable_gqa=self._heads != self._shared
+            )
+            return found.transpose(1, 2).reshape(count * length, -1)
+
+        states = self._run(ids.flatten(), torch.arange(length).repeat(count), attend)
+        return self._logits(states[torch.arange(count) * length + lengths - 1])
+
+    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+        """See `Pass.step`."""
+        rows = len(last)
+        span = _span(positions, self._longest)
+        cache.grow(span, self._longest)
+        self._turn_to(span)
+        owners = torch.arange(rows * self._shared)
+        places = owners * cache.capacity + positions.repeat_interleave(self._shared)
+        mask = _additive(positions, span, torch.float32).repeat_interleave(self._shared, 0)[:, None]
+
+        def attend(number: int, turned: Tensor, values: Tensor) -> Tensor:
+            keys, held = (part.view(-1, self._feature) for part in cache.layers[number])
+            keys.index_copy_(0, places, turned[:, self._heads :].reshape(-1, self._feature))
+            held.index_copy_(0, places, values.reshape(-1, self._feature))
+            keys, held = (
+                part.view(-1, cache.capacity, self._feature)[: rows * self._shared, :span] for part in (keys, held)
+            )
+            query = turned[:, : self._heads].reshape(rows * self._shared, -1, self._feature)
+            scores = torch.baddbmm(mask, query, keys.transpose(1, 2), alpha=self._scale)
+            return torch.bmm(scores.softmax(-1), held).view(rows, -1)
+
+        return self._logits(self._run(last, positions, attend))
+
+    def _run(self, ids: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor], Tensor]) -> Tensor:
+        """Hidden states [token, width] before the last norm.
+
+        ``attend`` gets a layer's number, turned queries and keys [token, head, feature], and values likewise.
+        """
+        states: Tensor = functional.embedding(ids, self._base.embed_tokens.weight)
+        cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
+        turning = self._heads + self._shared
+        width, half = states.shape[-1:], self._feature // 2
+        for number, layer in enumerate(self._layers):
+            normed = functional.rms_norm(states, width, layer.norm, self._eps)
+            heads = functional.linear(normed, layer.qkv, layer.qkv_bias).view(len(ids), -1, self._feature)
+            plain = heads[:, :turning]
+            turned = torch.addcmul(plain * cos, plain.roll(half, -1), sin)
+            found = attend(number, turned, heads[:, turning:])
+            states = states + functional.linear(found, layer.out, layer.out_bias)
+            normed = functional.rms_norm(states, width, layer.after, self._eps)
+            gate, up = functional.linear(normed, layer.gate_up, layer.gate_up_bias).chunk(2, -1)
+            states = states + functional.linear(self._act(gate) * up, layer.down, layer.down_bias)
+        return states
+
+    def _logits(self, states: Tensor) -> Tensor:
+        normed = functional.rms_norm(states, states.shape[-1:], self._base.norm.weight, self._eps)
+        return functional.linear(normed, self._head.weight, self._head.bias)
+
+    def _turn_to(self, length: int) -> None:
+        """Tables of the rotary embedding for positions below ``length`` at least.
+
+        The half that is subtracted has its sign in ``_sin``: turned = x cos + (x with its halves exchanged) sin.
+        """
+        if length <= len(self._cos):
+            return
+        positions = torch.arange(max(length, 2 * len(self._cos), FIRST_CAPACITY))[None]
+        cos, sin = self._base.rotary_emb(self._base.embed_tokens.weight, positions)
+        self._cos, self._sin = cos[0], sin[0].clone()
+        self._sin[:, : self._feature // 2] *= -1
+
+
+def _joined_layer(layer: Any) -> _Layer:
+    attention, mlp = layer.self_attn, layer.mlp
+    qkv, qkv_bias = _joined([attention.q_proj, attention.k_proj, attention.v_proj])
+    gate_up, gate_up_bias = _joined([mlp.gate_proj, mlp.up_proj])
+    return _Layer(
+        layer.input_layernorm.weight,
+        qkv,
+        qkv_bias,
+        attention.o_proj.weight,
+        attention.o_proj.bias,
+        layer.post_attention_layernorm.weight,
+        gate_up,
+        gate_up_bias,
+        mlp.down_proj.weight,
+        mlp.down_proj.bias,
+    )
+
+
+def _joined(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
+    """Weights and biases of projections of one input as one projection, of which theirs become views."""
+    weight = torch.cat([part.weight for part in parts])
+    bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
+    start = 0
+    for part in parts:
+        end = start + part.out_features
+        part.weight.data = weight[start:end]
+        if bias is not None:
+            part.bias.data = bias[start:end]
+        start = end
+    return weight, bias
+
+
+def _span(positions: Tensor, longest: int) -> int:
+    """Positions that must be read, in whole blocks."""
+    return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
+
+
+def _additive(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
+    """[row, span], 0 up to each row's position and the least number behind: attention scores and this are added."""
+    allowed = torch.arange(span, device=positions.device) <= positions[:, None]
+    mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
+    return mask.masked_fill_(~allowed, torch.finfo(dtype).min)

@@ -1,0 +1,336 @@
+"""Generators: engines that go on generating while training runs, and take new weights between two tokens.
+
+The loop needs what `Generator` says and nothing else. Here is the one over torch, in this process on a thread of its
+own (`TorchGenerator`), and a pool of several (`GeneratorPool`); the one over vLLM is
+`training.generation.vllm_generators`.
+
+Invariants:
+  - every token carries the version of the weights that made it and its log-probability under the distribution it was
+    drawn from; an update keeps requests under way, and what they said and cached so far;
+  - the same prompt and seed draw with the same random numbers, whatever runs beside them;
+  - requests made in one turn of the event loop reach `TorchGenerator` together: where nothing else is under way, the
+    same requests make the same batches, hence the same rounding.
+
+Not here: prompts, verdicts, and how weights are gathered from the trainer (`training.generation.weight_sync`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from torch import Tensor
+
+from curation.policies.completions import TokenCompletion
+from curation.records import PolicyError
+from training.generation.batched_decoding import Engine, Request
+from training.optimisation.model import Dtype, load_model, load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Weights = Path | Mapping[str, Tensor]
+"""A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
+CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update` has returned, not
+before."""
+
+
+Generated = TokenCompletion
+"""One response, with one version of the weights per token."""
+
+
+class Generator(Protocol):
+    """An engine, running inside its ``async with`` block. All calls come from one event loop.
+
+    ``capacity`` is how many requests it decodes together with profit; more may be asked and wait.
+    """
+
+    @property
+    def capacity(self) -> int: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+        """One response. Cancelling the call aborts the generation.
+
+        Raises:
+            PolicyError: the prompt does not fit the context, or the engine failed or is closed.
+        """
+        ...
+
+    async def update(self, weights: Weights, version: int) -> float:
+        """Exchange the weights between two tokens and return the seconds it took.
+
+        Requests under way are kept, with their tokens and their KV cache, and go on with the new weights. Tokens made
+        from then on carry ``version``. Before the first update they carry 0.
+
+        Raises:
+            PolicyError: the weights do not fit the model.
+        """
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    request: Request
+    future: asyncio.Future[Request]
+
+
+class TorchGenerator:
+    """A model folder sampled with torch on a thread of this process.
+
+    Args:
+        folder: the model, with its tokenizer.
+        capacity: requests decoded together.
+        temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
+        dtype, device: of weights and activations.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        capacity: int = 128,
+        temperature: float = 1.0,
+        dtype: Dtype = "float32",
+        device: str = "cpu",
+    ) -> None:
+        self._folder, self._capacity, self._temperature = folder, capacity, temperature
+        self._dtype: Dtype = dtype
+        self._device = device
+        self._condition = threading.Condition()
+        self._inbox: deque[_Asked] = deque()
+        self._fresh: list[_Asked] = []
+        self._leaving: list[_Asked] = []
+        self._updates: deque[tuple[Mapping[str, Tensor], int, Future[float]]] = deque()
+        self._closing = False
+        self._failed: str | None = None
+        self._engine: Engine | None = None
+        self._tokenizer: PreTrainedTokenizerBase | None = None
+        self.busy_s = 0.0
+
+    @property
+    def capacity(self) -> int:
+        """Requests decoded together."""
+        return self._capacity
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._tokenizer = load_tokenizer(self._folder)
+        self._engine = await asyncio.to_thread(self._load)
+        self._thread = threading.Thread(target=self._run, args=(self._engine,), name="generator", daemon=True)
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        await asyncio.to_thread(self._thread.join)
+        self._engine = None
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+        """See `Generator.generate`."""
+        engine = self._running()
+        if len(prompt_ids) >= engine.longest:
+            raise PolicyError(
+                f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the model's context is "
+                f"{engine.longest}; drop the problem or take a model with a longer context"
+            )
+        request = Request(tuple(prompt_ids), max_tokens, Random(seed))
+        asked = _Asked(request, self._loop.create_future())
+        if not self._fresh:
+            self._loop.call_soon(self._hand_over)
+        self._fresh.append(asked)
+        try:
+            done = await asked.future
+        except asyncio.CancelledError:
+            with self._condition:
+                self._leaving.append(asked)
+            raise
+        assert self._tokenizer is not None
+        return Generated(
+            done.prompt,
+            tuple(done.tokens),
+            tuple(done.logprobs),
+            tuple(done.versions),
+            str(self._tokenizer.decode(done.tokens, skip_special_tokens=True)),
+            done.finish or "stop",
+        )
+
+    async def update(self, weights: Weights, version: int) -> float:
+        """See `Generator.update`."""
+        begun = time.perf_counter()
+        self._running()
+        state = await asyncio.to_thread(read_weights, weights) if isinstance(weights, Path) else weights
+        done: Future[float] = Future()
+        with self._condition:
+            self._updates.append((state, version, done))
+            self._condition.notify()
+        await asyncio.wrap_future(done)
+        return time.perf_counter() - begun
+
+    def _hand_over(self) -> None:
+        """Give the thread everything that was asked in this turn of the event loop."""
+        with self._condition:
+            self._inbox.extend(asked for asked in self._fresh if not asked.future.done())
+            self._condition.notify()
+        self._fresh.clear()
+
+    def _load(self) -> Engine:
+        model = load_model(self._folder, dtype=self._dtype, device=self._device)
+        model.requires_grad_(False)
+        tokenizer = self._tokenizer
+        assert tokenizer is not None
+        ends = model.generation_config.eos_token_id
+        ends = tokenizer.eos_token_id if ends is None else ends
+        if ends is None:
+            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
+        return Engine(
+            model,
+            [ends] if isinstance(ends, int) else list(ends),
+            slots=self._capacity,
+            temperature=self._temperature,
+            top_p=1.0,
+        )
+
+    def _run(self, engine: Engine) -> None:
+        """The thread: exchange weights, then one token for everybody, and sleep while there is nothing to do."""
+        opened: dict[Request, _Asked] = {}
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
+                if self._closing:
+                    return self._end(opened, f"{self._folder.name}: the generator was closed")
+                updates, gone = list(self._updates), {asked.request for asked in self._leaving}
+                self._updates.clear()
+                self._leaving.clear()
+                self._inbox = deque(asked for asked in self._inbox if asked.request not in gone)
+                leaving = [request for request in opened if request in gone]
+                free = self._capacity - len(opened) + len(leaving)
+                joining = [self._inbox.popleft() for _ in range(min(free, len(self._inbox)))]
+            for state, version, done in updates:
+                _apply(engine, state, version, done)
+            for request in leaving:
+                del opened[request]
+            opened.update({asked.request: asked for asked in joining})
+            if not (opened or leaving):
+                continue
+            begun = time.perf_counter()
+            try:
+                finished = engine.step([asked.request for asked in joining], leaving)
+            except RuntimeError as error:  # torch's errors, out of memory among them
+                return self._end(opened, f"{self._folder.name}: torch failed while sampling: {error}")
+            self.busy_s += time.perf_counter() - begun
+            if finished:
+                self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
+
+    def _end(self, opened: Mapping[Request, _Asked], why: str) -> None:
+        """The thread is over: whoever still waits learns why."""
+        with self._condition:
+            self._failed = why
+            waiting = [*opened.values(), *self._inbox]
+            updates = [done for _, _, done in self._updates]
+        for done in updates:
+            done.set_exception(PolicyError(why))
+        self._loop.call_soon_threadsafe(_fail, waiting, why)
+
+    def _running(self) -> Engine:
+        if self._engine is None or self._closing or self._failed is not None:
+            raise PolicyError(self._failed or f"{self._folder.name}: the generator is not running; use `async with`")
+        return self._engine
+
+
+class GeneratorPool:
+    """Several generators as one: a request goes to the least loaded, the first of them where several are."""
+
+    def __init__(self, members: Sequence[Generator]) -> None:
+        self.members = tuple(members)
+        self._load = [0] * len(self.members)
+
+    @property
+    def capacity(self) -> int:
+        """Requests decoded together by all."""
+        return sum(member.capacity for member in self.members)
+
+    @property
+    def load(self) -> int:
+        """Requests under way."""
+        return sum(self._load)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            for member in self.members:
+                await stack.enter_async_context(member)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+        """See `Generator.generate`."""
+        loads = [load / member.capacity for load, member in zip(self._load, self.members, strict=True)]
+        chosen = loads.index(min(loads))
+        self._load[chosen] += 1
+        try:
+            return await self.members[chosen].generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+        finally:
+            self._load[chosen] -= 1
+
+    async def update(self, weights: Weights, version: int) -> float:
+        """See `Generator.update`; all members at once, the slowest one's seconds."""
+        return max(await asyncio.gather(*(member.update(weights, version) for member in self.members)))
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The state dict of a folder's safetensors."""
+    from safetensors.torch import load_file
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise PolicyError(f"{folder}: no weights here (no *.safetensors); publish them again")
+    state: dict[str, Tensor] = {}
+    for path in files:
+        state.update(load_file(path))
+    return state
+
+
+def _apply(engine: Engine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+    begun = time.perf_counter()
+    try:
+        engine.load(state, version)
+    except PolicyError as error:
+        done.set_exception(error)
+    else:
+        done.set_result(time.perf_counter() - begun)
+
+
+def _settle(pairs: Sequence[tuple[_Asked, Request]]) -> None:
+    for asked, request in pairs:
+        if not asked.future.done():
+            asked.future.set_result(request)
+
+
+def _fail(waiting: Sequence[_Asked], why: str) -> None:
+    for asked in waiting:
+        if not asked.future.done():
+            asked.future.set_exception(PolicyError(why))

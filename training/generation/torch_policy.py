@@ -1,0 +1,273 @@
+"""`TorchPolicy`: sampling with torch alone, for machines without vLLM, under the `Policy` protocol.
+
+Requests join and leave a running batch (`training.generation.batched_decoding`); the model runs on one thread of its
+own, so the event loop stays free. The same (problem, index) draws with the same random numbers in every run, whatever
+runs beside it.
+
+Not here: quantised weights, several devices, prefix caches across batches. That is vLLM's work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+
+from curation.config.policies import TorchPolicySettings
+from curation.policies.checkpoints import folder_revision
+from curation.policies.seeds import about_of, key_of, seed_of
+from curation.prompts import SOLVING, Prompt
+from curation.records import Answered, AttemptKey, PolicyError, Prompted
+from training.generation.batched_decoding import Engine, Request
+from training.optimisation.model import load_model, load_tokenizer, require_model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One response with all that training needs: per token its id, log-probability and the weights' version.
+
+    Example: ``Sampled("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
+    """
+
+    text: str
+    finish: str
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    versions: tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    request: Request
+    future: asyncio.Future[Request]
+
+
+class TorchPolicy:
+    """A causal language model of a folder, sampled with torch.
+
+    ``key.policy`` is ``name@hash`` of the weights it was loaded with, or of those `load_weights` put in their place.
+
+    Raises:
+        PolicyError: the folder holds no model, or one that cannot be sampled here.
+    """
+
+    def __init__(self, settings: TorchPolicySettings, folder: Path, prompt: Prompt | None = None) -> None:
+        self._settings = settings
+        self._folder = folder / Path(settings.model).expanduser()
+        require_model(self._folder)
+        self._prompt = prompt or SOLVING[settings.prompt]
+        self.in_flight = settings.in_flight
+        self._name = self._folder.resolve().name
+        self._revision = folder_revision(self._folder)
+        self.key = self._key()
+        self._loads = 0
+        self._engine: Engine | None = None
+        self._tokenizer: PreTrainedTokenizerBase | None = None
+        self._queue: deque[_Waiting] = deque()
+        self._open: dict[Request, _Waiting] = {}
+        self._awake = asyncio.Event()
+        self._closing = False
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What stands in the store beside the key."""
+        return about_of(self._settings, self._prompt)
+
+    @property
+    def version(self) -> int:
+        """Version of the weights that make the next token: 0 at first, then as `load_weights` was told."""
+        return self._running().version
+
+    async def __aenter__(self) -> Self:
+        self._thread = ThreadPoolExecutor(1, "torch-policy")
+        self._tokenizer, self._engine = await self._on_thread(self._load)
+        self._closing = False
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._awake.set()
+        await self._task
+        self._fail(PolicyError(f"{self._name}: the policy was closed while requests were under way"))
+        self._thread.shutdown()
+        self._engine = None
+
+    async def answer(self, problem: Prompted, index: int) -> Answered:
+        """One attempt; token ids and log-probabilities are there where ``keep_tokens`` is set."""
+        said = await self.sample(problem, index)
+        kept = self._settings.keep_tokens
+        return Answered(
+            said.text,
+            said.finish,
+            len(said.token_ids),
+            token_ids=said.token_ids if kept else None,
+            logprobs=said.logprobs if kept else None,
+        )
+
+    async def sample(self, problem: Prompted, index: int) -> Sampled:
+        """One attempt with everything a trainer needs. Cancelling the call aborts the generation.
+
+        Raises:
+            PolicyError: the prompt is longer than the model's context, or the policy is not running.
+        """
+        engine, tokenizer = self._running(), self._tokens()
+        decoding = self._settings.decoding
+        prompt = self.prompt_ids(problem)
+        if len(prompt) >= engine.longest:
+            raise PolicyError(
+                f"{self._name}: problem {problem.id} takes {len(prompt)} tokens, the model's context is "
+                f"{engine.longest}; drop the problem or take a model with a longer context"
+            )
+        request = Request(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
+        waiting = _Waiting(request, asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        self._awake.set()
+        done = await waiting.future
+        text = tokenizer.decode(done.tokens, skip_special_tokens=True)
+        return Sampled(
+            self._cut(text),
+            done.finish or "stop",
+            done.prompt,
+            tuple(done.tokens),
+            tuple(done.logprobs),
+            tuple(done.versions),
+        )
+
+    def prompt_ids(self, problem: Prompted) -> tuple[int, ...]:
+        """The tokens of the question under the prompt and the model's chat template."""
+        chat = self._tokens().apply_chat_template(
+            self._prompt.messages(problem), add_generation_prompt=True, tokenize=True, return_dict=True
+        )
+        return tuple(chat["input_ids"])
+
+    async def load_weights(
+        self, weights: Path | Mapping[str, torch.Tensor], *, version: int | None = None, revision: str | None = None
+    ) -> None:
+        """Exchange the weights between two tokens; requests under way go on with the new ones.
+
+        ``weights`` is a folder with safetensors or a state dict. ``version`` marks the tokens made from now on (one
+        more than before where absent). ``revision`` names the weights in ``key``; where absent it is the folder's
+        hash, or for a state dict the hash of the last folder and a count.
+
+        Raises:
+            PolicyError: the weights do not fit the model.
+        """
+        self._loads += 1
+        if isinstance(weights, Path):
+            state = await self._on_thread(_read_weights, weights)
+            revision = revision or folder_revision(weights)
+        else:
+            state = weights
+        await self._on_thread(self._running().load, state, version)
+        self._revision = revision or f"{self._revision.split('+')[0]}+{self._loads}"
+        self.key = self._key()
+
+    def _key(self) -> AttemptKey:
+        name = f"{self._name}@{self._revision}"
+        return key_of(self._settings, name, self._prompt, engine="torch", dtype=self._settings.dtype)
+
+    def _load(self) -> tuple[PreTrainedTokenizerBase, Engine]:
+        settings = self._settings
+        if settings.device == "cpu":
+            torch.set_num_threads(settings.threads)
+        tokenizer = load_tokenizer(self._folder)
+        model = load_model(self._folder, dtype=settings.dtype, device=settings.device)
+        model.requires_grad_(False)
+        ends = model.generation_config.eos_token_id
+        if ends is None:
+            ends = tokenizer.eos_token_id
+        if ends is None:
+            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
+        engine = Engine(
+            model,
+            [ends] if isinstance(ends, int) else list(ends),
+            slots=settings.in_flight,
+            temperature=settings.decoding.temperature,
+            top_p=settings.decoding.top_p,
+            stopped=self._stopped if settings.decoding.stop else None,
+        )
+        return tokenizer, engine
+
+    async def _run(self) -> None:
+        """Step while anything is under way; sleep while nothing is."""
+        engine = self._running()
+        while not self._closing:
+            leaving = [request for request, waiting in self._open.items() if waiting.future.done()]
+            for request in leaving:
+                del self._open[request]
+            joining = self._joining(self.in_flight - len(self._open))
+            if not (engine.active or joining):
+                self._awake.clear()
+                await self._awake.wait()
+                continue
+            try:
+                finished = await self._on_thread(engine.step, joining, leaving)
+            except RuntimeError as error:  # torch's errors, out of memory among them
+                self._closing = True
+                self._fail(PolicyError(f"{self._name}: torch failed while sampling: {error}"))
+                return
+            for request in finished:
+                future = self._open.pop(request).future
+                if not future.done():
+                    future.set_result(request)
+
+    def _joining(self, free: int) -> Sequence[Request]:
+        joining: list[Request] = []
+        while self._queue and len(joining) < free:
+            waiting = self._queue.popleft()
+            if not waiting.future.done():
+                self._open[waiting.request] = waiting
+                joining.append(waiting.request)
+        return joining
+
+    def _fail(self, error: PolicyError) -> None:
+        for waiting in (*self._open.values(), *self._queue):
+            if not waiting.future.done():
+                waiting.future.set_exception(error)
+        self._open.clear()
+        self._queue.clear()
+
+    def _stopped(self, tokens: Sequence[int]) -> bool:
+        text = self._tokens().decode(tokens, skip_special_tokens=True)
+        return any(stop in text for stop in self._settings.decoding.stop)
+
+    def _cut(self, text: str) -> str:
+        places = [at for stop in self._settings.decoding.stop if (at := text.find(stop)) >= 0]
+        return text[: min(places)] if places else text
+
+    async def _on_thread(self, work: Any, *values: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)
+
+    def _running(self) -> Engine:
+        if self._engine is None or self._closing:
+            raise PolicyError(f"{self._name}: the policy is not running; use it in an `async with` block")
+        return self._engine
+
+    def _tokens(self) -> PreTrainedTokenizerBase:
+        if self._tokenizer is None:
+            raise PolicyError(f"{self._name}: the policy is not running; use it in an `async with` block")
+        return self._tokenizer
+
+
+def _read_weights(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    state: dict[str, torch.Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        state.update(load_file(path))
+    return state

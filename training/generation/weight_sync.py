@@ -1,0 +1,109 @@
+"""How new weights reach the generators, and how long that takes.
+
+Two ways: a state dict in memory (`HandOver` with ``memory``: generators in this process), and a folder of safetensors.
+The folder may lie in a file system in memory, for an engine in another process of this machine (`HandOver` with
+``file``), or where other machines see it: `Publisher` writes whole, marked folders there under rising versions, and
+`follow` hands the newest to a generator.
+
+Invariants: a generator's version rises; a published folder is whole once its mark is there; the last ``keep`` stay, so
+that a reader who has just seen one can still read it.
+
+Not here: NCCL between trainer and vLLM, which is vLLM's own weight transfer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from torch import Tensor
+
+from curation.policies.checkpoints import write_weights
+from curation.records import StoreError
+from curation.storage.scratch import memory_folder
+from training.generation.generators import Generator
+from training.optimisation.model import published, save_model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Way = Literal["memory", "file"]
+
+
+class HandOver:
+    """Gives new weights to a generator. A context manager; what it wrote is removed on leaving.
+
+    Args:
+        way: ``memory`` hands over the tensors, ``file`` a folder in a file system in memory.
+    """
+
+    def __init__(self, generator: Generator, way: Way = "memory") -> None:
+        self._generator, self._way = generator, way
+        self._folder: Path | None = None
+
+    def __enter__(self) -> Self:
+        if self._way == "file":
+            self._folder = Path(tempfile.mkdtemp(prefix="goldilocks-weights-", dir=memory_folder()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def update(self, state: Mapping[str, Tensor], version: int) -> float:
+        """Seconds until the generator makes tokens with the new weights."""
+        begun = time.perf_counter()
+        if self._folder is None:
+            await self._generator.update(state, version)
+        else:
+            folder = self._folder / f"v{version:08}"
+            await asyncio.to_thread(write_weights, state, folder)
+            await self._generator.update(folder, version)
+            shutil.rmtree(folder)
+        return time.perf_counter() - begun
+
+
+class Publisher:
+    """Publishes versions of a model in ``folder``: ``v00000001``, ``v00000002`` …, each with its mark."""
+
+    def __init__(self, folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, keep: int = 2) -> None:
+        self.folder = folder
+        self._model, self._tokenizer, self._keep = model, tokenizer, keep
+
+    def publish(self, version: int, state: Mapping[str, Tensor] | None = None) -> Path:
+        """Write this version, of the model or of ``state``, and forget all but the last ``keep``."""
+        target = self.folder / f"v{version:08}"
+        save_model(self._model, self._tokenizer, target, state=state)
+        for old in sorted(self.folder.glob("v*"))[: -self._keep]:
+            shutil.rmtree(old, ignore_errors=True)
+        return target
+
+
+def newest(folder: Path) -> tuple[int, Path] | None:
+    """The newest whole version that was published, or None."""
+    for path in sorted(folder.glob("v*"), reverse=True):
+        try:
+            published(path)
+        except StoreError:
+            continue
+        return int(path.name[1:]), path
+    return None
+
+
+async def follow(folder: Path, generator: Generator, *, every: float = 1.0) -> None:
+    """Hand each newest version to the generator, looking every so many seconds, until cancelled."""
+    held = -1
+    while True:
+        found = await asyncio.to_thread(newest, folder)
+        if found is not None and found[0] > held:
+            await generator.update(found[1], found[0])
+            held = found[0]
+        await asyncio.sleep(every)

@@ -1,0 +1,181 @@
+"""Attention over packed sequences: causal, and never from one sequence into another.
+
+`register` puts it beside the attentions that transformers knows, under `PACKED`. On a GPU in half precision it is
+torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of scaled dot-product
+attention together. No mask of tokens x tokens is ever made, and no work is done between sequences. Where sequences
+share a prompt, queries, keys and values of its one copy are laid before each of its responses first (`Layout`): any
+attention of whole sequences will do.
+
+Invariants: it reads the boundaries that the forward pass hands through (`boundaries_of`) and refuses to run without
+them, so a model that is set to it cannot be run unpacked or on padded batches by mistake.
+
+Not here: packing itself (`training.optimisation.packing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention.varlen import varlen_attn
+
+from curation.records import ConfigError
+from training.optimisation.packing import MicroBatch, runs
+
+PACKED = "goldilocks_packed"
+"""Name for ``attn_implementation``."""
+
+_STEP = 16
+"""Lengths are rounded up to multiples of this, so that more sequences share a call."""
+
+
+def register() -> str:
+    """Make the attention known to transformers; returns its name."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(PACKED, packed_attention)
+    return PACKED
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The sequences in an order in which each call of attention takes some that lie side by side.
+
+    Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token behind it,
+    so the padding changes no output and gets no gradient.
+    """
+
+    sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
+    unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
+    kept: Tensor  # [tokens] int64: where each of the model's tokens stands among them
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the whole sequences of a micro-batch are; the fields are `MicroBatch`'s. Made once for all layers."""
+
+    boundaries: Tensor
+    unrolled: Tensor | None = None
+    kept: Tensor | None = None
+
+    @cached_property
+    def calls(self) -> Calls:
+        """For attention without variable lengths."""
+        starts, lengths = self.boundaries[:-1].long(), self.boundaries.diff().long()
+        padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
+        offset = runs(torch.zeros_like(padded), padded)
+        starts, lengths = (one[order].repeat_interleave(padded) for one in (starts, lengths))  # of each token
+        whole = starts + torch.minimum(offset, lengths - 1)
+        place = torch.empty(int(self.boundaries[-1]), dtype=torch.long, device=padded.device)
+        place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
+        return Calls(
+            tuple((len(list(one)), length) for length, one in groupby(padded.tolist())),
+            whole if self.unrolled is None else self.unrolled[whole],
+            place if self.kept is None else place[self.kept],
+        )
+
+
+def boundaries_of(batch: MicroBatch) -> dict[str, Any]:
+    """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
+    return {
+        "layout": Layout(batch.boundaries, batch.unrolled, batch.kept),
+        "cu_seq_lens_q": batch.boundaries,
+        "cu_seq_lens_k": batch.boundaries,
+        "max_length_q": batch.longest,
+        "max_length_k": batch.longest,
+    }
+
+
+def packed_attention(
+    module: nn.Module,  # noqa: ARG001 - transformers passes it first
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    cu_seq_lens_q: Tensor | None = None,
+    max_length_q: int | None = None,
+    sliding_window: int | None = None,
+    layout: Layout | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attention as transformers calls it.
+
+    Args:
+        query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
+        cu_seq_lens_q: [sequences + 1] int32, where sequences begin and end.
+        max_length_q: tokens of the longest sequence.
+        layout: needed where prompts are shared.
+
+    Returns:
+        [1, tokens, heads, head], and no weights.
+
+    Raises:
+        ValueError: boundaries are missing, or the batch is not packed.
+        ConfigError: the model has a sliding window shorter than a sequence, or dropout.
+    """
+    if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
+        raise ValueError(
+            "packed attention needs one packed row and its boundaries; call the model through PackedPolicy"
+        )
+    if attention_mask is not None:
+        raise ValueError("packed attention takes no mask; call the model through PackedPolicy")
+    if sliding_window is not None and sliding_window < max_length_q:
+        raise ConfigError(
+            f"the model attends within a window of {sliding_window} tokens, which is not supported for sequences of "
+            f"{max_length_q}; take a model without a sliding window, or shorter responses."
+        )
+    if dropout:
+        raise ConfigError(f"the model's attention_dropout is {dropout}, which is not supported here; set it to 0.")
+    rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
+    layout = layout or Layout(cu_seq_lens_q)
+    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+        return _flash(rows, layout, max_length_q, scaling)[None], None
+    return _by_calls(rows, layout.calls, scaling)[None], None
+
+
+def _flash(rows: Sequence[Tensor], layout: Layout, longest: int, scaling: float | None) -> Tensor:
+    if layout.unrolled is not None:
+        rows = [_chosen(whole, layout.unrolled) for whole in rows]
+    query, key, value = rows
+    found = varlen_attn(
+        query,
+        key,
+        value,
+        layout.boundaries,
+        layout.boundaries,
+        longest,
+        longest,
+        scale=scaling,
+        window_size=(-1, 0),
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+    assert isinstance(found, Tensor)
+    return found if layout.kept is None else _chosen(found, layout.kept)
+
+
+def _by_calls(rows: Sequence[Tensor], calls: Calls, scaling: float | None) -> Tensor:
+    rows = [_chosen(whole, calls.unrolled) for whole in rows]
+    # split, not slices: the gradient of each slice would be as long as the whole micro-batch
+    parts = [torch.split(whole, [count * length for count, length in calls.sizes]) for whole in rows]
+    found = []
+    for (count, length), *one in zip(calls.sizes, *parts, strict=True):
+        query, key, value = (part.view(count, length, *part.shape[1:]).transpose(1, 2) for part in one)
+        grouped = query.shape[1] != key.shape[1]
+        made = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True, scale=scaling, enable_gqa=grouped
+        )
+        found.append(made.transpose(1, 2).reshape(count * length, *made.shape[1::2]))
+    return _chosen(torch.cat(found), calls.kept)
+
+
+def _chosen(whole: Tensor, places: Tensor) -> Tensor:
+    """Tokens of [tokens, heads, head]; as rows, whose gradient is the quicker one on a CPU."""
+    return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

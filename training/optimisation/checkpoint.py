@@ -1,0 +1,176 @@
+"""Checkpoints of a training run: everything it needs to go on, in one folder a step.
+
+    checkpoints/step-00000020/weights/     torch.distributed.checkpoint: weights and optimiser, of all ranks
+    checkpoints/step-00000020/state.json   collector with what was in flight, curriculum, RNG, places in the logs
+    checkpoints/step-00000020/hf/          the model in Hugging Face format, which transformers and vLLM load
+    checkpoints/step-00000020/DONE.json    the mark
+
+Invariants: a folder is written aside, flushed and renamed, so one with a mark is whole, also after kill -9; the last
+``keep`` stay. Attempts that were in flight stand in the state as tickets and are generated again, with the same seed.
+
+Not here: what the parts' states hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from curation.records import StoreError
+from curation.storage.stages import write_aside
+from training.optimisation.model import save_model
+from training.optimisation.trainer import Trainer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+FORMAT = 1
+"""Layout of a checkpoint; another one is refused."""
+
+MARK = "DONE.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A whole checkpoint: after ``step`` steps, in ``folder``, with the loop's ``state``."""
+
+    step: int
+    folder: Path
+    state: Mapping[str, Any]
+
+
+def save_checkpoint(
+    run: Path,
+    step: int,
+    trainer: Trainer,
+    state: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    keep: int,
+    export: bool,
+) -> Path:
+    """Write the checkpoint after ``step`` steps; rank 0 calls, all ranks write their part.
+
+    ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added.
+    """
+    folder = run / "checkpoints" / f"step-{step:08}"
+    aside = folder.parent / f".aside-{folder.name}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    trainer.save(aside / "weights")
+    whole = {
+        **state,
+        "format": FORMAT,
+        "step": step,
+        "optimiser_steps": trainer.taken,
+        "rng": torch.get_rng_state().tolist(),
+        "reference": trainer.reference.revision if trainer.reference is not None else None,
+    }
+    (aside / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+    if export:
+        save_model(trainer.model, tokenizer, aside / "hf", state=trainer.weights())
+    (aside / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
+    for path in [*aside.rglob("*"), aside]:
+        _flush(path)
+    shutil.rmtree(folder, ignore_errors=True)
+    aside.rename(folder)
+    _flush(folder.parent)
+    for old in _whole(run)[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def last_checkpoint(run: Path) -> Checkpoint | None:
+    """The newest whole checkpoint of a run's folder; None where there is none.
+
+    Raises:
+        StoreError: it is damaged, or of another format.
+    """
+    folders = _whole(run)
+    if not folders:
+        return None
+    folder = folders[-1]
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        form, step = state["format"], state["step"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{folder} is damaged ({error}); remove it to go on from the one before") from error
+    if form != FORMAT:
+        raise StoreError(f"{folder} has format {form}, this version reads {FORMAT}; use the version that wrote it")
+    return Checkpoint(step, folder, state)
+
+
+def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
+    """Weights, optimiser, steps and RNG.
+
+    Raises:
+        StoreError: the reference of the KL term is not the one that the run had.
+    """
+    held, now = checkpoint.state.get("reference"), trainer.reference
+    if held is not None and now is not None and held != now.revision:
+        raise StoreError(
+            f"{checkpoint.folder}: the reference model of the KL term was {held}, the one given now is {now.revision}; "
+            "put it back, or set objective.reference to where it lies"
+        )
+    trainer.load(checkpoint.folder / "weights", checkpoint.state["optimiser_steps"])
+    torch.set_rng_state(torch.tensor(checkpoint.state["rng"], dtype=torch.uint8))
+
+
+class Log:
+    """A file of JSON lines that a resumed run cuts back to where its checkpoint was."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._file = path.open("ab")
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One line; a reader sees it at once, and a kill of this process does not lose it."""
+        self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+        self._file.flush()
+
+    def place(self) -> int:
+        """Bytes so far, on disk when this returns."""
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def cut(self, place: int) -> None:
+        """Forget everything behind this place.
+
+        Raises:
+            StoreError: the file is shorter.
+        """
+        size = self._path.stat().st_size
+        if size < place:
+            raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {place}; it was changed since")
+        self._file.truncate(place)
+        self._file.seek(place)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def mark_run(run: Path, table: Mapping[str, Any]) -> None:
+    """Write ``run.json``, by which a run is resumed."""
+    run.mkdir(parents=True, exist_ok=True)
+    write_aside(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+def _whole(run: Path) -> list[Path]:
+    return sorted(path.parent for path in (run / "checkpoints").glob(f"step-*/{MARK}"))
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,155 @@
+"""Log-probabilities of generated tokens under the policy in training, from packed sequences.
+
+The model's body runs once over a packed micro-batch; the output layer runs over chunks of those hidden states that
+predict generated tokens, and once more per chunk in the backward pass. So no tensor of tokens x vocabulary exists, only
+one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk is worked on in pieces that stay in its
+cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
+
+Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
+Models that change their logits after the output layer are refused.
+
+Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
+only way in, so that hooks on it see every use of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from curation.records import ConfigError
+from training.config import PackingSettings
+from training.optimisation.attention import boundaries_of, register
+from training.optimisation.packing import MicroBatch
+
+EntropyMode = Literal["none", "value", "gradient"]
+
+_IN_CACHE, _FEWEST = 2**18, 128
+"""On a CPU: logits worked on at once, 1 MiB in fp32, and the fewest rows that the output layer is given at once."""
+
+_CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+
+
+class TokenScores(NamedTuple):
+    """[targets] fp32 each: log-probabilities of the targets, and entropies of their distributions if asked for.
+
+    A tuple, because sharding wrappers find the tensors of a module's output only in tuples and the like.
+    """
+
+    logprobs: Tensor
+    entropy: Tensor | None
+
+
+class PackedPolicy(nn.Module):
+    """A causal language model of transformers (Llama-like) that scores packed micro-batches.
+
+    Raises:
+        ConfigError: the model changes its logits in a way that is not built here, or cannot change its attention.
+    """
+
+    def __init__(self, model: nn.Module, settings: PackingSettings, temperature: float = 1.0) -> None:
+        super().__init__()
+        self.model = model
+        self.temperature = temperature
+        self._elements = settings.logit_elements
+        causal: Any = model
+        changed = [name for name in _CHANGED_LOGITS if getattr(causal.config, name, None) not in (None, 1, 1.0)]
+        if changed:
+            raise ConfigError(
+                f"model {causal.config.model_type} sets {', '.join(changed)}, which is not supported here."
+            )
+        causal.set_attn_implementation(register())
+
+    def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
+        """Scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
+        causal: Any = self.model
+        hidden = causal.base_model(
+            input_ids=batch.input_ids[None],
+            position_ids=batch.position_ids[None],
+            use_cache=False,
+            **boundaries_of(batch),
+        ).last_hidden_state
+        head = causal.get_output_embeddings()
+        rows = max(self._elements // int(causal.config.vocab_size), 1)
+        piece = None
+        if hidden.device.type == "cpu":
+            piece = min(rows, max(_IN_CACHE // int(causal.config.vocab_size), _FEWEST))
+        return token_scores(hidden[0, batch.rows], batch.targets, head, self.temperature, rows, entropy, piece)
+
+
+def token_scores(
+    hidden: Tensor,
+    targets: Tensor,
+    head: Callable[[Tensor], Tensor],
+    temperature: float = 1.0,
+    rows: int = 1024,
+    entropy: EntropyMode = "none",
+    piece: int | None = None,
+) -> TokenScores:
+    """Scores of targets from hidden states, ``rows`` of them at a time.
+
+    Args:
+        hidden: [targets, width] hidden states that predict the targets.
+        targets: [targets] token ids.
+        head: hidden states [n, width] to logits [n, vocabulary].
+        temperature: the sampler's.
+        rows: most rows of logits that exist at once.
+        entropy: whether to compute it, and whether gradients flow through it.
+        piece: of these rows, how many are worked on at a time.
+    """
+
+    def score(states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
+        pieces = zip(torch.split(states, piece or rows), torch.split(wanted, piece or rows), strict=True)
+        apply: Callable[..., tuple[Tensor, Tensor | None]] = _Scored.apply
+        return _joined([apply(head(one), other, temperature, entropy) for one, other in pieces])
+
+    chunks = list(zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True))
+    if len(chunks) > 1 and torch.is_grad_enabled():
+        scored = [checkpoint(score, *chunk, use_reentrant=False) for chunk in chunks]
+    else:
+        scored = [score(*chunk) for chunk in chunks]
+    return TokenScores(*_joined(scored))
+
+
+def _joined(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
+    entropies = [found for _, found in scored if found is not None]
+    return torch.cat([found for found, _ in scored]), torch.cat(entropies) if entropies else None
+
+
+class _Scored(torch.autograd.Function):
+    """Log-probabilities l_t and entropies H from logits z [n, vocabulary], in fp32.
+
+    With p the probabilities of z / T: dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, wanted: Tensor, temperature: float, entropy: EntropyMode
+    ) -> tuple[Tensor, Tensor | None]:
+        scaled = logits.float() if temperature == 1 else logits.float() / temperature
+        every = scaled.log_softmax(-1)
+        spread = None
+        if entropy != "none":
+            spread = -(every.exp() * every).sum(-1)
+            if entropy == "value":
+                ctx.mark_non_differentiable(spread)
+        ctx.save_for_backward(every, wanted, spread if entropy == "gradient" else None)
+        ctx.temperature, ctx.dtype = temperature, logits.dtype
+        return every.gather(-1, wanted[:, None])[:, 0], spread
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor, other: Tensor | None) -> tuple[Tensor, None, None, None]:
+        every, wanted, spread = ctx.saved_tensors
+        found = every.exp()
+        if spread is None or other is None:
+            found *= -slope[:, None]
+        else:
+            found *= -(slope[:, None] + other[:, None] * (every + spread[:, None]))
+        found.scatter_add_(1, wanted[:, None], slope[:, None])
+        if ctx.temperature != 1:
+            found /= ctx.temperature
+        return found.to(ctx.dtype), None, None, None

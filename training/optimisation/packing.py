@@ -1,0 +1,289 @@
+"""Sequences into micro-batches of a fixed number of tokens (paper, section 3, "trainer optimization").
+
+A minibatch is a fixed number of attempts, hence of varying tokens. It is cut greedily: sequences by descending length,
+each into the first micro-batch with room, else into a new one (first-fit decreasing).
+
+The attempts of a group have one prompt. The model reads it once in a micro-batch, and all of its responses there go on
+from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `arrange` keeps groups together where
+that pays. Room is measured in whole sequences, since that is what the attention holds.
+
+Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences lie
+one after another, positions start at 0 in each, and `MicroBatch.boundaries` tells the attention where they end. There
+are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
+
+Not here: the attention that keeps sequences apart (`training.optimisation.attention`), the forward pass
+(`training.optimisation.logprobs`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from curation.records import GoldilocksError
+from training.config import PackingSettings
+
+
+class PackingError(GoldilocksError):
+    """A sequence that cannot be packed or trained on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One attempt as the trainer sees it.
+
+    ``behaviour`` are the log-probabilities under which the generator drew the tokens of ``response``; ``advantage`` and
+    ``weight`` (`training.objectives.base.Credit`) are those of the whole minibatch. ``mask`` is False for response
+    tokens that are not trained on; None trains on all.
+
+    Raises:
+        PackingError: the parts do not fit together, or a log-probability is no finite number.
+
+    Example: ``Sample(prompt=[5, 6], response=[7, 2], behaviour=[-0.1, -1.2], advantage=1.0, weight=0.25)``
+    """
+
+    prompt: Sequence[int]
+    response: Sequence[int]
+    behaviour: Sequence[float]
+    advantage: float
+    weight: float
+    mask: Sequence[bool] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.prompt or not self.response:
+            raise PackingError(
+                f"a sample has {len(self.prompt)} prompt and {len(self.response)} response tokens; it needs one of each"
+            )
+        marks = len(self.response) if self.mask is None else len(self.mask)
+        if len(self.behaviour) != len(self.response) or marks != len(self.response):
+            raise PackingError(
+                f"a response of {len(self.response)} tokens has {len(self.behaviour)} log-probabilities "
+                f"and {marks} marks"
+            )
+        if not all(map(math.isfinite, self.behaviour)):
+            worst = next(value for value in self.behaviour if not math.isfinite(value))
+            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the attempt")
+
+    @property
+    def length(self) -> int:
+        """Tokens of prompt and response."""
+        return len(self.prompt) + len(self.response)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Packed sequences: [tokens] what the model reads, [targets] the response tokens it is scored on.
+
+    ``sequence`` numbers the micro-batch's own sequences from 0; ``samples`` says which sample each of them was.
+    Where sequences share a prompt, its tokens are read once, with its first sequence. ``unrolled`` then finds every
+    token of all whole sequences, one after another, among those that are read, and ``kept`` the read ones among these;
+    both are None where nothing is shared, and the two orders are the same.
+    """
+
+    input_ids: Tensor  # [tokens] int64
+    position_ids: Tensor  # [tokens] int64, from 0 in each sequence
+    boundaries: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens boundaries[i] … boundaries[i + 1] - 1
+    unrolled: Tensor | None  # [unrolled] int64: which token each is
+    kept: Tensor | None  # [tokens] int64: where each stands among the unrolled ones
+    rows: Tensor  # [targets] int64: the token whose hidden state predicts the target
+    targets: Tensor  # [targets] int64
+    sequence: Tensor  # [targets] int64
+    behaviour: Tensor  # [targets] fp32
+    mask: Tensor  # [targets] bool
+    advantages: Tensor  # [sequences] fp32
+    weights: Tensor  # [sequences] fp32
+    samples: tuple[int, ...]
+    longest: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the model reads."""
+        return len(self.input_ids)
+
+    def to(self, device: torch.device | str) -> MicroBatch:
+        """The same on another device."""
+        moved: dict[str, Any] = {
+            one.name: value.to(device, non_blocking=True)
+            for one in fields(self)
+            if isinstance(value := getattr(self, one.name), Tensor)
+        }
+        return replace(self, **moved)
+
+
+def pack(samples: Sequence[Sample], settings: PackingSettings) -> list[MicroBatch]:
+    """Micro-batches that hold every sample once.
+
+    Raises:
+        PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
+    """
+    return [collate([samples[index] for index in chosen], tuple(chosen)) for chosen in arrange(samples, settings)]
+
+
+def arrange(samples: Sequence[Sample], settings: PackingSettings) -> list[list[int]]:
+    """Positions of the samples in each micro-batch: each sample placed by itself, or all of a prompt together.
+
+    Together the model reads fewer tokens, but larger pieces leave more room empty. The way with the lesser product of
+    micro-batches and tokens read is taken.
+
+    Raises:
+        PackingError: see `first_fit_decreasing`.
+    """
+    lengths = [sample.length for sample in samples]
+    singly = first_fit_decreasing(lengths, settings)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, sample in enumerate(samples):
+        groups.setdefault(tuple(sample.prompt), []).append(index)
+    if len(groups) == len(samples):
+        return singly
+    allowed = settings.model_copy(update={"oversized": "alone"})
+    pieces = [
+        [group[place] for place in chosen]
+        for group in groups.values()
+        for chosen in first_fit_decreasing([lengths[index] for index in group], allowed)
+    ]
+    sizes = [sum(lengths[index] for index in piece) for piece in pieces]
+    together = [
+        [index for number in chosen for index in pieces[number]] for chosen in first_fit_decreasing(sizes, allowed)
+    ]
+    return min(singly, together, key=lambda bins: len(bins) * sum(read_tokens(samples, chosen) for chosen in bins))
+
+
+def read_tokens(samples: Sequence[Sample], chosen: Sequence[int]) -> int:
+    """Tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
+    prompts = {tuple(samples[index].prompt) for index in chosen}
+    return sum(map(len, prompts)) + sum(len(samples[index].response) for index in chosen)
+
+
+def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
+    """Positions of the sequences in each micro-batch; O(n log n).
+
+    Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than ``settings.tokens`` is
+    refused or lies alone.
+
+    Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
+    """
+    room = settings.tokens
+    longest = max(lengths, default=0)
+    if longest > room and settings.oversized == "error":
+        raise PackingError(
+            f"sequence {lengths.index(longest)} has {longest} tokens, a micro-batch has room for {room}; "
+            "raise packing.tokens, shorten the responses, or set packing.oversized = alone"
+        )
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    leaves = 1 << max(len(lengths) - 1, 0).bit_length()
+    free = [room] * (2 * leaves)  # free[node]: most room of any bin below it; leaves are bins, all empty
+    bins: list[list[int]] = []
+    for index in order:
+        wanted = min(lengths[index], room)
+        node = 1
+        while node < leaves:
+            node *= 2
+            if free[node] < wanted:
+                node += 1
+        if node - leaves == len(bins):
+            bins.append([])
+        bins[node - leaves].append(index)
+        free[node] -= wanted
+        while node > 1:
+            node //= 2
+            free[node] = max(free[2 * node], free[2 * node + 1])
+    return bins
+
+
+def deal(bins: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> list[list[list[int]]]:
+    """Micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
+
+    Every sequence is dealt once. Where the number does not come out even, the fullest micro-batch of several sequences
+    is split; where none is left to split, ranks get empty ones, for which they must run a sample of weight 0.
+    A pure function: all ranks compute the same.
+    """
+    parts = [list(chosen) for chosen in bins]
+    while len(parts) % ranks:
+        whole = [part for part in parts if len(part) > 1]
+        if not whole:
+            parts.append([])
+            continue
+        fullest = max(whole, key=lambda part: sum(lengths[index] for index in part))
+        parts.remove(fullest)
+        parts += [fullest[::2], fullest[1::2]]
+    loads = [sum(lengths[index] for index in part) for part in parts]
+    order = sorted(range(len(parts)), key=lambda number: -loads[number])
+    shares: list[list[list[int]]] = [[] for _ in range(ranks)]
+    for place, number in enumerate(order):
+        turn, seat = divmod(place, ranks)
+        shares[seat if turn % 2 == 0 else ranks - 1 - seat].append(parts[number])
+    return shares
+
+
+def padding_share(bins: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
+    """Share of the micro-batches' room that stays empty; oversized ones count as full."""
+    used = sum(lengths)
+    whole = sum(max(room, sum(lengths[index] for index in chosen)) for chosen in bins)
+    return 1 - used / whole if whole else 0.0
+
+
+def collate(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
+    """One micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
+    whole = _collated(samples, numbers)
+    unrolled, kept = [], []  # (first, count) of tokens side by side
+    first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
+    read = at = 0
+    for sample in samples:
+        prompt, told = len(sample.prompt), len(sample.response)
+        begin = first.setdefault(tuple(sample.prompt), read)
+        anew = prompt if begin == read else 0
+        unrolled += [(begin, prompt), (read + anew, told)]
+        kept.append((at + prompt - anew, anew + told))
+        read, at = read + anew + told, at + prompt + told
+    if read == at:
+        return whole
+    places, rows = runs(*torch.tensor(kept).unbind(1)), runs(*torch.tensor(unrolled).unbind(1))
+    return replace(
+        whole,
+        input_ids=whole.input_ids[places],
+        position_ids=whole.position_ids[places],
+        unrolled=rows,
+        kept=places,
+        rows=rows[whole.rows],
+    )
+
+
+def _collated(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
+    """With whole sequences one after another."""
+    starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
+    prompts = torch.tensor([len(sample.prompt) for sample in samples])
+    told = starts.diff() - prompts
+    masks = [sample.mask if sample.mask is not None else [True] * len(sample.response) for sample in samples]
+    return MicroBatch(
+        input_ids=torch.tensor(
+            [token for sample in samples for part in (sample.prompt, sample.response) for token in part]
+        ),
+        position_ids=runs(torch.zeros_like(told), starts.diff()),
+        boundaries=starts.int(),
+        unrolled=None,
+        kept=None,
+        rows=runs(starts[:-1] + prompts - 1, told),
+        targets=torch.tensor([token for sample in samples for token in sample.response]),
+        sequence=torch.repeat_interleave(torch.arange(len(samples)), told),
+        behaviour=torch.tensor([value for sample in samples for value in sample.behaviour], dtype=torch.float32),
+        mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
+        advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
+        weights=torch.tensor([sample.weight for sample in samples], dtype=torch.float32),
+        samples=numbers,
+        longest=max(sample.length for sample in samples),
+    )
+
+
+def runs(starts: Tensor, counts: Tensor) -> Tensor:
+    """Whole numbers from each start upwards, as many as its count, one run after another.
+
+    Example: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``.
+    """
+    before = counts.cumsum(0) - counts
+    return (starts - before).repeat_interleave(counts) + torch.arange(int(counts.sum()), device=counts.device)

@@ -1,0 +1,66 @@
+"""The frozen reference policy of an objective that needs one: what it says of the tokens that the policy is trained on.
+
+It scores the same packed micro-batches with the same code (`PackedPolicy`), at the sampler's temperature, without
+gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
+the policy's are, in the computing type; a layer is gathered while it computes and let go after.
+
+Invariants: its weights never change; a run that is resumed has the same reference (`Reference.revision`, held in every
+checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
+
+Where the objective needs none (`training.objectives.base.Needs`), as in the paper, there is no such model, and nothing
+here is called. Not here: what an objective makes of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from curation.policies.checkpoints import folder_revision
+from curation.records import ConfigError
+from training.optimisation.distributed import Ranks
+from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.model import load_model, require_model
+from training.optimisation.packing import MicroBatch
+from training.optimisation.sharding import shard
+from training.recipe import TrainRecipe
+
+
+class Reference:
+    """A frozen model, on every rank.
+
+    Args:
+        folder: where it lies.
+        recipe: temperature, packing, precision.
+        ranks: the processes over which it is sharded.
+        vocabulary: tokens that the policy knows; the reference must know the same.
+
+    Raises:
+        PolicyError: there is no model in the folder.
+        ConfigError: it has another vocabulary.
+    """
+
+    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: Ranks, vocabulary: int) -> None:
+        require_model(folder)
+        model = load_model(
+            folder, dtype=recipe.compute.dtype, device="cpu" if ranks.size > 1 else str(ranks.device)
+        ).requires_grad_(False)
+        known: Any = model.config
+        if known.vocab_size != vocabulary:
+            raise ConfigError(
+                f"objective.reference: the model in {folder} has {known.vocab_size} tokens, the policy {vocabulary}; "
+                "take one of the policy's family, or leave `reference` out"
+            )
+        self.revision = folder_revision(folder) if ranks.leads else ""
+        self._policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        if ranks.sharded:
+            shard(self._policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
+
+    @torch.no_grad()
+    def logprobs(self, part: MicroBatch) -> Tensor:
+        """[targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
+        scored: Tensor = self._policy(part).logprobs
+        return scored

@@ -1,0 +1,259 @@
+"""Optimiser steps: samples in, new weights out, on one process or sharded over many with FSDP2.
+
+A minibatch is packed into micro-batches, dealt to the ranks, and its gradients accumulated; then they are clipped by
+their global norm and AdamW takes one step. Weights, gradients and optimiser state are fp32; with ``dtype = bfloat16``
+the forward and backward passes run in bf16 (`MixedPrecisionPolicy`), and gradients are reduced in fp32.
+
+Invariants: the loss and its gradient do not depend on the number of ranks, up to rounding; every sample counts once.
+
+Not here: which samples (`training.rollouts.batches`), where the weights go (`training.generation.weight_sync`),
+checkpoints' files.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from curation.records import GoldilocksError
+from training.config import ObjectiveSettings
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.registry import objective_of
+from training.objectives.step_statistics import (
+    Measure,
+    added,
+    joined,
+    measured_over_ranks,
+    policy_statistics,
+)
+from training.optimisation.distributed import Ranks, Work
+from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.model import load_model
+from training.optimisation.packing import MicroBatch, Sample, arrange, collate, deal, padding_share, read_tokens
+from training.optimisation.reference import Reference
+from training.optimisation.sharding import shard
+from training.recipe import TrainRecipe
+
+
+class TrainingError(GoldilocksError):
+    """A training run that cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One optimiser step in numbers. ``padding`` is a share of the room, ``shared`` that of the prompt and response
+    tokens which the model did not read again, since they are of a prompt that it has read.
+
+    ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks.
+    """
+
+    loss: float
+    gradient_norm: float
+    rate: float
+    statistics: Mapping[str, Measure]
+    padding: float
+    micro_batches: int
+    tokens: int  # of prompts and responses, as the model reads them
+    trained_tokens: int  # of responses, those that count
+    seconds: float
+    shared: float = 0.0
+
+
+class Trainer:
+    """The policy in training with its optimiser. Every rank has one; rank 0 calls, the others are in `follow`.
+
+    Args:
+        folder: the model to start from.
+        recipe: temperature, packing, optimiser, precision.
+        ranks: the processes.
+    """
+
+    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: Ranks) -> None:
+        self.ranks, self._recipe = ranks, recipe
+        self.taken = 0  # optimiser steps
+        self.reference: Reference | None = None  # set where the objective needs one
+        bf16 = recipe.compute.dtype == "bfloat16"
+        model = load_model(
+            folder, dtype="float32", device="cpu" if ranks.size > 1 else str(ranks.device), training=True
+        )
+        self.model: Any = model
+        if recipe.compute.activation_checkpointing:
+            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        self.parameters = sum(value.numel() for value in model.parameters())
+        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        if ranks.sharded:
+            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+        optim = recipe.optim
+        self.optimiser = torch.optim.AdamW(
+            self.policy.parameters(),
+            lr=optim.learning_rate,
+            betas=optim.betas,
+            eps=optim.eps,
+            weight_decay=optim.weight_decay,
+        )
+        self._work: dict[str, Work] = {
+            "step": self._step,
+            "weights": self._weights,
+            "save": self._save,
+            "load": self._load,
+        }
+
+    def follow(self) -> None:
+        """Ranks other than 0: do as rank 0 says until it is done."""
+        self.ranks.follow(self._work)
+
+    def step(self, samples: Sequence[Sample], objective: ObjectiveSettings) -> Figures:
+        """One optimiser step on a minibatch, its advantages and weights already made.
+
+        Raises:
+            TrainingError: the gradient is no finite number.
+            PackingError: a sample does not fit into a micro-batch.
+        """
+        begun = time.perf_counter()
+        packing = self._recipe.packing
+        lengths = [sample.length for sample in samples]
+        bins = arrange(samples, packing)
+        shares = [[_collated(samples, chosen) for chosen in share] for share in deal(bins, lengths, self.ranks.size)]
+        read = sum(read_tokens(samples, chosen) for chosen in bins)
+        loss, norm, statistics = self.ranks.lead("step", self._work, shares, (objective, self.taken))
+        return Figures(
+            loss,
+            norm,
+            self._recipe.optim.rate(self.taken - 1),
+            statistics,
+            padding_share(bins, lengths, packing.tokens),
+            len(bins),
+            read,
+            sum(len(sample.response) if sample.mask is None else sum(sample.mask) for sample in samples),
+            time.perf_counter() - begun,
+            1 - read / sum(lengths),
+        )
+
+    def weights(self) -> dict[str, Tensor]:
+        """The full state dict under Hugging Face names, in the computing type.
+
+        On one process in fp32 these are the very tensors in training: they change with the next step.
+        """
+        state: dict[str, Tensor] = self.ranks.lead("weights", self._work, None, None)
+        return state
+
+    def effort(self, figures: Sequence[Figures]) -> dict[str, float]:
+        """Model TFLOP/s of these steps on all ranks, 6 per parameter and token, attention left out (MFU: divided by
+        the GPUs' peak); on a GPU also rank 0's peak memory, GiB.
+        """
+        seconds = max(sum(one.seconds for one in figures), 1e-9)
+        found = {"speed/model_tflops": 6e-12 * self.parameters * sum(one.tokens for one in figures) / seconds}
+        if self.ranks.device.type == "cuda":
+            found["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimiser state of all ranks, by torch.distributed.checkpoint."""
+        self.ranks.lead("save", self._work, None, str(folder))
+
+    def load(self, folder: Path, taken: int) -> None:
+        """Go on from what `save` wrote, with as many or another number of ranks, after ``taken`` optimiser steps."""
+        self.ranks.lead("load", self._work, None, (str(folder), taken))
+
+    def _step(
+        self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
+    ) -> tuple[float, float, dict[str, Measure]]:
+        objective, self.taken = value
+        rate = self._recipe.optim.rate(self.taken)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = torch.zeros((), device=self.ranks.device)
+        statistics: dict[str, Statistic] | None = None
+        for part in parts:
+            one, seen = self._scored(part.to(self.ranks.device), objective)
+            torch.autograd.backward(one * self.ranks.size)  # sharding averages over ranks
+            loss += one.detach()
+            statistics = seen if statistics is None else added(statistics, seen)
+        assert statistics is not None
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.clip_norm)
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        if not torch.isfinite(norm):
+            raise TrainingError(
+                f"optimiser step {self.taken}: the gradient's norm is {float(norm)}; resume from the last checkpoint "
+                "with a lower optim.learning_rate"
+            )
+        self.optimiser.step()
+        self.taken += 1
+        return float(self.ranks.total(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
+
+    def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
+        """Return the micro-batch's loss, with gradient, and all of its statistics."""
+        objective = objective_of(settings)
+        scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
+        inputs = ObjectiveInputs(
+            scores.logprobs,
+            part.behaviour,
+            part.sequence,
+            part.advantages,
+            part.weights,
+            part.mask,
+            scores.entropy,
+            self.reference.logprobs(part) if self.reference is not None else None,
+        )
+        loss, own = objective.loss(inputs, settings)
+        return loss, joined(policy_statistics(inputs), own)
+
+    def _weights(self, _: None, __: None) -> dict[str, Tensor]:
+        if not self.ranks.sharded:
+            return {name: value.detach() for name, value in self.model.state_dict().items()}
+        dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
+        state: dict[str, Tensor] = {}
+        for name, value in self.model.state_dict().items():
+            full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
+            if self.ranks.leads:
+                state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
+                if self.ranks.size > 1:
+                    state[name] = state[name].cpu()
+        return state
+
+    def _save(self, _: None, folder: str) -> None:
+        from torch.distributed.checkpoint.state_dict import get_state_dict
+        from torch.distributed.checkpoint.state_dict_saver import save
+
+        model, optimiser = get_state_dict(self.policy, self.optimiser)
+        with _alone():
+            save({"model": model, "optimiser": optimiser}, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+
+    def _load(self, _: None, value: tuple[str, int]) -> None:
+        from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        from torch.distributed.checkpoint.state_dict_loader import load
+
+        folder, self.taken = value
+        model, optimiser = get_state_dict(self.policy, self.optimiser)
+        state: dict[str, Any] = {"model": model, "optimiser": optimiser}
+        with _alone():
+            load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
+        set_state_dict(
+            self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
+        )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Without torch's warning that a process alone saves and loads alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
+
+
+def _collated(samples: Sequence[Sample], chosen: Sequence[int]) -> MicroBatch:
+    """A micro-batch; of one sample that does not count where there is none for this rank."""
+    if chosen:
+        return collate([samples[index] for index in chosen], tuple(chosen))
+    first = min(samples, key=lambda sample: sample.length)
+    idle = Sample(first.prompt, first.response, first.behaviour, 0.0, 0.0, [False] * len(first.response))
+    return collate([idle], ())

@@ -1,0 +1,190 @@
+"""The curriculum as the loop drives it: which problem comes next, and what changes as learning goes on.
+
+It keeps the pools, what was seen of each problem, and the curves that the triggers read; decisions are
+`training.rollouts.curriculum`'s. Without settings all problems stay active and nothing changes.
+
+Invariants: every change is returned with its reason; a `state` that is restored goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from training.config import ObjectiveSettings, RewardSettings
+from training.rollouts.curriculum.drawing import Drawn, draw_from
+from training.rollouts.curriculum.pools import Move, Pool, Seen, estimate, move
+from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
+from training.rollouts.curriculum.triggers import Change, entropy_kept, harder, longer
+
+_CURVE = 512
+"""Steps of each curve that are kept; windows are shorter."""
+
+
+@runtime_checkable
+class Clipping(Protocol):
+    """Settings of an objective that clips ratios above 1 + `eps_high`."""
+
+    @property
+    def eps_high(self) -> float: ...
+
+
+@dataclass(slots=True)
+class Curves:
+    """One value a step."""
+
+    reward: list[float] = field(default_factory=list)
+    length: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+
+    def add(self, reward: float, length: float, entropy: float) -> None:
+        """The next step's values."""
+        for curve, value in ((self.reward, reward), (self.length, length), (self.entropy, entropy)):
+            curve.append(value)
+            del curve[:-_CURVE]
+
+
+class Course:
+    """Pools, draws and triggers of one run.
+
+    Args:
+        problems: ids of all problems; all are active at first.
+        settings: None for no curriculum.
+        seed: of the draws.
+    """
+
+    def __init__(
+        self,
+        problems: Iterable[str],
+        settings: CurriculumSettings | None,
+        rewards: RewardSettings,
+        objective: ObjectiveSettings,
+        seed: int,
+    ) -> None:
+        self.pools = dict.fromkeys(problems, Pool.ACTIVE)
+        self.rewards, self.objective = rewards, objective
+        self._settings, self._seed = settings, seed
+        self._pool_settings = settings.pools if settings is not None else PoolSettings()
+        self._drawn = Drawn()
+        self._seen: dict[str, list[Seen]] = {}
+        self._touched: set[str] = set()
+        self._curves = Curves()
+        self._last: dict[str, int] = {}
+        self._target: float | None = None
+        self._members: Mapping[Pool, list[str]] | None = None
+
+    def draw(self) -> str:
+        """The next problem."""
+        if self._members is None:
+            members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
+            for problem, pool in sorted(self.pools.items()):
+                members[pool].append(problem)
+            self._members = members
+        return draw_from(self._members, self._drawn, self._seed, self._pool_settings)
+
+    def saw(self, problem: str, step: int, correct: int, judged: int) -> None:
+        """A group's attempts were judged at this step."""
+        if self._settings is None or not judged:
+            return
+        self._seen.setdefault(problem, []).append(Seen(step, correct, judged))
+        self._touched.add(problem)
+
+    def after(self, step: int, reward: float, length: float, entropy: float) -> tuple[list[Move], list[Change]]:
+        """What changes after this step: problems between pools, and settings; it is done when this returns.
+
+        Args:
+            step: the step that was taken, from 1.
+            reward: mean total reward of what was sampled since the last step.
+            length: its mean length, tokens.
+            entropy: the policy's, per token.
+        """
+        settings = self._settings
+        if settings is None:
+            return [], []
+        self._curves.add(reward, length, entropy)
+        moved = [one for problem in sorted(self._touched) if (one := self._move(problem, step)) is not None]
+        self._touched.clear()
+        changes = [self._harder(step, settings), self._longer(step, settings), self._entropy(settings)]
+        if moved or changes[0] is not None:
+            self._members = None
+        return moved, [change for change in changes if change is not None]
+
+    def sizes(self) -> dict[str, int]:
+        """How many problems each pool holds."""
+        held = list(self.pools.values())
+        return {pool.value: held.count(pool) for pool in Pool}
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        return {
+            "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
+            "drawn": asdict(self._drawn),
+            "seen": {problem: [[s.step, s.correct, s.judged] for s in seen] for problem, seen in self._seen.items()},
+            "touched": sorted(self._touched),
+            "curves": asdict(self._curves),
+            "last": self._last,
+            "target": self._target,
+            "max_length": self.rewards.max_length,
+            "length_cache": self.rewards.length_cache,
+            **({"eps_high": self.objective.eps_high} if isinstance(self.objective, Clipping) else {}),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state`; problems that have left the data since are forgotten."""
+        known = self.pools
+        self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in known}
+        self._drawn = Drawn(**state["drawn"])
+        self._seen = {problem: [Seen(*row) for row in rows] for problem, rows in state["seen"].items()}
+        self._touched = set(state["touched"]) & set(known)
+        self._curves = Curves(**state["curves"])
+        self._last, self._target = dict(state["last"]), state["target"]
+        self._members = None
+        lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
+        self.rewards = self.rewards.model_copy(update=lengths)
+        if isinstance(self.objective, Clipping):
+            self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
+
+    def _move(self, problem: str, step: int) -> Move | None:
+        settings = self._pool_settings
+        moved = move(problem, self.pools[problem], estimate(self._seen[problem], step, settings), settings)
+        if moved is not None:
+            self.pools[problem] = moved.new
+        return moved
+
+    def _harder(self, step: int, settings: CurriculumSettings) -> Change | None:
+        sizes = self.sizes()
+        active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
+        change = harder(self._curves.reward, step, self._last.get("active"), active, deferred, settings)
+        if change is None:
+            return None
+        rates = {
+            problem: estimate(self._seen.get(problem, ()), step, settings.pools).rate
+            for problem, pool in self.pools.items()
+            if pool is Pool.DEFERRED
+        }
+        coming = sorted(rates, key=lambda problem: (-rates[problem], problem))[: int(change.new - change.old)]
+        self.pools.update(dict.fromkeys(coming, Pool.ACTIVE))
+        self._last["active"] = step
+        return change
+
+    def _longer(self, step: int, settings: CurriculumSettings) -> Change | None:
+        cache = self.rewards.cache
+        allowed = self.rewards.max_length - cache
+        change = longer(self._curves.length, step, self._last.get("length"), allowed, settings)
+        if change is not None:
+            lengths = {"max_length": int(change.new) + cache, "length_cache": cache}
+            self.rewards = self.rewards.model_copy(update=lengths)
+            self._last["length"] = step
+        return change
+
+    def _entropy(self, settings: CurriculumSettings) -> Change | None:
+        window = settings.reward_plateau.window
+        if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
+            return None
+        if self._target is None:  # what is to be kept is the entropy of the first steps
+            self._target = sum(self._curves.entropy[-window:]) / window
+        change = entropy_kept(self._curves.entropy, self._target, self.objective.eps_high, settings)
+        if change is not None:
+            self.objective = self.objective.model_copy(update={"eps_high": change.new})
+        return change

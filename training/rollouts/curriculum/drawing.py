@@ -1,0 +1,67 @@
+"""Which problems the next groups are made of: mostly active ones, with a few retired and deferred among them.
+
+Each pool is walked through in an order drawn anew for every pass, so that within a pass each of its problems comes up
+once (as long as the pool's members stay the same; a problem that moves may be met twice in a pass, or not). The walk
+is a function of the seed and of how many groups each pool has given, both of which a checkpoint holds: a resumed run
+draws what an undisturbed one would have drawn.
+
+Invariant: no pool is a dead end. Over k draws, floor(k * share) of each of the two passive pools come up (one less
+at most), whatever the batch size.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from training.rollouts.curriculum.pools import Pool
+from training.rollouts.curriculum.settings import PoolSettings
+
+
+@dataclass(slots=True)
+class Drawn:
+    """How far drawing has come; part of a checkpoint.
+
+    ``given`` counts the groups each pool has given, ``total`` all of them.
+    """
+
+    total: int = 0
+    given: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
+
+
+def draw(pools: Mapping[str, Pool], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
+    """The next problem; ``drawn`` is moved on.
+
+    Raises:
+        ValueError: there is no problem at all.
+    """
+    members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
+    for problem, pool in pools.items():
+        members[pool].append(problem)
+    return draw_from({pool: sorted(names) for pool, names in members.items()}, drawn, seed, settings)
+
+
+def draw_from(members: Mapping[Pool, Sequence[str]], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
+    """As `draw`, from lists of the pools' members, each in one fixed order."""
+    due = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
+    wanted = [pool for pool, share in due if int((drawn.total + 1) * share) > drawn.given[pool]]
+    for pool in (*wanted, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
+        if members[pool]:
+            problem = _walk(members[pool], drawn.given[pool], f"{seed}:{pool}")
+            drawn.total += 1
+            drawn.given[pool] += 1
+            return problem
+    raise ValueError("no problem in any pool")
+
+
+def _walk(names: Sequence[str], count: int, seed: str) -> str:
+    """The ``count``-th problem of a walk that passes through all of them in a new order each time."""
+    turn, position = divmod(count, len(names))
+    return _order(tuple(names), f"{seed}:{turn}")[position]
+
+
+@functools.lru_cache(maxsize=8)
+def _order(names: tuple[str, ...], seed: str) -> list[str]:
+    return sorted(names, key=lambda name: hashlib.blake2b(f"{seed}:{name}".encode()).digest())

@@ -1,0 +1,112 @@
+"""Where each problem stands by its present pass rate: active, deferred (too hard for now) or retired (too easy by now).
+
+The pass rate comes for free from the attempts that training makes anyway, weighted by age: an attempt made ``a`` steps
+ago weighs ``0.5 ** (a / half_life)``. With correct weight c and wrong weight w the pass rate has the posterior
+Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only where that posterior puts at least
+``confidence`` of its mass on the other side of the band. That is the hysteresis: what is uncertain stays where it is,
+and `uncertain` names it, so that only those problems are worth sampling again.
+
+No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
+and their new attempts move them back by the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from training.rollouts.curriculum.settings import PoolSettings
+
+
+class Pool(StrEnum):
+    """Where a problem stands."""
+
+    ACTIVE = "active"
+    DEFERRED = "deferred"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Attempts at one problem at one step: ``correct`` of ``judged``. Attempts the verifier failed on are not here.
+
+    Example: ``Seen(step=120, correct=3, judged=16)``
+    """
+
+    step: int
+    correct: int
+    judged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A problem's present pass rate: weights of correct and of other attempts, and what the posterior says.
+
+    Example: ``Estimate(correct=2.5, wrong=9.5, rate=0.25, below=0.01, above=0.0)``
+    """
+
+    correct: float
+    wrong: float
+    rate: float
+    below: float
+    above: float
+
+    @property
+    def weight(self) -> float:
+        """How many attempts it rests on, counting old ones less."""
+        return self.correct + self.wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A problem that changes its pool, and why."""
+
+    problem: str
+    old: Pool
+    new: Pool
+    reason: str
+
+
+def estimate(seen: Iterable[Seen], now: int, settings: PoolSettings) -> Estimate:
+    """The pass rate at step ``now``; ``rate`` is the posterior's mean."""
+    correct = wrong = 0.0
+    for one in seen:
+        weight = 0.5 ** (max(0, now - one.step) / settings.half_life)
+        correct += weight * one.correct
+        wrong += weight * (one.judged - one.correct)
+    a, b = 1 + correct, 1 + wrong
+    below = beta_cdf(settings.min_pass_rate, a, b)
+    above = 1 - beta_cdf(settings.max_pass_rate, a, b)
+    return Estimate(correct, wrong, a / (a + b), below, above)
+
+
+def move(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> Move | None:
+    """Where the problem goes, or None where it stays."""
+    if now.weight < settings.least_weight:
+        return None
+    inside = 1 - now.below - now.above
+    sides = ((now.above, Pool.RETIRED), (now.below, Pool.DEFERRED), (inside, Pool.ACTIVE))
+    for mass, new in sides:
+        if new is not pool and mass >= settings.confidence:
+            numbers = f"pass rate {now.rate:.2f} on {now.weight:.1f} attempts, {mass:.0%} sure that it is {new}"
+            return Move(problem, pool, new, numbers)
+    return None
+
+
+def uncertain(estimates: Mapping[str, Estimate], settings: PoolSettings) -> list[str]:
+    """Problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
+
+    def sure(one: Estimate) -> float:
+        return max(one.below, one.above, 1 - one.below - one.above)
+
+    return sorted(
+        (p for p, one in estimates.items() if sure(one) < settings.confidence), key=lambda p: sure(estimates[p])
+    )
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """Probability that a Beta(a, b) variable is at most x."""
+    import mpmath
+
+    return float(mpmath.betainc(a, b, 0, x, regularized=True))

@@ -1,0 +1,161 @@
+"""What to change when learning slows: harder problems, longer answers, smaller batches, eps_high.
+
+Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None.
+
+A curve is flat where a straight line through its last ``window`` values rises or falls by less than ``least_gain``
+over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb is
+no plateau, and neither is a fall, to which more difficulty would be the wrong answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of the run: what, from which value to which, and why.
+
+    Example: ``Change("length", 16384, 24576, "length flat: +1.2 % over 20 steps (t = 0.4)")``
+    """
+
+    what: str
+    old: float
+    new: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A straight line through a window: its gain from end to end, and the t value of its slope."""
+
+    mean: float
+    gain: float
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryModel:
+    """What a generator's accelerator holds: bytes for the KV cache, and what one token takes of it.
+
+    A token of a transformer takes ``2 * layers * kv_heads * head_size * bytes`` (keys and values).
+    Example: ``MemoryModel(kv_bytes=40e9, bytes_per_token=131072)`` for 40 GB and an 8B model with 8 KV heads in bf16.
+    """
+
+    kv_bytes: float
+    bytes_per_token: float
+
+    def concurrent(self, mean_length: float) -> int:
+        """Sequences of that mean length (prompt and answer, tokens) that fit at once."""
+        return int(self.kv_bytes // (self.bytes_per_token * max(mean_length, 1.0)))
+
+
+def trend(values: Sequence[float], window: int) -> Trend | None:
+    """Least squares through the last ``window`` values; None where there are fewer."""
+    if len(values) < window:
+        return None
+    ys = values[-window:]
+    mean_x, mean_y = (window - 1) / 2, sum(ys) / window
+    spread = sum((x - mean_x) ** 2 for x in range(window))
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in enumerate(ys)) / spread
+    left = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in enumerate(ys))
+    error = math.sqrt(left / (window - 2) / spread)
+    t = slope / error if error > 0 else math.copysign(math.inf, slope) if slope else 0.0
+    return Trend(mean_y, slope * (window - 1), t)
+
+
+def flat(found: Trend | None, least_gain: float) -> bool:
+    """Whether a trend is a plateau."""
+    return found is not None and abs(found.gain) < least_gain and abs(found.t) < 2
+
+
+def rested(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
+    """Whether the curve has had time to answer to the last change."""
+    return last_change is None or step - last_change >= settings.window + settings.patience
+
+
+def harder(
+    rewards: Sequence[float],
+    step: int,
+    last_change: int | None,
+    active: int,
+    deferred: int,
+    settings: CurriculumSettings,
+) -> Change | None:
+    """On a reward plateau: how many deferred problems come in.
+
+    Args:
+        rewards: mean reward of each step.
+        active, deferred: how many problems the pools hold.
+    """
+    found = trend(rewards, settings.reward_plateau.window)
+    if deferred == 0 or not flat(found, settings.reward_plateau.least_gain):
+        return None
+    if not rested(step, last_change, settings.reward_plateau):
+        return None
+    assert found is not None
+    coming = min(deferred, max(1, round(active * settings.harder_share)))
+    return Change("active", active, active + coming, f"reward flat: {_said(found, settings.reward_plateau, 1.0)}")
+
+
+def longer(
+    lengths: Sequence[float], step: int, last_change: int | None, allowed: int, settings: CurriculumSettings
+) -> Change | None:
+    """On a length plateau: the next un-penalised length of the list.
+
+    Args:
+        lengths: mean response length of each step, tokens.
+        allowed: the present un-penalised length, l_max - l_cache.
+    """
+    further = [length for length in settings.lengths if length > allowed]
+    found = trend(lengths, settings.length_plateau.window)
+    if not further or found is None or not rested(step, last_change, settings.length_plateau):
+        return None
+    if not flat(found, settings.length_plateau.least_gain * found.mean):
+        return None
+    return Change("length", allowed, further[0], f"length flat: {_said(found, settings.length_plateau, found.mean)}")
+
+
+def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: MemoryModel) -> list[Change]:
+    """Lower n_async and n_batch where sequences of this length no longer fit; n_async/n_batch stays at most 2.
+
+    Args:
+        n_async, n_batch: sequences generated at once, and per update; both stay multiples of ``group``.
+        mean_length: tokens of prompt and answer.
+    """
+    fits = memory.concurrent(mean_length)
+    if n_async <= fits:
+        return []
+    fewer = max(group, fits // group * group)
+    why = f"{fits} sequences of {mean_length:.0f} tokens fit the KV cache"
+    changes = [Change("n_async", n_async, fewer, why)]
+    batch = max(group, min(n_batch, fewer) // group * group)
+    if batch < n_batch:
+        changes.append(Change("n_batch", n_batch, batch, f"{why}; a batch larger than n_async would wait for itself"))
+    return changes
+
+
+def entropy_kept(
+    entropy: Sequence[float], target: float, eps_high: float, settings: CurriculumSettings
+) -> Change | None:
+    """Raise eps_high where the entropy falls below its target, lower it where it rises above, within its range."""
+    if not settings.adapt_eps_high or not entropy:
+        return None
+    low, high = settings.eps_high_range
+    departure = entropy[-1] / target - 1 if target else 0.0
+    if abs(departure) <= settings.entropy_tolerance:
+        return None
+    step = settings.eps_high_step if departure < 0 else -settings.eps_high_step
+    new = min(high, max(low, eps_high + step))
+    if new == eps_high:
+        return None
+    return Change("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")
+
+
+def _said(found: Trend, settings: PlateauSettings, unit: float) -> str:
+    shown = f"{found.gain / unit:+.1%}" if unit != 1.0 else f"{found.gain:+.3f}"
+    return f"{shown} over {settings.window} steps (t = {found.t:.1f})"

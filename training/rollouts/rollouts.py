@@ -1,0 +1,163 @@
+"""An attempt's way: problem → prompt → generation → form → verifier → reward → sample.
+
+Invariants: an attempt that breaks the form never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
+excludes the attempt, whose reward has no total. What an attempt draws depends on the run's seed, its group and its
+index only. A finished attempt (`Rollout`) holds all that training needs, and can be written into a checkpoint.
+
+Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from curation.prompts import Prompt, plain_text
+from curation.records import Outcome, PolicyError
+from curation.verify.math_judge import Judged as Verdict
+from training.config import RewardSettings
+from training.generation.generators import Generated
+from training.rewards import Consistent, Judged, Reward, form_failure, reward
+from training.rollouts.tasks import Task
+from training.rollouts.verifiers import Judges
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+class Generates(Protocol):
+    """The part of a `training.generation.generators.Generator` that rollouts use."""
+
+    async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> Generated: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A judged attempt. ``outcome`` is None where the form was broken, and the verifier not asked."""
+
+    problem: str
+    generated: Generated
+    reward: Reward
+    outcome: Outcome | None
+    how: str
+
+    @property
+    def tokens(self) -> int:
+        """Generated tokens."""
+        return len(self.generated.token_ids)
+
+    def row(self) -> dict[str, Any]:
+        """What the attempts' file says of it, without its tokens."""
+        made = self.generated
+        return {
+            "problem": self.problem,
+            "outcome": self.outcome.value if self.outcome is not None else None,
+            "how": self.how,
+            "tokens": self.tokens,
+            "finish": made.finish,
+            "oldest": min(made.versions, default=0),
+            "newest": max(made.versions, default=0),
+            "reward": self.reward.components(),
+            "excluded": self.reward.excluded_by,
+        }
+
+
+def encode(rollout: Rollout) -> dict[str, Any]:
+    """As JSON can hold it, exactly."""
+    made = rollout.generated
+    return {
+        "problem": rollout.problem,
+        "generated": {name: getattr(made, name) for name in Generated.__slots__},
+        "reward": asdict(rollout.reward),
+        "outcome": rollout.outcome.value if rollout.outcome is not None else None,
+        "how": rollout.how,
+    }
+
+
+def decode(row: dict[str, Any]) -> Rollout:
+    """Back from `encode`."""
+    held = row["generated"].items()
+    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in held}
+    outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
+    return Rollout(row["problem"], Generated(**values), Reward(**row["reward"]), outcome, row["how"])
+
+
+class Rollouts:
+    """Makes and judges attempts.
+
+    Args:
+        prompt: how problems are asked.
+        seed: the run's.
+        rewards: amounts; `Rollouts.rewards` may be changed while it runs, for attempts judged from then on.
+        consistent: whether texts share a language; needed where languages are rewarded.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        prompt: Prompt,
+        judges: Judges,
+        rewards: RewardSettings,
+        consistent: Consistent | None,
+        seed: int,
+    ) -> None:
+        self.rewards = rewards
+        self._tokenizer, self._prompt, self._judges = tokenizer, prompt, judges
+        self._consistent, self._seed = consistent, seed
+        self._prompts: dict[str, tuple[int, ...]] = {}
+
+    def prompt_ids(self, task: Task) -> tuple[int, ...]:
+        """The prompt's tokens."""
+        known = self._prompts.get(task.id)
+        if known is None:
+            messages = self._prompt.messages(task.asked)
+            if self._tokenizer.chat_template is None:
+                known = tuple(self._tokenizer(plain_text(messages))["input_ids"])
+            else:
+                chat = self._tokenizer.apply_chat_template(
+                    messages, add_generation_prompt=True, tokenize=True, return_dict=True
+                )
+                known = tuple(chat["input_ids"])
+            self._prompts[task.id] = known
+        return known
+
+    async def generate(self, by: Generates, task: Task, group: int, index: int, max_tokens: int) -> Generated:
+        """The attempt number ``index`` of a group.
+
+        Raises:
+            PolicyError: the generator cannot.
+        """
+        made = await by.generate(
+            self.prompt_ids(task), seed=seed_of(self._seed, f"{group}:{index}"), max_tokens=max_tokens
+        )
+        if not made.token_ids:
+            raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        return made
+
+    async def judge(self, task: Task, made: Generated, group: int) -> Rollout:
+        """The attempt with its verdict and reward."""
+        failure = form_failure(made.text, task.asked.domain)
+        verdict: Verdict | None = None
+        if failure is None:
+            verdict = await self._judges.judge(task, made.text, seed_of(self._seed, f"tests:{group}"))
+        judged = Judged(
+            task.asked.domain,
+            task.asked.statement,
+            made.text,
+            len(made.token_ids),
+            verdict.outcome if verdict is not None else None,
+            verdict.passed if verdict is not None else None,
+        )
+        if self._consistent is None:
+            earned = reward(judged, self.rewards)
+        else:  # telling a language takes its time
+            earned = await asyncio.to_thread(reward, judged, self.rewards, self._consistent)
+        how = verdict.how if verdict is not None else str(failure)
+        return Rollout(task.id, made, earned, verdict.outcome if verdict is not None else None, how)
+
+
+def seed_of(seed: int, name: str) -> int:
+    """A seed of 63 bits for one named use of the run's seed."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()) >> 1

@@ -1,0 +1,210 @@
+"""A discrete-event simulation of generators, verifiers and trainer, driven by the scheduler that the real loop uses.
+
+It answers what the bounds and sizes of a `CollectorSettings` do before anything is trained: how long generators and the
+trainer idle, how old attempts are when they are trained on, and whether their lengths are those that were sampled.
+
+The model: each of the n_async places generates one token per tick whatever the others do; a verdict takes
+``verify_ticks``; a step takes ``train_ticks`` per trained token; an update stops all generation for ``update_ticks``.
+Real engines slow down with more sequences, which neither loop here knows. Time is in ticks.
+
+Invariants: nothing is random but the lengths, which are drawn in the order of admission. Both loops do the same work.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from training.config import CollectorSettings
+from training.rollouts.rollout_scheduler import Batch, Fate, Ledger, Scheduler, Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What things take, in ticks; generating a token takes one."""
+
+    train_ticks: float = 0.0005  # per trained token
+    verify_ticks: float = 5.0
+    update_ticks: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What a simulated run was like, from the first batch after ``warmup`` ones to the last.
+
+    ``trained`` are the lengths in the order of training, ``sampled`` those in the order of admission, of the whole run.
+    ``staleness`` are updates between a group's opening and its training, one per trained group.
+    """
+
+    generator_idle: float
+    trainer_idle: float
+    ticks: float
+    trained: tuple[int, ...]
+    sampled: tuple[int, ...]
+    staleness: tuple[int, ...]
+    ledger: Ledger
+
+
+def keep_all(lengths: Sequence[int]) -> Fate:
+    """Every group is worth training on."""
+    return Fate(None, (None,) * len(lengths))
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Busy time of the places and of the trainer since measuring began."""
+
+    places: int
+    now: float = 0.0
+    began: float = 0.0
+    running: int = 0
+    generated: float = 0.0
+    trained: float = 0.0
+
+    def forward(self, to: float) -> None:
+        self.generated += self.running * (to - self.now)
+        self.now = to
+
+    def measure_from_here(self) -> None:
+        self.began, self.generated, self.trained = self.now, 0.0, 0.0
+
+    def idle(self) -> tuple[float, float]:
+        span = self.now - self.began
+        return 1 - self.generated / (span * self.places), 1 - self.trained / span
+
+
+@dataclass(slots=True)
+class _Run:
+    """The asynchronous loop: the scheduler, and a heap of what happens next."""
+
+    settings: CollectorSettings
+    costs: Costs
+    draw_length: Callable[[], int]
+    scheduler: Scheduler[int]
+    clock: _Clock
+    events: list[tuple[float, int, str, Ticket | None]] = field(default_factory=list)
+    lengths: dict[Ticket, int] = field(default_factory=dict)
+    sampled: list[int] = field(default_factory=list)
+    trained: list[int] = field(default_factory=list)
+    staleness: list[int] = field(default_factory=list)
+    count: int = 0
+    training: Batch[int] | None = None
+    paused_until: float = 0.0
+
+    def at(self, when: float, what: str, ticket: Ticket | None = None) -> None:
+        self.count += 1
+        heapq.heappush(self.events, (when, self.count, what, ticket))
+
+    def admit(self) -> None:
+        while (ticket := self.scheduler.admit()) is not None:
+            length = self.draw_length()
+            self.sampled.append(length)
+            self.lengths[ticket] = length
+            wait = max(self.paused_until - self.clock.now, 0.0)
+            self.clock.running += 1
+            self.clock.generated -= wait
+            self.at(self.clock.now + wait + length, "generated", ticket)
+
+    def train(self) -> None:
+        if self.training is None and (batch := self.scheduler.batch()) is not None:
+            self.training = batch
+            lengths = [length for group in batch.groups for _, length in group.attempts]
+            self.trained += lengths
+            self.staleness += [batch.number - group.version for group in batch.groups]
+            self.at(self.clock.now + self.costs.train_ticks * sum(lengths), "stepped")
+
+    def happen(self, what: str, ticket: Ticket | None) -> None:
+        if what == "stepped" and self.training is not None:
+            self.scheduler.trained(self.training)
+            self.clock.trained += self.costs.train_ticks * sum(
+                length for group in self.training.groups for _, length in group.attempts
+            )
+            self.training = None
+            self.update()
+        elif ticket is not None and what == "generated":
+            self.clock.running -= 1
+            self.scheduler.generated(ticket)
+            self.at(self.clock.now + self.costs.verify_ticks, "judged", ticket)
+        elif ticket is not None:
+            self.scheduler.judged(ticket, self.lengths.pop(ticket))
+
+    def update(self) -> None:
+        """New weights: generation stands still, whatever else is under way goes on."""
+        pause = self.costs.update_ticks
+        later = [(when + (what == "generated") * pause, number, what, one) for when, number, what, one in self.events]
+        self.events = later
+        heapq.heapify(self.events)
+        self.clock.generated -= self.clock.running * pause
+        self.paused_until = self.clock.now + pause
+        self.scheduler.updated()
+
+
+def asynchronous(
+    settings: CollectorSettings,
+    draw_length: Callable[[], int],
+    *,
+    batches: int,
+    warmup: int,
+    costs: Costs | None = None,
+    fate: Callable[[Sequence[int]], Fate] = keep_all,
+) -> Simulated:
+    """The paper's loop: generators never wait for the trainer, unless the bounds say so.
+
+    Args:
+        settings: sizes and bounds.
+        draw_length: tokens of the next attempt.
+        batches: batches to train on, at most; the run stops where nothing can happen any more.
+        warmup: batches before measuring begins.
+        costs: what things take.
+        fate: decides over groups, from their attempts' lengths.
+    """
+    scheduler = Scheduler[int](settings, fate, lambda: "problem")
+    run = _Run(settings, costs or Costs(), draw_length, scheduler, _Clock(settings.n_async))
+    run.admit()
+    measuring = warmup == 0
+    while run.events:
+        when, _, what, ticket = heapq.heappop(run.events)
+        run.clock.forward(when)
+        run.happen(what, ticket)
+        if scheduler.version >= batches:
+            break
+        if not measuring and scheduler.version >= warmup:
+            measuring = True
+            run.clock.measure_from_here()
+        run.train()
+        run.admit()
+    generator_idle, trainer_idle = run.clock.idle()
+    return Simulated(
+        generator_idle,
+        trainer_idle,
+        run.clock.now,
+        tuple(run.trained),
+        tuple(run.sampled),
+        tuple(run.staleness),
+        scheduler.ledger(),
+    )
+
+
+def synchronous(
+    settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: Costs | None = None
+) -> Simulated:
+    """The loop that the paper rejects: generate a batch with n_async places, wait for the last, train, update."""
+    costs = costs or Costs()
+    clock = _Clock(settings.n_async)
+    sampled: list[int] = []
+    for _ in range(batches):
+        lengths = [draw_length() for _ in range(settings.n_batch)]
+        sampled += lengths
+        free = [clock.now] * settings.n_async
+        for length in lengths:  # each place takes the next attempt when it is free
+            heapq.heapreplace(free, free[0] + length)
+        clock.generated += sum(lengths)
+        step = costs.train_ticks * sum(lengths)
+        clock.trained += step
+        clock.now = max(free) + costs.verify_ticks + step + costs.update_ticks
+    idle = clock.idle()
+    done = batches * settings.n_batch
+    ledger = Ledger(done, 0, 0, 0, 0, 0, done, {})
+    ages = (0,) * (done // settings.group)
+    return Simulated(idle[0], idle[1], clock.now, tuple(sampled), tuple(sampled), ages, ledger)

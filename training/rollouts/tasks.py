@@ -1,0 +1,126 @@
+"""What is trained on: problems with what their verifier needs, from a curated set or from the embedded supply.
+
+Invariant: a problem's id names it everywhere; a set that holds one twice is refused.
+
+Not here: which problem comes next (`training.rollouts.curriculum.controller`), and judging
+(`training.rollouts.verifiers`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from curation.prompts.solving import FENCE
+from curation.records import Domain, Prompted, SourceError
+from training.embedded_model.problems import Split, supply
+from training.recipe import CuratedData, Data, EmbeddedData
+
+if TYPE_CHECKING:
+    from curation.verify.programs.problem import CodeProblem
+
+_NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A problem to train on: what is asked, and the reference answer or the program's tests.
+
+    Example: ``Task(Prompted("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
+    """
+
+    asked: Prompted
+    reference: str | None
+    code: CodeProblem | None = None
+
+    @property
+    def id(self) -> str:
+        """The problem's id."""
+        return self.asked.id
+
+
+def load_tasks(data: Data, split: Split, folder: Path) -> dict[str, Task]:
+    """The tasks by id, in the order of their source.
+
+    Args:
+        data: a recipe's table.
+        split: which part of the embedded problems; a curated set is taken as it is.
+        folder: what relative paths refer to.
+
+    Raises:
+        SourceError: there is no such set, it is empty, or a row has no reference to judge by.
+    """
+    found = _embedded(data, split) if isinstance(data, EmbeddedData) else _curated(data, folder)
+    tasks: dict[str, Task] = {}
+    for task in found:
+        if task.id in tasks:
+            raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
+        tasks[task.id] = task
+    if not tasks:
+        raise SourceError("the data hold no problem; give another set")
+    return tasks
+
+
+def _embedded(data: EmbeddedData, split: Split) -> Iterator[Task]:
+    for item in itertools.islice(supply(data.seed, split, kinds=data.kinds), data.problems):
+        yield Task(Prompted(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
+
+
+def _curated(data: CuratedData, folder: Path) -> Iterator[Task]:
+    for name in data.folders:
+        curated = folder / Path(name).expanduser()
+        files = sorted((curated / "data").glob("*.parquet"))
+        if not files:
+            raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+        frames = {file: _read(file, _NEEDED) for file in files}
+        code = [
+            (file, row)
+            for file, frame in frames.items()
+            for row in frame.filter(pl.col("domain") == Domain.CODE).iter_rows(named=True)
+        ]
+        programs = _programs(curated, code) if code else {}
+        for file, frame in frames.items():
+            for row in frame.iter_rows(named=True):
+                yield _task(row, programs.get(row["id"]), file)
+
+
+def _programs(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
+    """Return what the code verifier needs, by problem, in the language that each asks for."""
+    from curation.verify.programs.extraction import CodeLang
+    from curation.verify.programs.tables import set_problems
+
+    languages = {}
+    for file, row in rows:
+        try:
+            languages[str(row["id"])] = str(row["group"] or row["id"]), CodeLang(_language(row))
+        except ValueError as error:
+            raise SourceError(f"{file}: problem {row['id']} asks for {error}; leave it out") from error
+    return set_problems(curated, languages)
+
+
+def _language(row: Mapping[str, Any]) -> str:
+    return str(json.loads(row["meta"] or "{}").get(FENCE, "python"))
+
+
+def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Task:
+    code = row["domain"] == Domain.CODE
+    if code and program is None:
+        raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
+    if not code and row["answer"] is None:
+        raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
+    details = {FENCE: _language(row)} if code else {}
+    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    return Task(asked, row["answer"], program)
+
+
+def _read(file: Path, columns: Sequence[str]) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file, columns=list(columns), glob=False)
+    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error

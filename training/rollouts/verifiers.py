@@ -1,0 +1,77 @@
+"""Verifiers as the loop calls them: an attempt's text in, a verdict out, without holding up the event loop.
+
+The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, behind their common face
+(`curation.verify.math_judge.Judge`); this module only waits for them.
+
+Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all attempts of a group
+are judged under the same seed, hence by the same tests.
+
+Not here: how answers are compared or programs run (`curation.verify`), and what a verdict is worth
+(`training.rewards`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from curation.records import Domain, SourceError
+from curation.verify.math_judge import Judge, Judged, JudgeTask, MathJudge, Response
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+from training.config import RewardSettings
+from training.rollouts.tasks import Task
+
+
+class Judges:
+    """The verifiers that the tasks need, by domain. A context manager; the code verifier's boxes open on entering.
+
+    Args:
+        tasks: what will be judged.
+        workers: processes for each domain.
+        rewards: how many tests are drawn for a group, and whether programs are worth the share of tests they pass.
+
+    Raises:
+        SourceError: two tasks have the same id but other tests.
+    """
+
+    def __init__(self, tasks: Iterable[Task], workers: int, rewards: RewardSettings) -> None:
+        self._programs: dict[str, CodeProblem] = {}
+        self._domains: set[Domain] = set()
+        for task in tasks:
+            self._domains.add(task.asked.domain)
+            if task.code is not None and self._programs.setdefault(task.id, task.code) != task.code:
+                raise SourceError(f"problem {task.id} is trained on and held out under different tests; leave one out")
+        self._workers, self._rewards = workers, rewards
+        self._judges: dict[Domain, Judge] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
+            if Domain.MATH in self._domains:
+                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers))
+            if Domain.CODE in self._domains:
+                every = self._rewards.code == "proportional"
+                programs = self._programs.__getitem__
+                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests, every=every)
+                stack.enter_context(judge).runner.open()
+                self._judges[Domain.CODE] = judge
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    async def judge(self, task: Task, text: str, seed: int) -> Judged:
+        """Return the verdict on one attempt; ``seed`` is that of its group and draws a program's tests."""
+        wanted = JudgeTask(task.id, task.reference or "", task.asked.lang, (Response(text, None),), seed=seed)
+        submit = self._judges[task.asked.domain].submit  # extracts the answer, which takes its time
+        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, wanted)
+        (verdict,) = await asyncio.wrap_future(future)
+        return verdict
