@@ -4,10 +4,10 @@ BIN := .venv/bin
 PYTEST_FLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clean
+.PHONY: help setup demo test test-all check format clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## make .venv with all that the project needs (a few minutes the first time)
 	@$(PYTHON) .ci/setup
@@ -15,8 +15,11 @@ setup: ## make .venv with all that the project needs (a few minutes the first ti
 demo: setup ## curate and train on the small set that comes along
 	@$(BIN)/python -m flows.demo
 
-test: setup ## run the tests; PYTEST_FLAGS="-k verify" picks some
+test: setup ## run the tests, all but the slow repeats; PYTEST_FLAGS="-k verify" picks some
 	@$(BIN)/python -m tests $(PYTEST_FLAGS)
+
+test-all: setup ## run every test, as CI does
+	@$(BIN)/python -m tests --all $(PYTEST_FLAGS)
 
 check: setup ## style, types and walls
 	$(BIN)/ruff check

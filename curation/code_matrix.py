@@ -1,6 +1,6 @@
 """Every solution of a problem on every test, in the sandbox: what `curation.tests_agreement` decides on.
 
-An output is named by its class, made in `curation.verify.code_classes`.
+An output is named by its class, made in `curation.verify.programs.output_equivalence`.
 
 Invariants:
   - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and say nothing;
@@ -26,12 +26,11 @@ import polars as pl
 
 from curation.config.coding import MatrixSettings
 from curation.records import VerifierError
-from curation.verify.code_classes import Classes, Spill, canonical
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import Runner
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, Submission
-from curation.verify.programs_running import failure_of
-from curation.verify.programs_tools import Program, Toolbox
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.output_equivalence import Classes, Spill, canonical
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Runner, Toolbox
 from curation.verify.sandbox import Limits
 
 VERSION = "code_matrix@3"

@@ -30,7 +30,7 @@ from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.kattis import Package, find_packages, read_package
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.rows import Row, lookup
-from curation.verify.code_judging import checker_text, comparison_text
+from curation.verify.programs.tables import checker_text, comparison_text
 
 VERSION = "code_sources@3"
 

@@ -8,17 +8,15 @@ is expected of them.
 Invariants: nothing of a package is executed or interpreted here, and nothing outside its folder is read; what cannot
 be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
 
-Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``), else
-`derived_limit` of the accepted submissions' slowest time, as the format prescribes; until that is measured
-``time_given`` is False and the problem carries a generous limit.
+Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
+has none ``time_given`` is False and the problem carries a generous limit, until whoever runs the accepted submissions
+derives one from their slowest time (`curation.code_matrix`).
 
 What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +25,9 @@ from typing import Any
 
 from curation.kattis_statement import needs_image, statement_text
 from curation.records import SourceError, VerifierError
-from curation.verify.code_extraction import CodeLang
-from curation.verify.comparison import Comparison, comparison_of_flags
-from curation.verify.programs import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict
+from curation.verify.programs.comparison import Comparison, comparison_of_flags
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict
 
 GENEROUS_S = 20.0
 """CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
@@ -49,7 +47,7 @@ _VERDICTS = {
     "wrong_answer": frozenset({CodeVerdict.WA}),
     "time_limit_exceeded": frozenset({CodeVerdict.TLE}),
     "run_time_error": frozenset({CodeVerdict.RTE}),
-    "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.BROKEN},
+    "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.NA, CodeVerdict.BROKEN},
 }
 _UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
 _WORDS = {
@@ -120,16 +118,6 @@ def find_packages(folder: Path) -> Iterator[Path]:
     for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()):
         if not inner.name.startswith("."):
             yield from find_packages(inner)
-
-
-def derived_limit(slowest_s: float, multiplier: float) -> float:
-    """The format's time limit: the slowest accepted submission's worst test times the multiplier, in whole seconds."""
-    return float(max(1, math.ceil(slowest_s * multiplier)))
-
-
-def with_time_limit(package: Package, cpu_s: float) -> CodeProblem:
-    """The package's problem under another time limit."""
-    return dataclasses.replace(package.problem, cpu_s=cpu_s)
 
 
 def read_package(path: Path) -> Package:

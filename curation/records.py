@@ -188,7 +188,7 @@ JUDGING = pl.Schema(
         "checker_kind": pl.String(),  # kattis, testlib or script
         "validator": pl.String(),  # source of a Kattis input validator; null where there is none in Python or C++
         "validator_lang": pl.String(),
-        "function": pl.String(),  # name of the function asked for; null where a program is
+        "function": pl.String(),  # name of the function asked for, or its tests as JSON; null where a program is
         "starter": pl.String(),  # code that the solution begins with or fits into
         "interactive": pl.Boolean(),
         "files": pl.Boolean(),  # reads or writes files instead of standard input and output

@@ -21,6 +21,9 @@ from pathlib import Path
 ABANDONED_S = 3600.0
 """Seconds since its last change after which a folder that nobody holds is taken to be left behind."""
 
+IN_MEMORY = Path("/dev/shm")
+"""Where Linux has a file system in memory."""
+
 _swept: set[tuple[str, str]] = set()
 
 
@@ -47,6 +50,11 @@ class Scratch:
         if held is not None:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(held)
+
+
+def memory_folder() -> Path:
+    """Return the folder of a file system in memory, or where there is none that of temporary files."""
+    return IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def sweep(where: Path, prefix: str) -> list[Path]:

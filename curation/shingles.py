@@ -24,6 +24,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from curation.languages.vocabulary import every, language
+
 SLOTS = 128
 """Slots of a MinHash signature."""
 
@@ -39,27 +41,15 @@ CHUNK_PAIRS = 100_000
 CROWD = 100
 """A bucket with more rows than this compares each row with the first one and the next one only."""
 
+_ENGLISH = language("en").numerals
 _WORDS = {
-    **{
-        word: str(value)
-        for value, word in enumerate(
-            "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-            "eighteen nineteen twenty".split(),
-            start=2,
-        )
-    },
-    **{word: str(10 * value) for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)},
+    **{word: str(value) for value, word in enumerate(_ENGLISH.units[2:], 2)},
+    **{word: str(10 * value) for value, word in enumerate(_ENGLISH.tens, 2)},
     **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)),
 }
 
 TELLING = frozenset(
-    "plus minus = < > ≤ ≥ ≠ not no without except more less fewer greater smaller larger least most at before after "
-    "maximum minimum max min largest smallest greatest highest lowest longest shortest even odd positive negative "
-    "increase decrease increasing decreasing increased decreased gain loss sum difference product quotient remainder "
-    "area perimeter volume radius diameter sin cos tan first last half third quarter twice thrice double triple dozen "
-    "hundred thousand million left right inside outside with monday tuesday wednesday "
-    "thursday friday saturday sunday 不 无 最 多 少 大 小 奇 偶 正 负 一 二 三 四 五 六 七 八 九 十 "
-    "百 千 半".split()
+    ("=", "<", ">", "≤", "≥", "≠", "sin", "cos", "tan", "max", "min", *every(lambda known: known.duplicates.telling))
 )
 """Tokens that, like numbers, make another problem of a text when they change."""
 

@@ -1,9 +1,10 @@
-"""The whole test suite in two lanes at once, for two cores: `make test`.
+"""The test suite in two lanes at once, for two cores: `make test`, and with `--all` `make test-all`.
 
-The rooms are handed out longest first; what shares something that is dear to make (a Prefect server, a finished run, an
-engine's models) stays together, so each lane makes it once. What stands in the memory file system is looked at by tests
-of training, so all engines share one lane. Arguments go to pytest; where they name a file or a folder, or there is one
-core only, pytest runs as it always does.
+Without `--all`, tests marked `slow` are left out: those that take long and repeat in another case what a quicker test
+shows. The rooms are handed out longest first; what shares something that is dear to make (a Prefect server, a finished
+run, an engine's models) stays together, so each lane makes it once. What stands in the memory file system is looked at
+by tests of training, so all engines share one lane. Arguments go to pytest, and a `-m` among them replaces the choice
+made here; where they name a file or a folder, pytest runs as it always does, slow tests and all.
 
 Invariants: every test module is in exactly one room (`rooms` fails where one is not), and the status is that of the
 worst room. What it does not do: number or time tests; pytest says that for each room.
@@ -20,10 +21,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.places import ROOT
+
 LANES = 2
 FIRST = (
     ("tests/flows",),
@@ -32,6 +33,9 @@ FIRST = (
     ("tests/verify",),
 )
 """Rooms, longest first; all other tests are one more."""
+
+ALL = "--all"
+QUICK = ("-m", "not slow")
 
 NO_TESTS = 5
 """Pytest's status where nothing was picked."""
@@ -98,10 +102,14 @@ def work(left: queue.SimpleQueue[Room]) -> None:
         room.run()
 
 
-def main(flags: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the tests; the status for the shell."""
+    flags = [argument for argument in arguments if argument != ALL]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < LANES or any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
+    if any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
+        return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
+    flags = flags if ALL in arguments else [*QUICK, *flags]
+    if cores < LANES:
         return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
     begun = time.monotonic()
     all_rooms = [Room(paths, flags) for paths in rooms()]

@@ -13,6 +13,8 @@ from hypothesis import settings
 from curation.scratch import Scratch
 from tests.vllm_servers import VllmServers
 
+pytest_plugins = ["tests.cpu_durations"]
+
 # The data-set library reads its environment once, when it is imported: hence here, and not in a fixture.
 TEMPORARY = tempfile.gettempdir()
 SCRATCH = Scratch("tests")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.places import ROOT
+
 PACKAGES = ("curation", "training", "flows")
 TOP_LEVEL = {
     *PACKAGES,

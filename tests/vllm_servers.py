@@ -11,12 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-START_LIMIT_S = 480.0
+from tests.places import ROOT
+from tests.waiting import wait_until
 
 
 class VllmServer:
@@ -43,7 +43,7 @@ class VllmServer:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
                 start_new_session=True,
             )
 
@@ -51,15 +51,16 @@ class VllmServer:
         """Until it answers."""
         import httpx
 
-        give_up = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < give_up:
-            assert self.process.poll() is None, self.log.read_text()[-3000:]
+        def answers() -> bool:
             try:
-                if httpx.get(f"{self.url}/models", timeout=5).status_code == 200:
-                    return
+                return httpx.get(f"{self.url}/models", timeout=60).status_code == 200
             except httpx.TransportError:
-                time.sleep(0.5)
-        raise AssertionError(f"the server did not start: {self.log.read_text()[-3000:]}")
+                return False
+
+        try:
+            wait_until(answers, self.process, tick_s=0.5)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.log.read_text()[-3000:]}") from error
 
     def kill(self) -> None:
         """kill -9 for the server and its engine."""

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import torch
 
 from training.config import ObjectiveSettings
-from training.objectives import advantages, token_weights
+from training.objectives.base import RewardedSequences
+from training.objectives.registry import objective_of
+from training.objectives.step_statistics import over_steps
 from training.packing import Sample
 from training.rollouts import Rollout
 from training.schedule import Group
@@ -22,13 +24,12 @@ def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) ->
     """A minibatch's attempts with their advantages and weights, in their order."""
     made = [(group.number, rollout) for group in groups for _, rollout in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
-    totals = torch.tensor([rollout.reward.total for _, rollout in made], dtype=torch.float64)
-    gains = advantages(totals, numbers, normalise=settings.normalise, std_floor=settings.std_floor)
     lengths = torch.tensor([rollout.tokens for _, rollout in made])
-    weights = token_weights(lengths, numbers, settings.scale)
+    rewarded = RewardedSequences([rollout.reward for _, rollout in made], lengths, numbers)
+    credit = objective_of(settings).credit(rewarded, settings)
     return [
         Sample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
-        for (_, one), gain, weight in zip(made, gains.tolist(), weights.tolist(), strict=True)
+        for (_, one), gain, weight in zip(made, credit.advantages.tolist(), credit.weights.tolist(), strict=True)
     ]
 
 
@@ -64,20 +65,13 @@ def batch_numbers(groups: Sequence[Group[Rollout]], version: int) -> dict[str, f
 
 
 def policy_numbers(figures: Sequence[Figures]) -> dict[str, float]:
-    """The optimiser steps of a batch: means weighted by their tokens, maxima, the sum of losses and the last rate."""
-    tokens = sum(one.stats["tokens"] for one in figures)
-    means = ["clip_low", "clip_high", "ratio_mean", "kl_generator", "entropy"]
-    if "kl_reference" in figures[0].stats:
-        means.append("kl_reference")
+    """Return the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
+    statistics = over_steps([one.statistics for one in figures])
     return {
         "policy/loss": sum(one.loss for one in figures),
         "policy/gradient_norm": max(one.gradient_norm for one in figures),
         "policy/learning_rate": figures[-1].rate,
-        **{
-            f"policy/{name}": sum(one.stats[name] * one.stats["tokens"] for one in figures) / max(tokens, 1.0)
-            for name in means
-        },
-        **{f"policy/{name}": max(one.stats[name] for one in figures) for name in ("ratio_max", "mismatch_max")},
+        **{f"policy/{name}": value for name, value in statistics.items()},
     }
 
 

@@ -13,10 +13,6 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.languages import ConsistencySettings
 
-LossScale = Literal["group", "batch", "sequence"]
-Normalisation = Literal["minibatch", "group", "none"]
-Diversity = Literal["reward", "correctness", "none"]
-
 
 class RewardSettings(Settings):
     """What an attempt is worth (paper, section 2.2)."""
@@ -60,46 +56,9 @@ class RewardSettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """GRPO as in the paper's section 2.1; each part is a switch."""
+    """What every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
 
-    eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
-    eps_high: float = Field(
-        0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
-    )
-    scale: LossScale = Field(
-        "group",
-        description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
-        "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences.",
-    )
-    normalise: Normalisation = Field(
-        "minibatch",
-        description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
-        "paper, over their group, or nothing.",
-    )
-    std_floor: float = Field(1e-6, gt=0, description="A deviation is taken as at least this. Not in the paper.")
-    diversity: Diversity = Field(
-        "reward",
-        description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
-        "attempts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
-        "is, for ablation.",
-    )
-    kl: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept.")
-    reference: str | None = Field(
-        None,
-        description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
-        "that the run starts from. Loaded only where `kl` is not 0. Not in the paper.",
-    )
-    kl_form: Literal["reward", "square"] = Field(
-        "reward",
-        description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
-        "log-ratio. Both have the gradient of the sequence KL (arXiv 2506.09477).",
-    )
-    kl_ratio_cap: float = Field(
-        10.0,
-        gt=0,
-        description="The KL term weighs a sequence by its importance ratio, at most so much. Not in the paper.",
-    )
-    entropy: float = Field(0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation.")
+    kind: str = Field(description="Which objective.")
 
 
 class PackingSettings(Settings):

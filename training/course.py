@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from training.config import ObjectiveSettings, RewardSettings
 from training.curriculum.drawing import Drawn, draw_from
@@ -20,6 +20,14 @@ from training.curriculum.triggers import Change, entropy_kept, harder, longer
 
 _CURVE = 512
 """Steps of each curve that are kept; windows are shorter."""
+
+
+@runtime_checkable
+class Clipping(Protocol):
+    """Settings of an objective that clips ratios above 1 + `eps_high`."""
+
+    @property
+    def eps_high(self) -> float: ...
 
 
 @dataclass(slots=True)
@@ -119,7 +127,7 @@ class Course:
             "target": self._target,
             "max_length": self.rewards.max_length,
             "length_cache": self.rewards.length_cache,
-            "eps_high": self.objective.eps_high,
+            **({"eps_high": self.objective.eps_high} if isinstance(self.objective, Clipping) else {}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -134,7 +142,8 @@ class Course:
         self._members = None
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
         self.rewards = self.rewards.model_copy(update=lengths)
-        self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
+        if isinstance(self.objective, Clipping):
+            self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
     def _move(self, problem: str, step: int) -> Move | None:
         settings = self._pool_settings
@@ -171,7 +180,7 @@ class Course:
 
     def _entropy(self, settings: CurriculumSettings) -> Change | None:
         window = settings.reward_plateau.window
-        if len(self._curves.entropy) < window:
+        if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
             return None
         if self._target is None:  # what is to be kept is the entropy of the first steps
             self._target = sum(self._curves.entropy[-window:]) / window

@@ -1,8 +1,8 @@
 """Generators on servers: vLLM on this machine or on others, which take new weights from a folder that they see.
 
-`training.served.TrainingServers` does the asking; here are tokens to texts, and the folder: each version is written
-aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed run left in this
-machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it stays.
+`training.vllm_client.TrainingServers` does the asking; here are tokens to texts, and the folder: each version is
+written aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed run left in
+this machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it stays.
 
 Not here: starting servers (`curation.policies.vllm.serving`).
 """
@@ -17,20 +17,21 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.policies.checkpoints import end_tokens, fitting, require_same_shape, weight_files
+from curation.policies.checkpoints import end_tokens, fitting, require_same_shape, weight_files, write_weights
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from curation.scratch import sweep
-from training.generators import Generated, Weights
+from curation.scratch import memory_folder, sweep
+from training.generators import Weights
 from training.model import load_tokenizer, require_model
-from training.served import TrainingServers
-from training.vllm_settings import EndpointGenerator as EndpointSettings
-from training.weights import IN_MEMORY, write_weights
+from training.vllm_client import TrainingServers
+from training.vllm_settings import EndpointGeneratorSettings
 
-_PREFIX = "goldilocks-served-"
+_PREFIX = "goldilocks-vllm-weights-"
 
 
 class EndpointGenerator:
@@ -45,7 +46,7 @@ class EndpointGenerator:
         PolicyError: there is no such folder; on entering: no server answers, or one was not started as needed.
     """
 
-    def __init__(self, folder: Path, settings: EndpointSettings, *, temperature: float = 1.0) -> None:
+    def __init__(self, folder: Path, settings: EndpointGeneratorSettings, *, temperature: float = 1.0) -> None:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
         self._ends = end_tokens(folder)
@@ -77,7 +78,7 @@ class EndpointGenerator:
         self._servers = None
         await self._stack.__aexit__(kind, error, trace)
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """See `Generator.generate`."""
         servers = self._running()
         room = max_tokens if servers.context is None else servers.context - len(prompt_ids)
@@ -95,7 +96,7 @@ class EndpointGenerator:
         }
         made = await servers.generate(prompt_ids, sampling)
         text = str(self._tokenizer.decode(list(made.token_ids), skip_special_tokens=True))
-        return Generated(tuple(prompt_ids), made.token_ids, made.logprobs, made.versions, text, made.finish)
+        return replace(made, text=text)
 
     async def update(self, weights: Weights, version: int) -> float:
         """See `Generator.update`. Servers that are away get the weights when they are back."""
@@ -120,7 +121,7 @@ class EndpointGenerator:
         aside.rename(folder)
 
     def _make_shared(self) -> Path:
-        where = IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
+        where = memory_folder()
         try:
             if self._settings.folder:
                 where = Path(self._settings.folder).expanduser()

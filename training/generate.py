@@ -22,7 +22,7 @@ import torch
 
 from curation.config.policies import TorchPolicySettings
 from curation.policies.checkpoints import folder_revision
-from curation.policies.drawing import about_of, key_of, seed_of
+from curation.policies.seeds import about_of, key_of, seed_of
 from curation.prompts import SOLVING, Prompt
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
 from training.model import load_model, load_tokenizer, require_model

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from torch import Tensor
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from training.model import Dtype, load_model, load_tokenizer
 from training.slots import Engine, Request
@@ -42,21 +43,8 @@ Weights = Path | Mapping[str, Tensor]
 trainer's device. Tensors of a state dict may be changed again once `Generator.update` has returned, not before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """One response: per token its id, log-probability (natural, of the distribution drawn from) and weights' version.
-
-    ``finish`` is ``stop`` (the end token is the last of ``token_ids``) or ``length``.
-
-    Example: ``Generated((1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4), "<think>…", "stop")``
-    """
-
-    prompt_ids: tuple[int, ...]
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    versions: tuple[int, ...]
-    text: str
-    finish: str
+Generated = TokenCompletion
+"""One response, with one version of the weights per token."""
 
 
 class Generator(Protocol):

@@ -1,5 +1,8 @@
 """Verifiers as the loop calls them: an attempt's text in, a verdict out, without holding up the event loop.
 
+The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, behind their common face
+(`curation.verify.judge.Judge`); this module only waits for them.
+
 Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all attempts of a group
 are judged under the same seed, hence by the same tests.
 
@@ -10,103 +13,54 @@ Not here: how answers are compared or programs run (`curation.verify`), and what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
-from curation.records import Domain, Outcome
-from curation.verify.code_extraction import extract_code
-from curation.verify.judge import JudgeTask, MathJudge, Response
-from curation.verify.programs import CodeVerdict, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.records import Domain, SourceError
+from curation.verify.judge import Judge, Judged, JudgeTask, MathJudge, Response
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
 from training.tasks import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the verifier says of one attempt. ``passed`` is the share of a program's tests, where it was asked for.
-
-    Example: ``Verdict(Outcome.CORRECT, "number")``
-    """
-
-    outcome: Outcome
-    how: str
-    passed: float | None = None
-
-
-class Judge(Protocol):
-    """A verifier of one domain."""
-
-    async def judge(self, task: Task, text: str, seed: int) -> Verdict:
-        """The verdict on one attempt; ``seed`` is that of its group."""
-        ...
-
-
-class MathVerifier:
-    """`curation.verify.judge.MathJudge`: answers are extracted on a thread and compared by worker processes."""
-
-    def __init__(self, judge: MathJudge, threads: ThreadPoolExecutor) -> None:
-        self._judge, self._threads = judge, threads
-
-    async def judge(self, task: Task, text: str, seed: int) -> Verdict:  # noqa: ARG002 - math has no tests to draw
-        """See `Judge.judge`."""
-        assert task.reference is not None
-        wanted = JudgeTask(task.id, task.reference, task.asked.lang, (Response(text, None),))
-        future = await asyncio.get_running_loop().run_in_executor(self._threads, self._judge.submit, wanted)
-        (verdict,) = await asyncio.wrap_future(future)
-        return Verdict(verdict.outcome, verdict.how)
-
-
-class CodeVerifier:
-    """`curation.verify.programs_judge.CodeJudge`; ``every`` runs all tests, for the proportional reward."""
-
-    def __init__(self, judge: CodeJudge, threads: ThreadPoolExecutor, *, every: bool) -> None:
-        self._judge, self._threads, self._every = judge, threads, every
-
-    async def judge(self, task: Task, text: str, seed: int) -> Verdict:
-        """See `Judge.judge`."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, task, text, seed)
-
-    def _run(self, task: Task, text: str, seed: int) -> Verdict:
-        assert task.code is not None
-        found = extract_code(text)
-        if found.code is None or found.lang is None:
-            return Verdict(Outcome.NO_ANSWER, found.why, 0.0)
-        (result,) = self._judge.run([(task.code, Submission(found.lang, found.code))], every=self._every, seed=seed)
-        share = None
-        if self._every and result.tests:
-            share = sum(run.verdict is CodeVerdict.AC for run in result.tests) / len(result.tests)
-        elif self._every:
-            share = 0.0
-        return Verdict(result.outcome, result.how or result.verdict.value, share)
 
 
 class Judges:
     """The verifiers that the tasks need, by domain. A context manager; the code verifier's boxes open on entering.
 
     Args:
-        domains: which domains will be judged.
-        workers: processes for each.
+        tasks: what will be judged.
+        workers: processes for each domain.
+        rewards: how many tests are drawn for a group, and whether programs are worth the share of tests they pass.
+
+    Raises:
+        SourceError: two tasks have the same id but other tests.
     """
 
-    def __init__(self, domains: set[Domain], workers: int, rewards: RewardSettings) -> None:
-        self._domains, self._workers, self._rewards = domains, workers, rewards
-        self._held: Mapping[Domain, Judge] = {}
+    def __init__(self, tasks: Iterable[Task], workers: int, rewards: RewardSettings) -> None:
+        self._programs: dict[str, CodeProblem] = {}
+        self._domains: set[Domain] = set()
+        for task in tasks:
+            self._domains.add(task.asked.domain)
+            if task.code is not None and self._programs.setdefault(task.id, task.code) != task.code:
+                raise SourceError(f"problem {task.id} is trained on and held out under different tests; leave one out")
+        self._workers, self._rewards = workers, rewards
+        self._judges: dict[Domain, Judge] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
-            held: dict[Domain, Judge] = {}
+            self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
             if Domain.MATH in self._domains:
-                held[Domain.MATH] = MathVerifier(stack.enter_context(MathJudge(self._workers)), threads)
+                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers))
             if Domain.CODE in self._domains:
-                code = stack.enter_context(CodeJudge(self._workers, tests=self._rewards.tests))
-                held[Domain.CODE] = CodeVerifier(code, threads, every=self._rewards.code == "proportional")
-            self._held, self._stack = held, stack.pop_all()
+                every = self._rewards.code == "proportional"
+                programs = self._programs.__getitem__
+                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests, every=every)
+                stack.enter_context(judge).runner.open()
+                self._judges[Domain.CODE] = judge
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -114,6 +68,10 @@ class Judges:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    async def judge(self, task: Task, text: str, seed: int) -> Verdict:
-        """See `Judge.judge`."""
-        return await self._held[task.asked.domain].judge(task, text, seed)
+    async def judge(self, task: Task, text: str, seed: int) -> Judged:
+        """Return the verdict on one attempt; ``seed`` is that of its group and draws a program's tests."""
+        wanted = JudgeTask(task.id, task.reference or "", task.asked.lang, (Response(text, None),), seed=seed)
+        submit = self._judges[task.asked.domain].submit  # extracts the answer, which takes its time
+        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, wanted)
+        (verdict,) = await asyncio.wrap_future(future)
+        return verdict

@@ -30,7 +30,7 @@ from training.course import Course
 from training.evaluate import Evaluated, evaluate
 from training.generators import Generated, GeneratorPool
 from training.metrics import Board, GroupCount, Watch
-from training.objectives import group_fate
+from training.objectives.registry import objective_of
 from training.recipe import TrainRecipe
 from training.rollouts import Rollout, Rollouts, decode, encode
 from training.schedule import Batch, Fate, Ledger, Scheduler, Ticket
@@ -231,7 +231,8 @@ class Loop:
         self._groups.add(rollouts)
         judged = [one for one in rollouts if not one.reward.excluded]
         self._course.saw(rollouts[0].problem, self.step, sum(one.reward.correct for one in judged), len(judged))
-        return group_fate([one.reward for one in rollouts], self._recipe.objective.diversity)
+        settings = self._recipe.objective
+        return objective_of(settings).decide([one.reward for one in rollouts], settings)
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
@@ -266,7 +267,7 @@ class Loop:
             **self._watch.shares(),
             "speed/step_s": seconds,
             "speed/train_s": sum(one.seconds for one in figures),
-            "speed/trained_tokens_s": sum(one.stats["tokens"] for one in figures) / seconds,
+            "speed/trained_tokens_s": sum(one.trained_tokens for one in figures) / seconds,
             "speed/sampled_tokens_s": self._groups.tokens / seconds,
             "speed/padding_share": sum(one.padding for one in figures) / len(figures),
             "speed/shared_share": sum(one.shared for one in figures) / len(figures),

@@ -29,13 +29,13 @@ NAMES = (
     *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
     *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
-    *(f"policy/{name}" for name in ("loss", "entropy", "clip_low", "clip_high", "ratio_mean", "ratio_max")),
-    *(f"policy/{name}" for name in ("kl_generator", "mismatch_max", "gradient_norm", "learning_rate")),
+    *(f"policy/{name}" for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max")),
+    *(f"policy/{name}" for name in ("kl_generator", "mismatch_max")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
     *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "padding_share", "shared_share")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
-"""What every step's row has."""
+"""What every step's row has; an objective's own statistics stand beside them, below ``policy/``."""
 
 
 class Watch:

@@ -38,7 +38,7 @@ class Sample:
     """One attempt as the trainer sees it.
 
     ``behaviour`` are the log-probabilities under which the generator drew the tokens of ``response``; ``advantage`` and
-    ``weight`` (`training.objectives.token_weights`) are those of the whole minibatch. ``mask`` is False for response
+    ``weight`` (`training.objectives.base.Credit`) are those of the whole minibatch. ``mask`` is False for response
     tokens that are not trained on; None trains on all.
 
     Raises:

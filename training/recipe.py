@@ -1,16 +1,17 @@
 """The recipe of a training run: what is trained, on which problems, how, and how it is watched.
 
-One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`. Reading TOML
-is the flows' work.
+One table per part; the parts' own settings are in `training.config` and `training.curriculum.settings`.
+`curation.config.loading` reads it from TOML.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import ByKind, Settings
 from training.config import (
     CollectorSettings,
     ComputeSettings,
@@ -20,10 +21,11 @@ from training.config import (
     RewardSettings,
 )
 from training.curriculum.settings import CurriculumSettings
-from training.vllm_settings import EndpointGenerator, VllmGenerator
+from training.old_keys import TRAIN_RECIPE
+from training.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 
-EMBEDDED = "embedded"
-"""The name of the shipped model, in place of a folder."""
+DEFAULT_OBJECTIVE = "grpo"
+"""The `kind` of an `[objective]` that names none."""
 
 
 class EmbeddedData(Settings):
@@ -59,7 +61,20 @@ class TorchGenerator(Settings):
     device: str = Field("cpu", min_length=1, description="A torch device.")
 
 
-Generation = Annotated[TorchGenerator | VllmGenerator | EndpointGenerator, Field(discriminator="kind")]
+Generation = Annotated[TorchGenerator | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")]
+
+
+def _objectives() -> dict[str, type[ObjectiveSettings]]:
+    from training.objectives.registry import objective_settings  # needs torch
+
+    return objective_settings()
+
+
+def _default_objective() -> ObjectiveSettings:
+    return _objectives()[DEFAULT_OBJECTIVE].model_validate({})
+
+
+ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE), SerializeAsAny()]
 
 
 class Evaluation(Settings):
@@ -90,6 +105,8 @@ class Checkpoints(Settings):
 class TrainRecipe(Settings):
     """A training run."""
 
+    renamed: ClassVar[Mapping[str, str]] = TRAIN_RECIPE
+
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name.")
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
@@ -106,7 +123,7 @@ class TrainRecipe(Settings):
     generator: Generation = Field(default_factory=TorchGenerator, description="What generates the attempts.")
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What an attempt is worth.")
-    objective: ObjectiveSettings = Field(default_factory=ObjectiveSettings, description="The loss.")
+    objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
@@ -117,6 +134,15 @@ class TrainRecipe(Settings):
     checkpoints: Checkpoints = Field(default_factory=Checkpoints, description="What is kept on disk.")
     judges: int = Field(1, ge=1, description="Processes that judge answers.")
     samples: int = Field(4, ge=0, description="Attempts shown as text at each step.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        adapts = self.curriculum is not None and self.curriculum.adapt_eps_high
+        if adapts and "eps_high" not in type(self.objective).model_fields:
+            raise ValueError(
+                f"curriculum.adapt_eps_high = true needs an objective with `eps_high`; {self.objective.kind} has none"
+            )
+        return self
 
     @property
     def synchronous(self) -> bool:

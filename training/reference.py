@@ -1,4 +1,4 @@
-"""The frozen reference policy of the KL term: what it says of the tokens that the policy is trained on.
+"""The frozen reference policy of an objective that needs one: what it says of the tokens that the policy is trained on.
 
 It scores the same packed micro-batches with the same code (`PackedPolicy`), at the sampler's temperature, without
 gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
@@ -7,8 +7,8 @@ the policy's are, in the computing type; a layer is gathered while it computes a
 Invariants: its weights never change; a run that is resumed has the same reference (`Reference.revision`, held in every
 checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
 
-Off where `objective.kl` is 0, as in the paper: then there is no such model, and nothing here is called.
-Not here: the KL term itself (`training.objectives.grpo`).
+Where the objective needs none (`training.objectives.base.Needs`), as in the paper, there is no such model, and nothing
+here is called. Not here: what an objective makes of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from training.model import load_model, require_model
 from training.packing import MicroBatch
 from training.ranks import Ranks
 from training.recipe import TrainRecipe
-from training.steps import shard
+from training.sharding import shard
 
 
 class Reference:

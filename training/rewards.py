@@ -3,7 +3,8 @@
 The form decides first: an attempt that does not keep it is worth 0, and nothing else about it is looked at, so that
 `form_failure` can spare the verifier a call. Final answers are found by the verifier's own extraction.
 
-Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
+Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken form; a verdict that
+is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
 total: it is never 0. The total is the sum of the components. Pure functions; whether texts share a language is asked
 of the callable that is passed in.
 
@@ -12,15 +13,13 @@ Not here: judging (`curation.verify`), and what a group's rewards mean together 
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 from dataclasses import dataclass
 from typing import Protocol
 
 from curation.config.languages import ConsistencySettings
 from curation.records import Domain, Outcome
-from curation.verify.code_extraction import extract_code
 from curation.verify.extraction import extract_answer
+from curation.verify.programs.extraction import extract_code
 from training.config import RewardSettings
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -117,6 +116,8 @@ def reward(judged: Judged, settings: RewardSettings, consistent: Consistent | No
         raise ValueError("an attempt that keeps the form needs a verdict before it is rewarded")
     if judged.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
         return Reward(excluded_by=judged.outcome.value)
+    if judged.outcome is Outcome.NO_ANSWER:
+        return Reward(broken_form="no answer in the form asked for")
     correct = judged.outcome is Outcome.CORRECT
     share = float(correct)
     if settings.code == "proportional" and judged.domain is Domain.CODE:
@@ -164,16 +165,6 @@ def sections(text: str) -> tuple[str, str]:
     """
     thoughts, _, answer = text.removeprefix(OPEN).partition(CLOSE)
     return thoughts, answer
-
-
-def group_tests(available: int, settings: RewardSettings, seed: int, group: str) -> tuple[int, ...]:
-    """Which of a problem's tests judge a whole group: ``settings.tests`` of them at random, in their order.
-
-    A function of the seed and the group's name only, so that every attempt of the group meets the same tests,
-    wherever and whenever it is judged.
-    """
-    order = {index: hashlib.blake2b(f"{seed}|{group}|{index}".encode()).digest() for index in range(available)}
-    return tuple(sorted(heapq.nsmallest(settings.tests, order, key=order.__getitem__)))
 
 
 def _one_language(judged: Judged, settings: RewardSettings, consistent: Consistent | None) -> bool:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
+from curation.verify.judge import Judged as Verdict
 from training.config import RewardSettings
 from training.generators import Generated
-from training.judges import Judges, Verdict
+from training.judges import Judges
 from training.rewards import Consistent, Judged, Reward, form_failure, reward
 from training.tasks import Task
 

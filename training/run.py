@@ -31,16 +31,17 @@ from curation.records import StoreError
 from curation.store import write_aside
 from training.checkpoint import Checkpoint, Log, last_checkpoint, mark_run
 from training.course import Course
-from training.embedded import WEIGHTS
+from training.embedded import resolve_model
 from training.embedded.problems import Split
 from training.generators import Generator, GeneratorPool, TorchGenerator
 from training.judges import Judges
 from training.loop import Loop, Parts
 from training.metrics import Board, read_metrics
 from training.model import load_tokenizer, require_model, save_model
+from training.objectives.registry import objective_of
 from training.plots import draw_plots
 from training.ranks import Ranks
-from training.recipe import EMBEDDED, TrainRecipe
+from training.recipe import TrainRecipe
 from training.reference import Reference
 from training.rewards import Consistent
 from training.rollouts import Rollouts
@@ -68,10 +69,9 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         if ranks.leads:
             _claim(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, ranks)
-        if recipe.objective.kl:
-            beside = (
-                folder if recipe.objective.reference is None else _resolved(recipe.objective.reference, recipe_folder)
-            )
+        needs = objective_of(recipe.objective).needs(recipe.objective)
+        if needs.reference:
+            beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             trainer.reference = Reference(beside, recipe, ranks, trainer.model.config.vocab_size)
         if not ranks.leads:
             trainer.follow()
@@ -87,13 +87,9 @@ def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     Raises:
         PolicyError: there is none.
     """
-    folder = _resolved(recipe.model, recipe_folder)
+    folder = resolve_model(recipe.model, recipe_folder)
     require_model(folder)
     return folder
-
-
-def _resolved(model: str, recipe_folder: Path) -> Path:
-    return WEIGHTS if model == EMBEDDED else recipe_folder / Path(model).expanduser()
 
 
 def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:
@@ -109,10 +105,9 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
     course = Course(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
         course.restore(checkpoint.state["course"])
-    domains = {task.asked.domain for task in (*tasks.values(), *held_out)}
     with ExitStack() as stack:
         logs = stack.enter_context(_logs(out, checkpoint))
-        judges = stack.enter_context(Judges(domains, recipe.judges, recipe.rewards))
+        judges = stack.enter_context(Judges((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
         consistent = _consistent() if recipe.rewards.language else None
         rollouts = Rollouts(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
         board = Board(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
@@ -204,6 +199,6 @@ def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Log
 
 
 def _consistent() -> Consistent:
-    from curation.languages import consistent
+    from curation.languages.mixing import consistent
 
     return consistent

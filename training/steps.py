@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,13 +26,20 @@ from curation.records import GoldilocksError
 from training.config import ObjectiveSettings
 from training.logprobs import PackedPolicy
 from training.model import load_model
-from training.objectives import GrpoInputs, GrpoStats, grpo
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.registry import objective_of
+from training.objectives.step_statistics import (
+    Measure,
+    added,
+    joined,
+    measured_over_ranks,
+    policy_statistics,
+)
 from training.packing import MicroBatch, Sample, arrange, collate, deal, padding_share, read_tokens
 from training.ranks import Ranks, Work
 from training.recipe import TrainRecipe
-
-if TYPE_CHECKING:
-    from training.reference import Reference
+from training.reference import Reference
+from training.sharding import shard
 
 
 class TrainingError(GoldilocksError):
@@ -44,16 +51,17 @@ class Figures:
     """One optimiser step in numbers. ``padding`` is a share of the room, ``shared`` that of the prompt and response
     tokens which the model did not read again, since they are of a prompt that it has read.
 
-    ``stats`` is `GrpoStats.summary`, without ``kl_reference`` where there is no reference.
+    ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks.
     """
 
     loss: float
     gradient_norm: float
     rate: float
-    stats: Mapping[str, float]
+    statistics: Mapping[str, Measure]
     padding: float
     micro_batches: int
     tokens: int  # of prompts and responses, as the model reads them
+    trained_tokens: int  # of responses, those that count
     seconds: float
     shared: float = 0.0
 
@@ -70,7 +78,7 @@ class Trainer:
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: Ranks) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.taken = 0  # optimiser steps
-        self.reference: Reference | None = None  # set where the KL term is on
+        self.reference: Reference | None = None  # set where the objective needs one
         bf16 = recipe.compute.dtype == "bfloat16"
         model = load_model(
             folder, dtype="float32", device="cpu" if ranks.size > 1 else str(ranks.device), training=True
@@ -114,15 +122,16 @@ class Trainer:
         bins = arrange(samples, packing)
         shares = [[_collated(samples, chosen) for chosen in share] for share in deal(bins, lengths, self.ranks.size)]
         read = sum(read_tokens(samples, chosen) for chosen in bins)
-        loss, norm, stats = self.ranks.lead("step", self._work, shares, (objective, self.taken))
+        loss, norm, statistics = self.ranks.lead("step", self._work, shares, (objective, self.taken))
         return Figures(
             loss,
             norm,
             self._recipe.optim.rate(self.taken - 1),
-            {name: value for name, value in stats.summary().items() if self.reference or name != "kl_reference"},
+            statistics,
             padding_share(bins, lengths, packing.tokens),
             len(bins),
             read,
+            sum(len(sample.response) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
             1 - read / sum(lengths),
         )
@@ -153,20 +162,22 @@ class Trainer:
         """Go on from what `save` wrote, with as many or another number of ranks, after ``taken`` optimiser steps."""
         self.ranks.lead("load", self._work, None, (str(folder), taken))
 
-    def _step(self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]) -> tuple[float, float, GrpoStats]:
+    def _step(
+        self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
+    ) -> tuple[float, float, dict[str, Measure]]:
         objective, self.taken = value
         rate = self._recipe.optim.rate(self.taken)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad(set_to_none=True)
         loss = torch.zeros((), device=self.ranks.device)
-        stats: GrpoStats | None = None
+        statistics: dict[str, Statistic] | None = None
         for part in parts:
             one, seen = self._scored(part.to(self.ranks.device), objective)
             torch.autograd.backward(one * self.ranks.size)  # sharding averages over ranks
             loss += one.detach()
-            stats = seen if stats is None else stats + seen
-        assert stats is not None
+            statistics = seen if statistics is None else added(statistics, seen)
+        assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.clip_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         if not torch.isfinite(norm):
@@ -176,11 +187,13 @@ class Trainer:
             )
         self.optimiser.step()
         self.taken += 1
-        return float(self.ranks.total(loss)), float(norm), self._total(stats)
+        return float(self.ranks.total(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
 
-    def _scored(self, part: MicroBatch, objective: ObjectiveSettings) -> tuple[Tensor, GrpoStats]:
-        scores = self.policy(part, "gradient" if objective.entropy else "value")
-        inputs = GrpoInputs(
+    def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
+        """Return the micro-batch's loss, with gradient, and all of its statistics."""
+        objective = objective_of(settings)
+        scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
+        inputs = ObjectiveInputs(
             scores.logprobs,
             part.behaviour,
             part.sequence,
@@ -190,15 +203,8 @@ class Trainer:
             scores.entropy,
             self.reference.logprobs(part) if self.reference is not None else None,
         )
-        return grpo(inputs, objective)
-
-    def _total(self, stats: GrpoStats) -> GrpoStats:
-        """Over all ranks."""
-        largest = ("ratio_max", "mismatch_max")
-        sums = [name for name in GrpoStats.__slots__ if name not in largest]
-        added = self.ranks.total(torch.stack([getattr(stats, name).double() for name in sums]))
-        most = self.ranks.total(torch.stack([getattr(stats, name).double() for name in largest]), largest=True)
-        return GrpoStats(**dict(zip((*sums, *largest), (*added.unbind(), *most.unbind()), strict=True)))
+        loss, own = objective.loss(inputs, settings)
+        return loss, joined(policy_statistics(inputs), own)
 
     def _weights(self, _: None, __: None) -> dict[str, Tensor]:
         if not self.ranks.sharded:
@@ -241,22 +247,6 @@ def _alone() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
-
-
-def shard(policy: PackedPolicy, ranks: Ranks, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
-    """FSDP2: each layer, and the policy as root, over all ranks; fp32 weights, computing in ``dtype``.
-
-    ``keep_ends``: embedding and output layer stay gathered after the forward pass, for the backward pass.
-    """
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-
-    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
-    precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
-    causal: Any = policy.model
-    for layer in causal.base_model.layers:
-        fully_shard(layer, mesh=mesh, mp_policy=precision)
-    fully_shard(policy, mesh=mesh, mp_policy=precision, reshard_after_forward=None if keep_ends else True)
 
 
 def _collated(samples: Sequence[Sample], chosen: Sequence[int]) -> MicroBatch:

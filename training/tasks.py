@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from curation.prompts.solving import FENCE
-from curation.records import JUDGING, TEST, Domain, Prompted, SourceError
+from curation.records import Domain, Prompted, SourceError
 from training.embedded.problems import Split, supply
 from training.recipe import CuratedData, Data, EmbeddedData
 
 if TYPE_CHECKING:
-    from curation.verify.programs import CodeProblem
+    from curation.verify.programs.problem import CodeProblem
 
-_NEEDED = ("id", "domain", "statement", "answer", "lang", "meta")
+_NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,34 @@ def _curated(data: CuratedData, folder: Path) -> Iterator[Task]:
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-        programs: Mapping[str, CodeProblem] | None = None
-        for file in files:
-            for row in _read(file, _NEEDED).iter_rows(named=True):
-                code = row["domain"] == Domain.CODE
-                if code and programs is None:
-                    programs = _programs(curated)
-                yield _task(row, (programs or {}).get(row["id"]) if code else None, file)
+        frames = {file: _read(file, _NEEDED) for file in files}
+        code = [
+            (file, row)
+            for file, frame in frames.items()
+            for row in frame.filter(pl.col("domain") == Domain.CODE).iter_rows(named=True)
+        ]
+        programs = _programs(curated, code) if code else {}
+        for file, frame in frames.items():
+            for row in frame.iter_rows(named=True):
+                yield _task(row, programs.get(row["id"]), file)
+
+
+def _programs(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
+    """Return what the code verifier needs, by problem, in the language that each asks for."""
+    from curation.verify.programs.extraction import CodeLang
+    from curation.verify.programs.tables import set_problems
+
+    languages = {}
+    for file, row in rows:
+        try:
+            languages[str(row["id"])] = str(row["group"] or row["id"]), CodeLang(_language(row))
+        except ValueError as error:
+            raise SourceError(f"{file}: problem {row['id']} asks for {error}; leave it out") from error
+    return set_problems(curated, languages)
+
+
+def _language(row: Mapping[str, Any]) -> str:
+    return str(json.loads(row["meta"] or "{}").get(FENCE, "python"))
 
 
 def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Task:
@@ -92,38 +113,9 @@ def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Ta
         raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
     if not code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
-    details = {FENCE: str(json.loads(row["meta"] or "{}").get(FENCE, "python"))} if code else {}
+    details = {FENCE: _language(row)} if code else {}
     asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     return Task(asked, row["answer"], program)
-
-
-def _programs(curated: Path) -> dict[str, CodeProblem]:
-    """What the code verifier needs, by problem; problems with a checker or a function of their own are refused."""
-    from curation.verify.programs import CPU_S, MEMORY_MB, CodeProblem, CodeTest
-
-    rules = {
-        row["problem"]: row
-        for file in sorted((curated / "judging").glob("*.parquet"))
-        for row in _read(file, JUDGING.names()).iter_rows(named=True)
-    }
-    tests: dict[str, list[CodeTest]] = {}
-    for file in sorted((curated / "tests").glob("*.parquet")):
-        for row in _read(file, TEST.names()).sort("problem", "index").iter_rows(named=True):
-            if row["input"] is None or row["output"] is None:
-                raise SourceError(f"{file}: test {row['index']} of problem {row['problem']} is not whole")
-            tests.setdefault(row["problem"], []).append(CodeTest(row["input"].encode(), row["output"].encode()))
-    made = {}
-    for name, cases in tests.items():
-        rule = rules.get(name, {})
-        special = [key for key in ("function", "checker", "comparison") if rule.get(key) is not None]
-        if special:
-            raise SourceError(
-                f"{curated}: problem {name} is judged by its own {special[0]}, which the trainer does not read; "
-                "leave it out of the set"
-            )
-        limit, memory = rule.get("time_limit_s"), rule.get("memory_mb")
-        made[name] = CodeProblem(name, tuple(cases), cpu_s=limit or CPU_S, memory_mb=memory or MEMORY_MB)
-    return made
 
 
 def _read(file: Path, columns: Sequence[str]) -> pl.DataFrame:

@@ -1,6 +1,7 @@
-"""The generator over vLLM: `training.generators.Generator`, kept by `curation.policies.vllm.training.TrainingEngine`.
+"""The generator over vLLM on this machine: `curation.policies.vllm.engine`, with weights that change while it runs.
 
-Here are only the two types' differences; what holds of weights, versions and log-probabilities is said there.
+Each token carries the version of the weights that made it, and a prompt's cached keys and values are shared by requests
+of one version only. The rest is said where it is done: generating in `engine`, exchanging weights in `weight_updates`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.config import Decoding, VllmPolicy
-from curation.policies.vllm.training import TrainingEngine
-from training.generators import Generated, Weights
-from training.vllm_settings import VllmGenerator as VllmSettings
+from curation.policies.checkpoints import end_tokens
+from curation.policies.completions import TokenCompletion
+from curation.policies.vllm.engine import VllmEngine, sampling_params
+from curation.policies.vllm.startup import Launch
+from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
+from curation.records import PolicyError
+from training.generators import Weights
+from training.vllm_settings import VllmGeneratorSettings
 
 _CAPACITY = 128
 
 
 class VllmGenerator:
-    """vLLM as a `Generator`.
+    """vLLM as a `training.generators.Generator`.
 
     Args:
         folder: the model, with its tokenizer.
@@ -32,19 +37,15 @@ class VllmGenerator:
     """
 
     def __init__(
-        self, folder: Path, settings: VllmSettings, *, temperature: float = 1.0, capacity: int = _CAPACITY
+        self, folder: Path, settings: VllmGeneratorSettings, *, temperature: float = 1.0, capacity: int = _CAPACITY
     ) -> None:
+        self._folder, self._temperature = folder.expanduser().resolve(), temperature
+        if not self._folder.is_dir():
+            raise PolicyError(f"model {folder}: there is no folder {self._folder}; training needs a local one.")
         self._capacity = settings.capacity or capacity
-        shared = settings.model_dump(exclude={"kind", "capacity", "transfer", "address"})
-        policy = VllmPolicy(
-            kind="vllm",
-            model=str(folder),
-            in_flight=self._capacity,
-            keep_tokens=True,
-            decoding=Decoding(temperature=temperature, top_p=1.0),
-            **shared,
-        )
-        self.engine = TrainingEngine(policy, Path.cwd(), settings.transfer, settings.address)
+        launch = Launch(str(self._folder), self._folder.name, self._capacity, transfer=BACKENDS[settings.transfer])
+        self.engine = VllmEngine(launch, settings)
+        self._updates = WeightUpdates(self.engine, self._folder, settings.transfer, settings.address)
 
     @property
     def capacity(self) -> int:
@@ -52,19 +53,34 @@ class VllmGenerator:
         return self._capacity
 
     async def __aenter__(self) -> Self:
+        self._ends = end_tokens(self._folder)
         await self.engine.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._updates.close()
         await self.engine.__aexit__(kind, error, trace)
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """See `Generator.generate`."""
-        made = await self.engine.generate(prompt_ids, seed=seed, max_tokens=max_tokens)
-        return Generated(tuple(prompt_ids), made.token_ids, made.logprobs, made.versions, made.text, made.finish)
+        context = self.engine.context
+        if len(prompt_ids) >= context:
+            raise PolicyError(
+                f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the context is {context}; drop the "
+                "problem or raise max_model_len."
+            )
+        sampling = sampling_params(
+            temperature=self._temperature,
+            top_p=1.0,
+            max_tokens=min(max_tokens, context - len(prompt_ids)),
+            seed=seed % 2**63,
+            logprobs=True,
+            stop_token_ids=self._ends,
+        )
+        return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
 
     async def update(self, weights: Weights, version: int) -> float:
         """See `Generator.update`."""
-        return await self.engine.update(weights, version)
+        return await self._updates.update(weights, version)

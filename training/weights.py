@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from torch import Tensor
 
+from curation.policies.checkpoints import write_weights
 from curation.records import StoreError
+from curation.scratch import memory_folder
 from training.generators import Generator
 from training.model import published, save_model
 
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Way = Literal["memory", "file"]
-
-IN_MEMORY = Path("/dev/shm")
-"""Where Linux has a file system in memory."""
 
 
 class HandOver:
@@ -50,8 +49,7 @@ class HandOver:
 
     def __enter__(self) -> Self:
         if self._way == "file":
-            where = IN_MEMORY if IN_MEMORY.is_dir() else None
-            self._folder = Path(tempfile.mkdtemp(prefix="goldilocks-weights-", dir=where))
+            self._folder = Path(tempfile.mkdtemp(prefix="goldilocks-weights-", dir=memory_folder()))
         return self
 
     def __exit__(
@@ -109,14 +107,3 @@ async def follow(folder: Path, generator: Generator, *, every: float = 1.0) -> N
             await generator.update(found[1], found[0])
             held = found[0]
         await asyncio.sleep(every)
-
-
-def write_weights(state: Mapping[str, Tensor], folder: Path) -> None:
-    """The state dict as one file of safetensors; a tensor under two names (tied weights) is written once."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True)
-    once: dict[tuple[int, int], str] = {}
-    for name, value in state.items():
-        once.setdefault((value.data_ptr(), value.numel()), name)
-    save_file({name: state[name].contiguous() for name in once.values()}, folder / "model.safetensors")

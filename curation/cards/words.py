@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from curation.languages.vocabulary import languages, neighbours
 from curation.records import DropReason
 
 REASON_WORDS: Mapping[str, str] = {
@@ -79,10 +80,11 @@ COLUMN_WORDS: Mapping[str, str] = {
 }
 
 LANGUAGES: Mapping[str, str] = {
-    "en": "English", "fr": "French", "es": "Spanish", "it": "Italian", "de": "German", "zh": "Chinese",
-    "ru": "Russian", "pt": "Portuguese", "ja": "Japanese", "ko": "Korean", "ar": "Arabic", "nl": "Dutch",
-    "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali", "sw": "Swahili", "te": "Telugu",
-}  # fmt: skip
+    **{known.code: known.name for known in languages()},
+    **{known.code: known.name for known in neighbours()},
+    **{"nl": "Dutch", "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali"},
+    **{"sw": "Swahili", "te": "Telugu"},
+}
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -23,6 +23,7 @@ import polars as pl
 from curation.choices.opening import Opened, Refused, open_question
 from curation.choices.options import Split, split, tidy_option, unlabelled
 from curation.choices.resolving import is_only_letter, named_letter, names_several, resolve
+from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
 __all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "taken_apart"]
@@ -61,10 +62,7 @@ _INLINE = (
     r"|\n\s*1\s*\.\s[\s\S]*\n\s*2\s*\.\s[\s\S]*\n\s*3\s*\.\s"
 )
 # Questions that send the reader to options.
-_SENDS = re.compile(
-    r"(?i)\bwhich\s+(?:one\s+)?(?:of|option|choice|statement)|\bof\s+the\s+following\b|\bchoose\b|\bselect\b|下列"
-    r"|以下|选|哪|正确的是|\blaquelle\b|\blequel\b|\bcuál\b|\bqual[ei]\b|\bwelche|\bкак(?:ое|ая|ой)\s+из"
-)
+_SENDS = re.compile(rf"(?i){one_of(lambda known: known.choices.sends)}")
 _LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
 _OUTCOME = pl.Schema(
     {

@@ -17,16 +17,17 @@ from dataclasses import dataclass
 
 from curation.choices.options import tidy_option
 from curation.choices.words import (
-    COUNTS_ZH,
+    COUNTS,
     EQUAL_WHICH,
     LISTS,
     META_OPTION,
     OPEN_WHICH,
     POINTS,
-    POINTS_EN,
-    POINTS_EN_HARMLESS,
+    POINTS_HARMLESS,
     TRIGGERS,
+    WHICH_NEEDLES,
 )
+from curation.languages.vocabulary import languages, one_of
 from curation.records import DropReason
 
 
@@ -50,9 +51,10 @@ _CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\
 _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
-_YES_NO = re.compile(
-    r"(?i)^\W*(?:yes|no|true|false|是|否|对|错|正确|错误|不正确|能|不能|да|нет|oui|non|sí|ja|nein|vrai|faux)\W*$"
-)
+_YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda known: known.choices.yes_no)})\W*$")
+_HAN_CODES = tuple(known.code for known in languages() if not known.spaced)
+_FALLBACK = "en"
+"""The language that a question without a known tag is taken for."""
 
 
 def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> Opened | Refused:
@@ -62,10 +64,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     if wrong:
         return Refused(DropReason.CHOICES_NEEDED, wrong)
     text = _tidied(question)
-    if "hich" in text:
-        text = EQUAL_WHICH.sub("What is the value of ", text) if _is_number(answer) else text
-        text = OPEN_WHICH.sub("What is ", text)
-        text = re.sub(r"(?<=[a-z0-9$,;)] )What is ", "what is ", text)
+    text = _asked_for(text, answer)
     points = _pointing(text, lang)
     if points:
         return Refused(DropReason.CHOICES_NEEDED, points)
@@ -74,6 +73,19 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     if bare:
         return Refused(DropReason.CHOICES_NEEDED, bare.group().strip())
     return Opened(filled, answer)
+
+
+def _asked_for(text: str, answer: str) -> str:
+    """A question that only repeats its options, made to ask for the thing itself."""
+    if not any(needle in text for needle in WHICH_NEEDLES):
+        return text
+    if _is_number(answer):
+        for pattern, asks in EQUAL_WHICH:
+            text = pattern.sub(asks, text)
+    for pattern, asks in OPEN_WHICH:
+        text = pattern.sub(asks, text)
+        text = re.sub(rf"(?<=[a-z0-9$,;)] ){re.escape(asks)}", asks[0].lower() + asks[1:], text)
+    return text
 
 
 def tidy_answer(option: str) -> str:
@@ -109,7 +121,7 @@ def _is_label(answer: str, question: str) -> bool:
 def mathematical(answer: str) -> bool:
     """A number, a formula, or either with a currency before and a unit of at most three words after."""
     text = _CURRENCY.sub("", answer.strip())
-    if re.match(r"(?i)(?:an?|the|it|its|there|he|she|they|on|in|at|after|before|by)\s+[a-z]{2,}", text):
+    if _SENTENCE_START.match(text):
         return False
     if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$", text):
         return False
@@ -129,6 +141,7 @@ def mathematical(answer: str) -> bool:
     return len(words) <= 3 and not (starts_with_word and leads and leads.group().lower() not in _FUNCTIONS)
 
 
+_SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda known: known.choices.sentence_starts)})\s+[a-z]{{2,}}")
 _FUNCTIONS = frozenset(
     "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm or and am pm".split()
 )  # fmt: skip
@@ -148,26 +161,30 @@ def _named_in(option: str, question: str) -> bool:
 def _pointing(text: str, lang: str | None) -> str | None:
     """The words of a question that point at options, or null."""
     if _HAN.search(text):
-        if COUNTS_ZH.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
+        if COUNTS.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
             return None
-        match = POINTS["zh"].search(text) if any(word in text for word in TRIGGERS["zh"]) else None
+        match = next((found for code in _HAN_CODES if (found := _points(text, code))), None)
         return match.group() if match else None
-    plain = lang in (None, "en") or lang not in POINTS
-    if plain and not _points_possible(text):
+    plain = lang in (None, _FALLBACK) or lang not in POINTS
+    if plain and not _points_possible(text, _FALLBACK):
         return None
     last = _question_part(text)
-    if lang in POINTS and lang != "zh":
+    if lang in POINTS and lang not in _HAN_CODES and lang != _FALLBACK:
         match = POINTS[lang].search(last)
         if match:
             return match.group().strip()
-    match = POINTS_EN.search(POINTS_EN_HARMLESS.sub(" ¦ ", last))
+    match = POINTS[_FALLBACK].search(POINTS_HARMLESS[_FALLBACK].sub(" ¦ ", last))
     return match.group().strip() if match else None
 
 
-def _points_possible(text: str) -> bool:
-    """Whether a word is there without which no English expression matches."""
+def _points(text: str, code: str) -> re.Match[str] | None:
+    return POINTS[code].search(text) if _points_possible(text, code) else None
+
+
+def _points_possible(text: str, code: str) -> bool:
+    """Whether a word is there without which no expression of the language matches."""
     lower = text.lower()
-    return any(word in lower for word in TRIGGERS["en"])
+    return code not in TRIGGERS or any(word in lower for word in TRIGGERS[code])
 
 
 def _question_part(text: str) -> str:
@@ -187,32 +204,36 @@ _EMPTY_BRACKETS = re.compile(
 )
 # A sentence that ends in "then ____": nothing says what the blank stands for.
 _BARE_BLANK = re.compile(
-    r"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:则|那么|则有|有|故|所以|可得|可知|必有|必|总有|都有|then|we\s+have|so|hence)[\s,，]*____[\s．。.]*(?:[（(][^（）()]{0,120}[)）])?[\s．。.]*$"
+    rf"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:{one_of(lambda known: known.choices.then_words)})[\s,，]*____[\s．。.]*"
+    r"(?:[（(][^（）()]{0,120}[)）])?[\s．。.]*$"
 )
-_BARE_END = re.compile(r"(?i)(?:，|,|。|．|；|;)\s*(?:则|那么|则有|有)\s*$|\b(?:then|we\s+have)\s*[:.]?$")
+_HAN_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=False)
+_SPACED_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=True)
+_BARE_END = re.compile(rf"(?i)(?:，|,|。|．|；|;)\s*(?:{_HAN_THEN})\s*$|\b(?:{_SPACED_THEN})\s*[:.]?$")
 # A bracket that the source lost the end of: $a=($
 _OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*$")
-_MARKED_AS_CHOICE = re.compile(r"[（(]\s*(?:单选|多选|选择题|单项选择)\s*[)）]")
-_CHOOSES = re.compile(r"[Cc]hoose|[Ss]elect|[Pp]ick|[Cc]ircle")
+_MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda known: known.choices.choice_notes)})\s*[)）]")
+_CHOOSES = re.compile(
+    "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for known in languages() for verb in known.choices.choose_verbs)
+)
 _INSTRUCTION = re.compile(
-    r"(?i)\s*\(?(?:choose|select|pick|circle)\s+(?:the\s+)?(?:one\s+)?(?:correct|right|best)\s+"
-    r"(?:answer|option|choice)s?[^.?]{0,30}[.:)]?\s*$"
+    rf"(?i)\s*\(?(?:{'|'.join(known.choices.instruction for known in languages() if known.choices.instruction)})"
+    r"[^.?]{0,30}[.:)]?\s*$"
 )
 # A key that the source left behind the statement: 【本题欣赏题】答案：B
-_LEFT_KEY = re.compile(r"\s*(?:【[^】]{0,20}】\s*)?(?:正确)?答案\s*[:：]\s*[A-E][\s．。.]*$")
+_LEFT_KEY = re.compile(
+    rf"\s*(?:{'|'.join(known.choices.left_key for known in languages() if known.choices.left_key)})\s*[A-E][\s．。.]*$"
+)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BLANKS = re.compile(r"[_＿]{2,}")
-_ZH_END = re.compile(
-    r"(是|为|=|＝|等于|有|共|得|需|需要|：|:|至少|最多|最大|最小|至多|应是|应为)\s*(\$*)\s*[．。.]?\s*$"
-)
+_SPACED_ENDS = one_of(lambda known: known.choices.ends_open, spaced=True)
+_HAN_ENDS = one_of(lambda known: known.choices.ends_open, spaced=False)
+_END = re.compile(rf"(?i)\b(?:{_SPACED_ENDS})\s*[．.]?$")
+_HAN_END = re.compile(rf"({_HAN_ENDS}|=|＝|：|:)\s*(\$*)\s*[．。.]?\s*$")
 # A measure word with nothing to measure, near the end: 则共有种不同的方法．
-_ZH_UNIT_END = re.compile(
-    r"(?!得分|到位)([长宽高深](?=\s?(?:厘米|分米|千米|米))|共|有|需|要|是|为|得|剩|少|多|了|走|花|用|排|开|成|到|第|达|余|约|卖|买|坐|分|装|付|拿|给|差|吃|跑|于|在|出|今年|明年|去年)\s?"
-    r"(种|个|条|对|组|名|人|米|千米|厘米|平方厘米|平方米|立方厘米|元|岁|天|分钟|小时|次|只|块|页|本|棵|分|秒|位|颗|支|张|件|倍|辆|间|千克|克|吨|升|毫升|％|%|项|级|层|场|盏"
-    r"|段|根|头|桌|瓶|袋|盒|杯|粒|片|把|朵|株|步|道题|道|周)"
-    r"(?=\s*(?:$|[．。.]\s*$|(?:的|不同|就|才|能)[^，。．,.？?]{0,16}[．。.]?\s*$|[^，。．,.？?位数别钟母子解度积形]{1,8}[．。.]?\s*$))"
-)
-_EN_GAP = re.compile(r"(?<=[a-z,=$])(?:  (?=[a-z.%]|$)|\s+(?=[．.]$))")
+_UNIT_END = re.compile("|".join(known.choices.unit_end for known in languages() if known.choices.unit_end))
+_GAPS = {known.code: re.compile(known.choices.gap) for known in languages() if known.choices.gap}
+_NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda known: known.choices.number_questions)})[^？?]*____\s*[?？]")
 
 
 def _tidied(question: str) -> str:
@@ -224,7 +245,7 @@ def _tidied(question: str) -> str:
     if "_" in text or "＿" in text:
         text = _BLANKS.sub("____", text)
     text = _OPEN_BRACKET.sub("$ ____", text)
-    if "答案" in text:
+    if not text.isascii():
         text = _LEFT_KEY.sub("", text)
     if _CHOOSES.search(text):
         text = _INSTRUCTION.sub("", text)
@@ -242,18 +263,19 @@ def _blank(match: re.Match[str]) -> str:
 def _filled(text: str, lang: str | None) -> str:
     """A question that ends where its answer would stand gets a blank there."""
     if "____" in text or re.search(r"[?？]", text):
-        return re.sub(r"____\s*([?？])", r"\1", text) if re.search(r"(?:多少|几)[^？?]*____\s*[?？]", text) else text
+        return re.sub(r"____\s*([?？])", r"\1", text) if _NUMBER_ASKED.search(text) else text
     if _HAN.search(text):
-        if _ZH_END.search(text):
-            return _ZH_END.sub(r"\1\2____．", text)
-        return _ZH_UNIT_END.sub(r"\1____\2", text)
+        if _HAN_END.search(text):
+            return _HAN_END.sub(r"\1\2____．", text)
+        return _UNIT_END.sub(r"\1____\2", text)
     if re.search(r"=\s*\$+\s*[．.]?$", text):
         return f"{text.rstrip(' ．.')} ____."
-    if lang in (None, "en") and _EN_GAP.search(text):
-        head, tail = text[: _EN_GAP.search(text).start()], text[_EN_GAP.search(text).end() :]  # type: ignore[union-attr]
-        return f"{head} ____ {tail}".rstrip()
+    gap = _GAPS.get(_FALLBACK if lang is None else lang)
+    lost = gap.search(text) if gap else None
+    if lost:
+        return f"{text[: lost.start()]} ____ {text[lost.end() :]}".rstrip()
     if re.search(r"[:=]\s*\$*$", text) and not text.endswith("$"):
         return f"{text.rstrip(' :')} ____." if text.endswith(":") else f"{text} ____."
-    if re.search(r"(?i)\b(?:is|are|was|be|equals?|by|of|to|has|in|for)\s*[．.]?$", text):
+    if _END.search(text):
         return f"{text.rstrip(' ．.')} ____."
     return text

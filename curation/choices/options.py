@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from curation.languages.vocabulary import one_of
+
 UPPER = "ABCDEFGHIJ"
 _FULL = str.maketrans("ＡＢＣＤＥＦＧＨＩＪ（）．：１２３４５６７８", "ABCDEFGHIJ().:12345678")
 _CIRCLED = "①②③④⑤⑥⑦⑧"
@@ -62,11 +64,9 @@ _STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _HEADER = re.compile(
-    r"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:(?:answer\s+)?(?:choices|options)(?:\s+are)?"
-    r"|select\s+one(?:\s+answer)?|choose\s+(?:one|the\s+(?:correct|right|best)\s+(?:answer|option|one))"
-    r"(?:\s+(?:from|of|below)[^.\n]{0,40})?|pick\s+one|options?\s*list|选项(?:如下)?|备选答案|opciones|opzioni"
-    r"|réponses?\s+possibles?|antwortmöglichkeiten|варианты(?:\s+ответ(?:а|ов))?)\**\s*[:：.]?\s*$"
+    rf"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:{one_of(lambda known: known.choices.headers)})\**\s*[:：.]?\s*$"
 )
+_INSTRUCTS = re.compile(rf"(?i)\W*(?:{one_of(lambda known: known.choices.leads_after_options)})\b")
 _LAYOUT_AFTER = re.compile(
     r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item"
     r"|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
@@ -161,7 +161,7 @@ def _last_option(texts: list[str]) -> tuple[str, str]:
     longest = max(len(text) for text in texts[:-1])
     if any("\n" in text.strip() for text in texts[:-1]) and len(last) <= 2 * longest:
         return last, ""
-    if re.match(r"(?i)\W*(?:answer|choose|select|please|give|write|put|请|答)\b", rest) or len(rest) < 4:
+    if _INSTRUCTS.match(rest) or len(rest) < 4:
         return head, ""
     return head, rest
 

@@ -10,14 +10,18 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+from curation.languages.vocabulary import one_of
+
 _MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
 _LEAD = re.compile(
-    r"(?i)^\W*(?:the\s+)?(?:correct\s+|final\s+|right\s+)?(?:answer|option|choice|ans|key|réponse|respuesta"
-    r"|risposta|antwort|ответ|正确答案|答案|故选|选择?)\s*(?:is|为|是)?\s*[:：]?\s*"
+    rf"(?i)^\W*(?:the\s+)?(?:(?:{one_of(lambda known: known.choices.answer_adjectives)})\s+)?"
+    rf"(?:{one_of(lambda known: known.choices.answer_leads)})\s*"
+    rf"(?:{one_of(lambda known: known.choices.copulas)})?\s*[:：]?\s*"
 )
 _LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
 _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
-_LETTERS = re.compile(r"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|and|和)*[(（]?[A-J])+[)）.]?$")
+_JOINERS = one_of(lambda known: known.choices.letter_joiners)
+_LETTERS = re.compile(rf"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|{_JOINERS})*[(（]?[A-J])+[)）.]?$")
 _NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
 _NUMBERED = re.compile(r"^[(（]?([1-8])[)）.、](.+)$")
 _CIRCLED = "①②③④⑤⑥⑦⑧"

@@ -24,19 +24,14 @@ from dataclasses import dataclass
 from curation.choices.opening import Opened, Refused
 from curation.choices.options import split, tidy_option
 from curation.choices.resolving import bare
+from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
 _PROBLEM = re.compile(r"<problem>(.*?)</problem>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_MARKED = re.compile(
-    r"(?i)\b(?:the\s+)?(?:correct|right)\s+(?:answer|option|choice)\b|\banswer\s*:|正确答案|答案|\\boxed|\boption\s+[A-E]\b"
-)
-_POINTS = re.compile(
-    r"(?i)\bwhich\s+of\s+the\s+(?:following|above|options)\b|\b(?:options|choices)\b|\bfollowing\b|下列|以下|选项"
-)
-_ASKS = re.compile(
-    r"(?i)[?？]|____|\b(?:find|compute|calculate|determine|evaluate|solve|simplify|what|which|how)\b|求|计算|多少|几|哪"
-)
+_MARKED = re.compile(rf"(?i){one_of(lambda known: known.choices.marks_an_answer)}|\\boxed")
+_POINTS = re.compile(rf"(?i){one_of(lambda known: known.choices.names_options)}")
+_ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda known: known.choices.asks)}")
 
 
 @dataclass(frozen=True, slots=True)

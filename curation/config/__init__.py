@@ -3,12 +3,13 @@
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
 anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
 
-Import settings from this package; the files behind it are `base`, `sources`, `filters`, `policies`, `difficulty` and
-`recipe`. Nothing else of the house is imported here.
+Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
+here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
 """
 
 from curation.config.base import Settings, plain
 from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
+from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
     ContaminationSettings,
@@ -23,9 +24,11 @@ from curation.config.policies import (
     Decoding,
     EndpointPolicy,
     LivePolicy,
+    PolicyFile,
     PolicySettings,
     RecordedPolicy,
     TorchPolicySettings,
+    TranslatorFile,
     VllmPolicy,
 )
 from curation.config.recipe import ExportSettings, Recipe
@@ -44,11 +47,13 @@ __all__ = [
     "Decoding",
     "DifficultyStage",
     "EndpointPolicy",
+    "EngineSettings",
     "ExportSettings",
     "LanguageSettings",
     "LivePolicy",
     "NearDuplicateSettings",
     "Pick",
+    "PolicyFile",
     "PolicySettings",
     "PremisesSettings",
     "ProblemColumns",
@@ -60,12 +65,14 @@ __all__ = [
     "ScheduleSettings",
     "SecondBand",
     "SecondStage",
+    "ServerSettings",
     "Settings",
     "Source",
     "StatedCosts",
     "StatementSettings",
     "TorchPolicySettings",
     "TranslationSettings",
+    "TranslatorFile",
     "VerifySettings",
     "VllmPolicy",
     "plain",

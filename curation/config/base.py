@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 
 class Settings(BaseModel):
@@ -14,10 +19,47 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Old key: new key, of a table that files begin with; see `curation.config.renaming`."""
+
     def digest(self) -> str:
         """A short hash of the settings; equal settings have equal digests in every process."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    """A table whose `kind` chooses its model among those of a registry, as pydantic's unions do with a fixed list.
+
+    Stands in a field's annotation: ``Annotated[PolicySettings, ByKind(policies, "vllm"), SerializeAsAny()]``.
+
+    Args:
+        models: the models by their kind; called when a table is checked, so that a recipe's model may be imported
+            without them.
+        default: the kind of a table that names none.
+    """
+
+    models: Callable[[], Mapping[str, type[BaseModel]]]
+    default: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self._checked(value), handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        choices: dict[Any, CoreSchema] = {kind: model.__pydantic_core_schema__ for kind, model in self.models().items()}
+        return handler(core_schema.tagged_union_schema(choices, "kind"))
+
+    def _checked(self, value: Any) -> Any:
+        models = self.models()
+        if isinstance(value, tuple(models.values())):
+            return value
+        if isinstance(value, Mapping):
+            value = {"kind": self.default, **value}
+        choices: dict[Any, CoreSchema] = {
+            kind: core_schema.no_info_plain_validator_function(model.model_validate) for kind, model in models.items()
+        }
+        return SchemaValidator(core_schema.tagged_union_schema(choices, "kind")).validate_python(value)
 
 
 def plain(value: Any) -> Any:
@@ -27,3 +69,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(plain(item) for item in value)
     return value
+
+
+def toml_value(text: str) -> Any:
+    """Return a value that is written as in TOML, or as plain text."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text

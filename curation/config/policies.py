@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.engines import EngineSettings, ServerSettings
+from curation.config.old_keys import RECIPE
 
 
 class AttemptColumns(Settings):
@@ -76,7 +79,14 @@ class Decoding(Settings):
 class LivePolicy(Settings):
     """What policies that generate have in common."""
 
-    model: str = Field(min_length=1, description="Name of the model; for `vllm` also a folder with its weights.")
+    loads_folder: ClassVar[bool] = False
+    """Whether ``model`` may be a folder with weights, relative to the recipe's."""
+
+    model: str = Field(
+        min_length=1,
+        description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
+        "`embedded`: the shipped model.",
+    )
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
@@ -86,34 +96,17 @@ class LivePolicy(Settings):
     )
 
 
-class VllmPolicy(LivePolicy):
+class VllmPolicy(EngineSettings, LivePolicy):
     """A model that vLLM runs on this machine, in an engine that belongs to the run."""
+
+    loads_folder = True
 
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
     revision: str | None = Field(
         None,
         description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
     )
-    dtype: Literal["auto", "bfloat16", "float16", "float32"] = Field(
-        "auto", description="Type of weights and activations; `auto` is the checkpoint's own."
-    )
-    max_model_len: int | None = Field(
-        None, ge=2, description="Tokens of prompt and answer together; the model's own limit where absent."
-    )
     in_flight: int = Field(256, ge=1, description="Requests that the engine works on at once. Not in the paper.")
-    gpu_memory: float = Field(
-        0.9, gt=0, le=1, description="Share of the GPU's memory that the engine may use, weights and KV cache together."
-    )
-    kv_cache_mb: int | None = Field(
-        None,
-        ge=16,
-        description="Memory of the KV cache, MiB. Where absent: what `gpu_memory` leaves; 1024 on a CPU.",
-    )
-    tensor_parallel: int = Field(1, ge=1, description="GPUs that share the model's layers.")
-    enforce_eager: bool | None = Field(
-        None, description="Do not compile the model: a quicker start, slower tokens. Where absent: only on a CPU."
-    )
-    cpu_threads: int = Field(1, ge=1, description="Threads of the engine where vLLM is its CPU build.")
 
     @property
     def name(self) -> str:
@@ -121,7 +114,7 @@ class VllmPolicy(LivePolicy):
         return f"{self.model}@{self.revision or 'folder'}"
 
 
-class EndpointPolicy(LivePolicy):
+class EndpointPolicy(ServerSettings, LivePolicy):
     """A model behind OpenAI-compatible servers: `vllm serve`, or any other."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
@@ -139,26 +132,6 @@ class EndpointPolicy(LivePolicy):
     api: Literal["chat", "completions"] = Field(
         "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
     )
-    api_key_env: str | None = Field(
-        None,
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="Name of the environment variable that holds the key. The key itself never stands in a recipe.",
-    )
-    per_server: int = Field(64, ge=1, description="Requests in flight per server. Not in the paper.")
-    retries: int = Field(
-        8,
-        ge=0,
-        description="How often one request is asked again, of any server, where it was refused for now (429, 5xx), not "
-        "answered in time, or lost with its server.",
-    )
-    connect_s: float = Field(10.0, gt=0, description="Seconds to reach a server.")
-    request_s: float = Field(1800.0, gt=0, description="Seconds for one answer.")
-    back_off_s: float = Field(
-        0.5, gt=0, description="First pause before asking again; it doubles up to a minute, with chance added."
-    )
-    give_up_s: float = Field(
-        300.0, ge=0, description="Seconds without any living server after which the run stops; it can be resumed."
-    )
     price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
     price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
 
@@ -172,19 +145,11 @@ class EndpointPolicy(LivePolicy):
         """Requests in flight over all servers."""
         return self.per_server * len(self.urls)
 
-    @model_validator(mode="after")
-    def _addresses(self) -> Self:
-        wrong = [url for url in self.urls if not url.startswith(("http://", "https://"))]
-        if wrong:
-            raise ValueError(f"urls: {wrong[0]!r} is no address; write http://host:port/v1")
-        bases = [url.rstrip("/") for url in self.urls]
-        if len(set(bases)) < len(bases):
-            raise ValueError("urls: one server stands there twice")
-        return self
-
 
 class TorchPolicySettings(LivePolicy):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
+
+    loads_folder = True
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
     in_flight: int = Field(128, ge=1, description="Requests decoded together. Not in the paper.")
@@ -202,3 +167,19 @@ PolicySettings = Annotated[
     RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
 ]
 """Whoever may answer; `kind` says who."""
+
+
+class PolicyFile(Settings):
+    """A policy in a file of its own: one table, written as in a recipe."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
+
+    policy: PolicySettings = Field(description="Who answers.")
+
+
+class TranslatorFile(Settings):
+    """A policy that translates, in a file of its own."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
+
+    policy: Annotated[VllmPolicy | EndpointPolicy, Field(discriminator="kind")] = Field(description="Who translates.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +13,7 @@ from curation.config.difficulty import DifficultyStage, SecondStage
 from curation.config.filters import ContaminationSettings, NearDuplicateSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.models import PremisesSettings, RewritingSettings
+from curation.config.old_keys import RECIPE
 from curation.config.refreshing import RefreshSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Source
@@ -29,6 +31,8 @@ class ExportSettings(Settings):
 
 class Recipe(Settings):
     """A whole run."""
+
+    renamed: ClassVar[Mapping[str, str]] = RECIPE
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
     flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which line the recipe goes down.")

@@ -21,6 +21,7 @@ from typing import Any
 
 from curation.config.languages import LANGUAGES, LanguageSettings
 from curation.languages.stripping import letters, strip
+from curation.languages.vocabulary import languages
 from curation.languages.words import language_of_words
 from curation.records import ConfigError
 
@@ -36,7 +37,13 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u1100-\u11ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_NOT_RUSSIAN = re.compile(r"[іїєґўјљњћђџѓќѕәғқңөұүһІЇЄҐЎЈЉЊЋЂЏЃЌЅӘҒҚҢӨҰҮҺ]")
+_OWN_HAN = tuple(known.code for known in languages() if known.script == "han")
+_OWN_CYRILLIC = {
+    known.code: re.compile(known.identification.letters_of_others)
+    for known in languages()
+    if known.script == "cyrillic"
+}
+"""By language, the Cyrillic letters that it does not have."""
 _CYRILLIC_LANGUAGES = frozenset(
     "ru uk bg sr mk be kk ky tg tt ba cv mn os ce av lez kv mrj mhr myv udm sah xal bxr krc tyv rue kbd ab cu".split()
 )
@@ -150,14 +157,17 @@ def _wanted(count: int, settings: LanguageSettings) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """What the letters alone settle: Chinese, and Russian where it is the only candidate in Cyrillic."""
+    """What the letters alone settle: Chinese, and a language in Cyrillic letters where it is the only candidate."""
     if script == "han":
-        return ("zh", 0.99) if among is None or "zh" in among else (None, 0.0)
-    if script == "cyrillic" and not _NOT_RUSSIAN.search(prose):
-        if among is not None and among & _CYRILLIC_LANGUAGES == {"ru"}:
-            return "ru", 0.95
-        if among is None and not ranked and language_of_words(prose)[0] == "ru":
-            return "ru", 0.7
+        own = next((code for code in _OWN_HAN if among is None or code in among), None)
+        return (own, 0.99) if own else (None, 0.0)
+    for code, others in _OWN_CYRILLIC.items() if script == "cyrillic" else ():
+        if others.search(prose):
+            continue
+        if among is not None and among & _CYRILLIC_LANGUAGES == {code}:
+            return code, 0.95
+        if among is None and not ranked and language_of_words(prose)[0] == code:
+            return code, 0.7
     return None
 
 

@@ -116,6 +116,18 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one.shape == other.shape and one.equal(other))
 
 
+def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
+    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True)
+    names: dict[tuple[int, int], str] = {}
+    for name, value in weights.items():
+        names.setdefault((value.data_ptr(), value.numel()), name)
+    tensors = {name: weights[name].detach().contiguous() for name in names.values()}
+    save_file(tensors, folder / "model.safetensors")
+
+
 def require_same_shape(running: Path, other: Path) -> None:
     """Refuse weights that an engine which runs another checkpoint cannot take.
 

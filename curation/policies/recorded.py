@@ -20,6 +20,7 @@ from typing import Any, Self
 import polars as pl
 
 from curation.config import RecordedPolicy
+from curation.prompts import Prompt
 from curation.records import ATTEMPT, Answered, AttemptKey, PolicyError, Prompted, problem_id
 from curation.rows import Row, lookup, options_of, read_rows, require_path
 from curation.store import file_digest
@@ -43,7 +44,7 @@ class Recorded:
     instant = True
     in_flight = 1
 
-    def __init__(self, settings: RecordedPolicy, folder: Path) -> None:
+    def __init__(self, settings: RecordedPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self._settings = settings
         path = folder / Path(settings.path).expanduser()
         self.path = path

@@ -23,6 +23,10 @@ from curation.records import PolicyError
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
 
+class TemporaryFailure(Exception):
+    """A server cannot answer for now, and another try may do; the text says why."""
+
+
 @dataclass(slots=True)
 class Server:
     """One server: what it has to do, what it has done, and what was last wrong with it."""
@@ -42,12 +46,12 @@ class Servers:
     Args:
         limit: requests outstanding per server.
         give_up_s: seconds without a living server after which requests fail.
-        probe: None where the server answers as it should, else what is wrong with it; raises `PolicyError` where it
+        probe: raises `TemporaryFailure` where the server at an address cannot answer for now, `PolicyError` where it
             never will.
     """
 
     def __init__(
-        self, urls: Sequence[str], limit: int, give_up_s: float, probe: Callable[[str], Awaitable[str | None]]
+        self, urls: Sequence[str], limit: int, give_up_s: float, probe: Callable[[str], Awaitable[None]]
     ) -> None:
         self.all = [Server(url.rstrip("/")) for url in urls]
         self._limit = limit
@@ -63,7 +67,7 @@ class Servers:
         Raises:
             PolicyError: not one answers, or one never will.
         """
-        troubles = await asyncio.gather(*(self._probe(server.url) for server in self.all))
+        troubles = await asyncio.gather(*(self._trouble(server.url) for server in self.all))
         for server, trouble in zip(self.all, troubles, strict=True):
             if trouble is not None:
                 self.suspect(server, trouble)
@@ -106,6 +110,14 @@ class Servers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _trouble(self, url: str) -> str | None:
+        """Probe a server; what keeps it from answering for now, or None."""
+        try:
+            await self._probe(url)
+        except TemporaryFailure as failure:
+            return str(failure)
+        return None
+
     async def _free(self) -> Server:
         while True:
             now = time.monotonic()
@@ -135,12 +147,10 @@ class Servers:
         pause = _FIRST_PROBE_S
         while True:
             try:
-                trouble = await self._probe(server.url)
-            except PolicyError as error:  # it answers, and will never do: another model, or no key
-                trouble = str(error)
-            if trouble is None:
+                await self._probe(server.url)
                 break
-            server.trouble = trouble
+            except (TemporaryFailure, PolicyError) as failure:  # also: it answers, but with another model, or no key
+                server.trouble = str(failure)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LAST_PROBE_S)
         server.alive = True

@@ -11,6 +11,7 @@ What is not here: whether a response keeps to the form. That is the verifier's a
 
 from __future__ import annotations
 
+from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import Domain, Prompted
 
@@ -29,30 +30,10 @@ Your summary, which ends in a clear final answer.
 
 Problem:"""
 
-BOXED = {
-    "en": "Write the final answer inside \\boxed{}.",
-    "fr": "Écris la réponse finale dans \\boxed{}.",
-    "es": "Escribe la respuesta final dentro de \\boxed{}.",
-    "it": "Scrivi la risposta finale dentro \\boxed{}.",
-    "de": "Schreibe die endgültige Antwort in \\boxed{}.",
-    "zh": "请将最终答案写在 \\boxed{} 中。",
-    "ru": "Запиши окончательный ответ в \\boxed{}.",
-}
+BOXED = {known.code: known.prompts.boxed for known in languages()}
 """How the final answer of a math problem must be written, by language (ISO 639-1)."""
 
-FENCED = {
-    "en": "Give the whole program in one Markdown code block whose opening fence names the language, as in ```{fence}.",
-    "fr": "Donne le programme entier dans un seul bloc de code Markdown dont l'ouverture nomme le langage, comme "
-    "```{fence}.",
-    "es": "Da el programa completo en un único bloque de código Markdown cuya apertura nombre el lenguaje, como "
-    "```{fence}.",
-    "it": "Scrivi l'intero programma in un solo blocco di codice Markdown la cui apertura indichi il linguaggio, come "
-    "```{fence}.",
-    "de": "Gib das ganze Programm in einem einzigen Markdown-Codeblock an, dessen Anfang die Sprache nennt, wie "
-    "```{fence}.",
-    "zh": "请把完整程序写在一个 Markdown 代码块中，并在开头注明语言，例如 ```{fence}。",
-    "ru": "Приведи всю программу в одном блоке кода Markdown, в начале которого указан язык, например ```{fence}.",
-}
+FENCED = {known.code: known.prompts.fenced for known in languages()}
 """How a program must be written, by language (ISO 639-1); the blank is the name behind the fence."""
 
 FENCE = "language"

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import re
 
+from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import Prompted
 
-NAMES = {
-    "en": "English",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "de": "German",
-    "zh": "Chinese (simplified characters)",
-    "ru": "Russian",
-}
+NAMES = {known.code: known.prompts.name for known in languages()}
 """The languages as the prompt names them."""
 
 SYSTEM = """\

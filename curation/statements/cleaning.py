@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from curation.languages.vocabulary import every
 from curation.statements.clutter import HEADS, TAILS, has_head, number_belongs
 
 # Literals of which one must be present for any of the patterns below to do something.
@@ -52,17 +53,7 @@ NEEDLES = [
     "\u2028",
     "\u00a0",
     "\r",
-    "分)",
-    "分）",
-    "分 )",
-    "marks",
-    "mark)",
-    "mark]",
-    "points)",
-    "points]",
-    "pts",
-    "Punkte",
-    "балл",
+    *every(lambda known: known.statements.points_needles),
     "★",
     "AMC",
     "AIME",

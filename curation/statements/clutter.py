@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from curation.languages.vocabulary import one_of
 from curation.statements.words import cheap
 
-_WORD = (
-    r"(?:problem|question|exercise|example|task|quiz|ex|prob|problème|exercice|exemple|problema|ejercicio|ejemplo"
-    r"|pregunta|esercizio|esempio|quesito|aufgabe|übung|beispiel|frage|задача|упражнение|пример|вопрос|задание)"
-)
+_WORD = f"(?:{one_of(lambda known: known.statements.label_words)})"
 _NUMBER = r"(?:no\.?|nr\.?|n[°º]|№|#)?\s*[0-9]{1,4}(?:[.-][0-9]{1,3})*[a-z]?"
 # [5 points], (3 marks), （本小题满分 12 分）, (5 Punkte)
 _POINTS = (
-    r"[(\[（【]\s*(?:本小?题|本题)?(?:满分|共)?\s*\$?[0-9]{1,3}(?:\.[0-9])?\$?\s*(?:points?|pts?\.?|marks?|分|punkte?|puntos?"
-    r"|punti|балл(?:а|ов)?)\s*[)\]）】]"
+    rf"[(\[（【]\s*(?:{one_of(lambda known: known.statements.before_points)})?\s*\$?[0-9]{{1,3}}(?:\.[0-9])?\$?\s*"
+    rf"(?:{one_of(lambda known: known.statements.points)})\s*[)\]）】]"
 )
 # (2014 AMC 10A, Problem 3), （2019·全国卷）: a year and a name between brackets, and no formula
 _INSIDE = r"[^()\[\]（）【】$=+*^\\<>?？!\n]"
@@ -35,9 +33,8 @@ _HEADING = (
 _LABEL = (
     rf"\**{_WORD}\s*{_NUMBER}\s*(?:[:.)：．、]\**\s|[–—-]\s|\**\s*\n|\*\*\s)"
     rf"|\**{_WORD}\s*{_NUMBER}\s*(?:{_POINTS})\s*[:.：]?"
-    r"|\**(?:problem|question|exercise|task|aufgabe|frage|задача|вопрос|условие|problème|problema|ejercicio)\s*[:：]\**\s"
-    r"|(?:【\s*)?(?:(?:例题?|题目|问题|练习|习题)\s*[0-9一二三四五六七八九十]{1,3}|第\s*[0-9]{1,3}\s*题)(?:】\s*|\s*[.．、:：]\s*|\s+)"
-    r"|【\s*(?:题目|问题|例题?|原题|题干)\s*】\s*[:：]?\s*|(?:题目|问题)\s*[:：]\s*|\\item\s"
+    rf"|\**(?:{one_of(lambda known: known.statements.label_words_alone)})\s*[:：]\**\s"
+    rf"|{one_of(lambda known: known.statements.label_patterns)}|\\item\s"
 )
 _BARE_NUMBER = r"[0-9]{1,3}\s*(?:[.)]\s+|[．、]\s*)"
 
@@ -50,7 +47,7 @@ TAILS = cheap(
 )
 _HAS_HEAD = cheap(
     rf"(?i)\A\s*(?:[0-9]{{1,3}}\s*[.)．、]|#{{1,6}}\s|\\(?:textbf|section|subsection|paragraph|item)\b|\**{_WORD}[\s:*№#]"
-    rf"|\**условие|【|例|题|问题|练习|习题|第\s?[0-9]|[(\[（]{_INSIDE}*(?:19|20)[0-9]{{2}}"
+    rf"|【|{one_of(lambda known: known.statements.label_starts)}|[(\[（]{_INSIDE}*(?:19|20)[0-9]{{2}}"
     r"|[(\[（]\s*[0-9]{1,3}\s*[a-z]|★)"
 )
 _FIRST_NUMBER = r"\A\s*(?:[^0-9\s]{0,12}\s*)?([0-9]{1,3})\s*[.)．、]"

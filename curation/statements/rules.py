@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import StatementSettings
+from curation.languages.vocabulary import languages
 from curation.records import DropReason
 from curation.statements import asking, outside, tags, wholeness, words
 from curation.statements.expressions import either_text, found, has, tail, tokens
@@ -44,7 +45,9 @@ _ALSO_FINDS = _NO_ANSWER.not_() & (ANSWER.str.len_chars() <= 80) & STATEMENT.str
 _PROSE = ANSWER.str.replace_all(asking.FORMULA, " ¦ ")
 _BEGINS = STATEMENT.str.count_matches("\\begin{", literal=True)
 _ENDS = STATEMENT.str.count_matches("\\end{", literal=True)
-_LATIN_TAGS = ["en", "fr", "es", "it", "de"]
+_LATIN_TAGS = [known.code for known in languages() if known.script == "latin"]
+_HAN_TAGS = [known.code for known in languages() if not known.spaced]
+_CYRILLIC_TAGS = [known.code for known in languages() if known.script == "cyrillic"]
 _END = tail(STATEMENT, 60)
 _TAGGED_END = pl.concat_str(pl.col("lang").fill_null("en"), pl.lit(" "), _END)
 _DOLLARS = STATEMENT.str.count_matches("$", literal=True) - STATEMENT.str.count_matches("\\$", literal=True)
@@ -149,7 +152,7 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "also_asked",
         DropReason.MULTI_PART,
-        has(STATEMENT, ["also"]) | (STATEMENT.str.count_matches(r"[?？]") > 1),
+        has(STATEMENT, asking.ALSO_ASKED_NEEDLES) | (STATEMENT.str.count_matches(r"[?？]") > 1),
         found(STATEMENT, asking.ALSO_ASKED),
     ),
     Rule(
@@ -167,7 +170,7 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "several_answers",
         DropReason.MULTI_PART,
-        ANSWER.str.contains(r"[,;，；、和и]|and|und|et|y|e"),
+        ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(asking.SEVERAL),
         either_text(
             ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
             & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
@@ -256,21 +259,25 @@ _FIXED: tuple[Rule, ...] = (
     Rule(
         "no_task",
         DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, wholeness.TASK_NEEDLES).not_() & pl.col("lang").is_in([*_LATIN_TAGS, "zh", "ru"]),
+        has(STATEMENT, wholeness.TASK_NEEDLES).not_() & pl.col("lang").is_in(tags.TAGS),
         either_text(STATEMENT.str.contains(wholeness.TASK).not_(), tail(STATEMENT, 80)),
     ),
     Rule(
         "wrong_script",
         DropReason.WRONG_LANGUAGE,
-        pl.col("lang").is_in(["zh", "ru"])
+        pl.col("lang").is_in([*_HAN_TAGS, *_CYRILLIC_TAGS])
         | (pl.col("lang").is_in(_LATIN_TAGS) & (STATEMENT.str.len_bytes() > STATEMENT.str.len_chars())),
         pl.coalesce(
             either_text(
-                pl.col("lang").is_in(["zh", "ru"]) & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),
+                pl.col("lang").is_in([*_HAN_TAGS, *_CYRILLIC_TAGS])
+                & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),
                 found(STATEMENT, wholeness.LATIN_PROSE),
             ),
-            either_text(pl.col("lang") != "zh", found(STATEMENT, r"\p{Han}{8,}")),
-            either_text(pl.col("lang") != "ru", found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}")),
+            either_text(pl.col("lang").is_in(_HAN_TAGS).not_(), found(STATEMENT, r"\p{Han}{8,}")),
+            either_text(
+                pl.col("lang").is_in(_CYRILLIC_TAGS).not_(),
+                found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}"),
+            ),
         ),
     ),
     Rule("another_language", DropReason.WRONG_LANGUAGE, pl.col("lang").is_in(tags.TAGS), tags.another_language()),

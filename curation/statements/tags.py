@@ -11,50 +11,26 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.languages import identify_many
+from curation.languages.identification import identify_many
+from curation.languages.vocabulary import language, languages
 
 LEAST_LETTERS = 20
 LEAST_SURE = 0.8
 
-# Words of the language that the other four do not write, and further common ones; one of each settles it.
-COMMON: dict[str, tuple[list[str], list[str]]] = {
-    "en": (
-        [" the ", "The ", " many ", "How ", "What ", "Find ", " what ", " if ", "If ", "Let "],
-        [" of ", " is ", " are ", " and ", " to ", " much ", " does ", " did ", " that ", " such ", " be ", " for "],
-    ),
-    "fr": (
-        [" les ", " est ", " dans ", " avec ", " sont ", "Combien ", " combien ", " chaque ", "Quel", " aux "],
-        [" le ", " la ", " de ", " du ", " des ", " et ", " un ", " une ", " pour ", " que "],
-    ),
-    "es": (
-        [" los ", " las ", "Cuánt", "cuánt", " el ", "¿"],
-        [" de ", " que ", " la ", " en ", " se ", " un ", " una ", " con ", " por ", " para ", " es "],
-    ),
-    "it": (
-        [" di ", " che ", " gli ", " della ", " sono ", " è ", "Quant", "quant", " ogni ", " nel ", " dei "],
-        [" il ", " un ", " la ", " una ", " e ", " in ", " per ", " con ", " le ", " i ", " da "],
-    ),
-    "de": (
-        [" der ", " und ", " ist ", " ein ", " eine ", " das ", " wie ", "Wie ", " wird ", " hat ", " für "],
-        [" die ", " den ", " von ", " mit ", " in ", " auf ", " zu ", " im ", " sie ", " er ", " es ", " pro "],
-    ),
-}
-
-_ODD = {
-    "zh": pl.col("statement").str.contains(r"[\x{3040}-\x{30ff}\x{ac00}-\x{d7af}]"),
-    "ru": pl.col("statement").str.contains(r"\p{Cyrillic}").not_() | pl.col("statement").str.contains("[іїєґўІЇЄҐЎ]"),
-}
-
-TAGS = (*COMMON, *_ODD)
+TAGS = tuple(known.code for known in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
     """Whether a text's words and letters leave open that it is in the tag's language."""
-    if tag in _ODD:
-        return _ODD[tag]
-    telling, further = COMMON[tag]
-    text = pl.col("statement")
-    return (text.str.contains_any(telling) & text.str.contains_any(further)).not_()
+    text, known = pl.col("statement"), language(tag).identification
+    if known.telling:
+        return (text.str.contains_any(list(known.telling)) & text.str.contains_any(list(known.further))).not_()
+    doubt = pl.lit(False)
+    if known.own_letters:
+        doubt |= text.str.contains(known.own_letters).not_()
+    if known.foreign_letters:
+        doubt |= text.str.contains(known.foreign_letters)
+    return doubt
 
 
 def another_language() -> pl.Expr:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from curation.languages import identify, letters, strip
+from curation.languages.identification import identify
+from curation.languages.stripping import letters, strip
+from curation.languages.vocabulary import language
 from curation.records import Outcome
 from curation.translation.formulas import formulas_of
 from curation.translation.quantities import numbers
@@ -29,11 +31,6 @@ class ChecksReferences(Protocol):
         ...
 
 
-_ENGLISH = frozenset(
-    "yes no true false none both neither even odd infinity monday tuesday wednesday thursday friday saturday sunday "
-    "red green blue white black yellow january february march july october december".split()
-)
-"""Answers in English that are too short to be identified."""
 _SURE = 0.6
 _LEAST = 3
 """Letters of prose from which an answer is words; below it are names of points and variables."""
@@ -77,8 +74,9 @@ def answer_kept(
 
 def _left(answer: str, source: str, target: str) -> bool:
     """Whether an answer that is the same in both is words of the original's language, and no name."""
-    if source == "en" and answer.strip(" .").lower() in _ENGLISH:
-        return not (answer.strip(" .").lower() == "no" and target in ("es", "it"))
+    word = answer.strip(" .").lower()
+    if word in language(source).translation.short_answers:
+        return word not in language(target).answers.no
     found = identify(answer, (source, target))
     return found.lang == source and found.confidence >= _SURE
 

@@ -1,8 +1,8 @@
 """The numbers of a text: those written in digits, each with the readings it allows, and those written in words.
 
 Digits: ``2.000`` is two thousand to a German and two to an Englishman, so a token carries every value that some of the
-seven languages reads in it, and two tokens agree where their values meet. A fraction ``3/4`` is one token. Words: the
-numerals of the seven languages up to millions, with halves, thirds, dozens and doublings.
+languages reads in it, and two tokens agree where their values meet. A fraction ``3/4`` is one token. Words: the
+numerals of the languages up to millions, with halves, thirds, dozens and doublings.
 
 Invariants: pure functions; digits glued to letters (``x2``, ``H2O``) are tokens too; nothing is read twice.
 Not here: which number must be found again (`invariants`).
@@ -14,8 +14,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
-from curation.translation.numeral_words import COMPOUNDS, JOINERS, STEMS, WORDS
+from curation.languages.vocabulary import language, languages
+from curation.translation.numeral_words import POSITIONAL, STEMS, WORDS
+from curation.translation.numerals_positional import positional
 
 _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),
@@ -30,26 +33,19 @@ _DIGITS = re.compile(
     rf"|(?P<whole>\d+)"
 )
 _LATEX_COMMA = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!:]|\{\\,\}|~|\\\s)(?=\d)")
-_CJK_SCALE = re.compile(r"\s?([百千万亿萬億])(?![分位])")
-_SCALES = {"百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_WESTERN_SCALE = re.compile(
-    r"[\s-]?(?:(?P<k>thousand|mille|mila|mil|tausend|тыс\w*\.?)|(?P<m>mil+i[oó]n\w*|millones|milioni|million\w*|млн\.?|миллион\w*))"
-    r"(?![^\W\d_])",
-    re.IGNORECASE,
+_HAN = tuple(known.numerals for known in languages() if not known.spaced)
+_SPACED = tuple(known.numerals for known in languages() if known.spaced)
+_HAN_SCALES = {sign: int(value) for words in _HAN for value, signs in words.behind_digits.items() for sign in signs}
+_HAN_SCALE = re.compile(
+    rf"\s?([{''.join(_HAN_SCALES)}])(?!{'|'.join(words.positional['scale_ends'] for words in _HAN)})"
 )
-_SCALED = re.compile(rf"\d(?:{_CJK_SCALE.pattern}|{_WESTERN_SCALE.pattern})", re.IGNORECASE)
-_HALF_DAY = re.compile(
-    r"(?:\s?(?:to|and|until|till|-|–|:)\s?\d{1,2})*\s?"
-    r"(?:a\.?m\b|p\.?m\b|in the (?:morning|afternoon|evening)|at night|o'clock)",
-    re.IGNORECASE,
-)
-_CJK_NUMERAL = re.compile(
-    r"(?:百分之)?[零〇一二两俩三四五六七八九十百千万亿]+(?:分之[零〇一二两三四五六七八九十百千万亿]+)?|半"
-)
-_CJK_DAY = re.compile("(?:周|星期|礼拜|第)[一二三四五六日]|三角|[四五六八](?:边形|面体)|四周|百分比")
-"""Days, places in a row, and figures that other languages name without a number."""
-_CJK_REDUCTION = re.compile("([一二三四五六七八九])([一二三四五六七八九])?折")
-_CJK_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
+_SPACED_SCALES: dict[int, list[str]] = {}
+for _words in _SPACED:
+    for _value, _patterns in _words.behind_digits.items():
+        _SPACED_SCALES.setdefault(int(_value), []).extend(_patterns)
+_GROUPS = "|".join(f"(?P<x{value}>{'|'.join(patterns)})" for value, patterns in _SPACED_SCALES.items())
+_SPACED_SCALE = re.compile(rf"[\s-]?(?:{_GROUPS})(?![^\W\d_])", re.IGNORECASE)
+_SCALED = re.compile(rf"\d(?:{_HAN_SCALE.pattern}|{_SPACED_SCALE.pattern})", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMED = {
     lang: re.compile(rf"(?<![^\W\d_])([^\W\d_]+) ({'|'.join(map(str.capitalize, words))})(?![^\W\d_])")
@@ -123,18 +119,27 @@ def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
 
 def _scale(rest: str) -> int:
     """What a numeral behind the digits multiplies them by: 3万, 2 million."""
-    found = _CJK_SCALE.match(rest)
-    if found:
-        return _SCALES[found[1]]
-    western = _WESTERN_SCALE.match(rest)
-    if western:
-        return 1000 if western["k"] else 10**6
-    return 1
+    sign = _HAN_SCALE.match(rest)
+    if sign:
+        return _HAN_SCALES[sign[1]]
+    word = _SPACED_SCALE.match(rest)
+    return int((word.lastgroup or "x1")[1:]) if word else 1
+
+
+@cache
+def _clock(lang: str) -> re.Pattern[str] | None:
+    """What stands behind an hour of a twelve-hour clock, in a language that has one."""
+    numerals = language(lang).numerals
+    if not numerals.half_day:
+        return None
+    between = "|".join((*numerals.half_day_range, "-", "–", ":"))
+    return re.compile(rf"(?:\s?(?:{between})\s?\d{{1,2}})*\s?(?:{'|'.join(numerals.half_day)})", re.IGNORECASE)
 
 
 def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
-    """An hour of the English clock may be one of the other twelve elsewhere."""
-    if lang == "en" and hour <= 12 and _HALF_DAY.match(rest):
+    """An hour of a twelve-hour clock may be one of the other twelve elsewhere."""
+    clock = _clock(lang)
+    if clock is not None and hour <= 12 and clock.match(rest):
         return frozenset({hour, hour + 12})
     return frozenset({hour})
 
@@ -142,7 +147,9 @@ def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
 def in_words(text: str, lang: str) -> list[Fraction]:
     """Every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
     text = _SCALED.sub(" ", text)
-    return _chinese(text) if lang == "zh" else _western(text.lower().replace("’", "'"), lang)
+    if language(lang).numerals.order == POSITIONAL:
+        return positional(text, lang)
+    return _western(text.lower().replace("’", "'"), lang)
 
 
 def in_names(text: str, lang: str) -> list[Fraction]:
@@ -159,47 +166,12 @@ def in_compounds(text: str, lang: str) -> list[Fraction]:
     return [value for value, stem in STEMS.get(lang, ()) for word in others if stem.match(word)]
 
 
-def _chinese(text: str) -> list[Fraction]:
-    text = _CJK_DAY.sub(" ", text).replace("半打", "六个")
-    made = [Fraction(100 - 10 * _CJK_DIGITS[found[1]] - _CJK_DIGITS[found[2] or "零"])
-            for found in _CJK_REDUCTION.finditer(text)]  # fmt: skip
-    text = _CJK_REDUCTION.sub(" ", text)
-    made += [Fraction(1, 2) if found[0] == "半" else _chinese_value(found[0]) for found in _CJK_NUMERAL.finditer(text)]
-    made += [Fraction(2)] * len(re.findall("[双倍]", text))
-    made += [Fraction(12)] * len(re.findall("打(?!算|开|破|折|电)", text))
-    return made
-
-
-def _chinese_value(numeral: str) -> Fraction:
-    if "分之" in numeral:
-        bottom, top = numeral.split("分之")
-        low = 100 if bottom == "百" else _chinese_whole(bottom)
-        return Fraction(_chinese_whole(top), low) if low else Fraction(0)
-    return Fraction(_chinese_whole(numeral))
-
-
-def _chinese_whole(numeral: str) -> int:
-    """三百零五 → 305; 二〇一九, digit by digit → 2019."""
-    if len(numeral) > 1 and not re.search("[十百千万亿]", numeral):
-        return int("".join(str(_CJK_DIGITS[sign]) for sign in numeral))
-    total = section = digit = 0
-    for sign in numeral:
-        if sign in _CJK_DIGITS:
-            digit = _CJK_DIGITS[sign]
-        elif sign in "万亿":
-            total = (total + section + digit) * _SCALES[sign] if total + section + digit else _SCALES[sign]
-            section = digit = 0
-        else:
-            section += (digit or 1) * {"十": 10, "百": 100, "千": 1000}[sign]
-            digit = 0
-    return total + section + digit
-
-
 def _western(text: str, lang: str) -> list[Fraction]:
     """Numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
-    for compound, single in COMPOUNDS.get(lang, {}).items():
+    numerals = language(lang).numerals
+    for compound, single in numerals.compounds.items():
         text = text.replace(compound, single)
-    words, joiners = WORDS[lang], JOINERS[lang]
+    words, joiners = WORDS[lang], numerals.joiners
     made: list[Fraction] = []
     current: Fraction | None = None
     end = 0

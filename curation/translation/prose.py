@@ -11,21 +11,13 @@ from __future__ import annotations
 import re
 
 from curation.config.languages import LANGUAGES
-from curation.languages import identify, strip
-from curation.languages.identification import identify_prose
+from curation.languages import vocabulary
+from curation.languages.identification import identify, identify_prose
 from curation.languages.mixing import windows
-from curation.languages.stripping import letters, without_formulas
+from curation.languages.stripping import letters, strip, without_formulas
+from curation.languages.vocabulary import one_of
 from curation.languages.words import EVIDENCE
 from curation.translation.violations import Violation
-
-RELATIVE_LENGTH = {"en": 1.0, "de": 1.13, "es": 1.07, "fr": 1.11, "it": 1.06, "ru": 1.03, "zh": 0.34}
-"""Characters of prose that say what one character of English says: medians over the parallel problems of MGSM (250
-each in de, es, fr, ru, zh) and PolyMath (58 to 93 each in the six)."""
-
-SPREAD = {"zh": (0.55, 1.9)}
-DEFAULT_SPREAD = (0.6, 1.55)
-"""How far a translation's length may lie from the expected one, as factors, by target or source. Of those parallel
-problems the shortest lies at 0.61 and the longest at 1.49 (zh: 0.57 and 1.89)."""
 
 _SLACK = 12
 """Characters that do not matter: short problems vary more."""
@@ -39,13 +31,13 @@ _OUTSIDE = 0.5
 _MARKS = ".!?,;:。，？！：；、"
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
 _LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
+_COPULAS = one_of(lambda known: known.translation.copulas)
 _MARKER = re.compile(
-    r"(?<![^\W\d_])(?:(?:final )?answer|solution|r[ée]ponse|respuesta|risposta|soluci[óo]n|soluzione|antwort|lösung|"
-    r"ответ|решение|explanation|explication|explicación|spiegazione|erklärung|объяснение)\s*(?:is|est|es|è|ist|"
-    r"lautet|finale?|correcte?)?\s*[:：=—]|"
-    r"(?:the|la|die) (?:final |correct )?"
-    r"(?:answer|réponse|respuesta|risposta|antwort) (?:is|est|es|è|ist|lautet)\b|"
-    r"答案\s*[:：是为]|解\s*[:：]|解答|答\s*[:：]|\\boxed|####",
+    rf"(?<![^\W\d_])(?:{one_of(lambda known: known.translation.solution_words)})\s*"
+    rf"(?:{_COPULAS}|{one_of(lambda known: known.translation.final_words)})?\s*[:：=—]|"
+    rf"(?:{one_of(lambda known: known.translation.answer_articles)}) (?:final |correct )?"
+    rf"(?:{one_of(lambda known: known.translation.answer_words)}) (?:{_COPULAS})\b|"
+    rf"{one_of(lambda known: known.translation.solution_marks)}|\\boxed|####",
     re.IGNORECASE,
 )
 
@@ -103,8 +95,9 @@ def _spoken(word: str, lang: str) -> bool:
 
 def _in_source(prose: str, source: str, target: str) -> bool:
     """Whether a sentence, or a passage of it in another script, is in the original's language."""
-    if "zh" in (source, target) or "ru" in (source, target):
-        pieces = [piece for piece in windows(prose, 1) if len(piece.split()) > _LEAST_WORDS or source == "zh"]
+    scripts = vocabulary.language(source).script, vocabulary.language(target).script
+    if scripts != ("latin", "latin"):
+        pieces = [piece for piece in windows(prose, 1) if len(piece.split()) > _LEAST_WORDS or scripts[0] == "han"]
     else:
         pieces = [prose]
     for piece in pieces:
@@ -133,8 +126,10 @@ def _letters_only(text: str) -> str:
 def length(original: str, translated: str, source: str, target: str) -> list[Violation]:
     """The prose must be about as long as translations between the two languages are."""
     before, after = len(strip(original)), len(strip(translated))
-    expected = before * RELATIVE_LENGTH[target] / RELATIVE_LENGTH[source]
-    low, high = SPREAD["zh"] if "zh" in (source, target) else DEFAULT_SPREAD
+    left, right = vocabulary.language(source), vocabulary.language(target)
+    expected = before * right.translation.relative_length / left.translation.relative_length
+    low = min(left.translation.spread[0], right.translation.spread[0])
+    high = max(left.translation.spread[1], right.translation.spread[1])
     if low * expected - _SLACK <= after <= high * expected + _SLACK:
         return []
     kind = "short" if after < expected else "long"

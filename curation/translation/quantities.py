@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from curation.languages.stripping import parts
-from curation.translation.numeral_words import MONTHS
+from curation.translation.numeral_words import months_of
 from curation.translation.numerals import Token, in_compounds, in_digits, in_names, in_words, plain_digits
 from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
 from curation.translation.violations import Violation
@@ -105,12 +105,10 @@ def _served(token: Token, words: list[Fraction]) -> bool:
 def _months(text: str, lang: str) -> list[Fraction]:
     """The months named in a text, by their number."""
     low = text.lower()
-    names = MONTHS[lang].split()
-    ending = "(?:[аяьеюий]{1,2}|ом|ем|)" if lang == "ru" else ""
     return [
         Fraction(number)
-        for number, name in enumerate(names, 1)
-        for _ in re.finditer(rf"(?<![^\W\d_]){name}{ending}(?![^\W\d_])", low)
+        for number, name in enumerate(months_of(lang), 1)
+        for _ in re.finditer(rf"(?<![^\W\d_]){name}(?![^\W\d_])", low)
     ]
 
 

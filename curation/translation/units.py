@@ -1,42 +1,48 @@
-"""Units and currencies, as the seven languages name them beside a number."""
+"""Units and currencies, as the languages name them beside a number."""
 
 from __future__ import annotations
 
 import re
 
-_NAMES: dict[str, tuple[str, str]] = {
-    "dollar": ("money", r"\$|US\$|USD|dollars?|bucks?|d[óo]lar(?:es)?|dollari|dollaro|доллар\w*|美元|美金|元|块"),
-    "euro": ("money", r"€|euros?|eur|евро|欧元"),
-    "pound": ("money", r"£|pounds? sterling|livres? sterling|libras? esterlinas?|sterline|英镑"),
-    "cent": ("cents", r"¢|cents?|centimes?|centavos?|centesim[oi]|centésimos?|cts?|цент\w*|"
-        r"美分|分|penn(?:y|ies)|pence"),
-    "percent": ("share", r"%|per ?cent|percentage|pour ?cent|por ciento|per cento|prozent\w*|процент\w*|百分之?|折"),
-    "km": ("length", r"km|kilomet(?:er|re)s?|kilom[èe]tres?|kil[óo]metros?|chilometr[io]|kilometern?|км|"
-        r"километр\w*|千米|公里"),
-    "mile": ("length", r"miles?|mi|milles?|millas?|miglia|miglio|meilen?|мил(?:я|и|ь|ю|ей|ях|ям)|英里"),
-    "foot": ("length", r"feet|foot|ft|pieds?|pies?|piedi|piede|fu(?:ß|ss)|фут\w*|英尺"),
-    "inch": ("length", r"inch(?:es)?|pouces?|pulgadas?|pollic[ei]|zoll|дюйм\w*|英寸"),
-    "yard": ("length", r"yards?|yd|yardas?|iarde?|ярд\w*|码"),
-    "cm": ("length", r"cm|centimet(?:er|re)s?|centim[èe]tres?|cent[íi]metros?|centimetr[io]|zentimetern?|см|"
-        r"сантиметр\w*|厘米|公分"),
-    "m": ("length", r"m|met(?:er|re)s?|m[èe]tres?|metros?|metr[io]|metern?|м|метр\w*|米"),
-    "kg": ("mass", r"kg|kilograms?|kilos?|kilogrammes?|kilogramos?|chil(?:o|i|ogramm[oi])|kilogramm|кг|"
-        r"килограмм\w*|千克|公斤"),
-    "gram": ("mass", r"g|grams?|grammes?|gramos?|gramm[oi]?|гр?|грамм\w*|克"),
-    "lb": ("mass", r"pounds?|lbs?|livres?|libras?|libbre|libbra|pfund|фунт\w*|磅"),
-    "ounce": ("mass", r"ounces?|oz|onces?|onzas?|once|oncia|unzen?|унци\w*|盎司"),
-    "liter": ("volume", r"lit(?:er|re)s?|l|litros?|litr[io]|litern?|литр\w*|л|升"),
-    "gallon": ("volume", r"gallons?|gal|galones|gal[óo]n|gallon[ie]|gallonen?|галлон\w*|加仑"),
-    "second": ("time", r"seconds?|sec|secs|secondes?|segundos?|second[io]|sekunden?|секунд\w*|秒"),
-    "minute": ("time", r"minutes?|min|mins|minutos?|minut[io]|minuten?|минут\w*|мин|分钟?"),
-    "hour": ("time", r"hours?|hrs?|h|heures?|horas?|or[ae]|stunden?|час\w*|ч|小时"),
-    "day": ("time", r"days?|jours?|journées?|d[íi]as?|giorn[oi]|tag(?:e|en|es)?|дн(?:я|ей|и|ю|ем|ям|ях|"
-        r"евн\w*)|день|сут\w+|天|日"),
-    "week": ("time", r"weeks?|semaines?|semanas?|settiman[ae]|wochen?|недел\w*|周|星期|礼拜"),
-    "month": ("time", r"months?|mois|mes(?:es)?|mes[ei]|monat(?:e|en|s)?|месяц\w*|月"),
-    "year": ("time", r"years?|yrs?|ans?|années?|años?|ann[io]|jahr(?:e|en|es)?|лет\w*|год\w*|年|岁"),
-}  # fmt: skip
-DIMENSIONS = {name: dimension for name, (dimension, _) in _NAMES.items()}
+from curation.languages.vocabulary import every
+
+_SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "dollar": ("money", (r"\$", r"US\$", "USD")),
+    "euro": ("money", ("€", "eur")),
+    "pound": ("money", ("£",)),
+    "cent": ("cents", ("¢",)),
+    "percent": ("share", ("%",)),
+    "km": ("length", ("km",)),
+    "mile": ("length", ("mi",)),
+    "foot": ("length", ("ft",)),
+    "inch": ("length", ()),
+    "yard": ("length", ("yd",)),
+    "cm": ("length", ("cm",)),
+    "m": ("length", ("m",)),
+    "kg": ("mass", ("kg",)),
+    "gram": ("mass", ("g",)),
+    "lb": ("mass", ("lbs?",)),
+    "ounce": ("mass", ("oz",)),
+    "liter": ("volume", ("l",)),
+    "gallon": ("volume", ("gal",)),
+    "second": ("time", ("sec", "secs")),
+    "minute": ("time", ("min", "mins")),
+    "hour": ("time", ("hrs?", "h")),
+    "day": ("time", ()),
+    "week": ("time", ()),
+    "month": ("time", ()),
+    "year": ("time", ("yrs?",)),
+}
+"""Unit → what it measures, and expressions of the signs that all languages write for it."""
+
+
+def _names(unit: str) -> str:
+    """Return the alternatives that name a unit, signs first."""
+    return "|".join((*_SIGNS[unit][1], *every(lambda known: known.units.beside_numbers.get(unit, ()))))
+
+
+_NAMES = {unit: _names(unit) for unit in _SIGNS}
+DIMENSIONS = {name: dimension for name, (dimension, _) in _SIGNS.items()}
 """Unit → what it measures."""
 
 _COMPARED = frozenset(
@@ -47,11 +53,11 @@ _BEFORE = re.compile(r"(?P<dollar>\$|US\$)\s?\d|(?P<euro>€)\s?\d|(?P<pound>£)
 _BEHIND = {
     name: re.compile(rf"\d\s?(?:-\s?)?(?:{pattern})(?![^\W\d_])" if name in ("m", "gram", "liter", "foot")
                      else rf"(?:\d\s?-?\s?(?:{pattern}))(?![a-zа-яà-ÿ])", re.IGNORECASE)
-    for name, (_, pattern) in _NAMES.items()
+    for name, pattern in _NAMES.items()
 }  # fmt: skip
 _ANYWHERE = {
     name: re.compile(rf"(?<![^\W\d_])(?:{pattern})(?![a-zа-яà-ÿ])|(?<=[\u3400-\u9fff\d\s])(?:{pattern})", re.IGNORECASE)
-    for name, (_, pattern) in _NAMES.items()
+    for name, pattern in _NAMES.items()
 }
 
 

@@ -24,6 +24,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from curation.languages.vocabulary import every, neighbours, one_of
+
 LONGEST_BARE = 160
 """Characters of a response that is taken as nothing but its answer."""
 
@@ -55,24 +57,19 @@ _THINK_END = "</think>"
 _BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 _BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
 _BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
+_SPACED_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=True)
+_HAN_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=False)
 _JOINER = re.compile(
     r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
-    r"|\b(?:and|or|et|ou|und|oder|y|o|e|и|или)\b|和|或|与|及|、|，|；|\*\*"
-    r"|\b(?:for|part|papers|solutions?|answers?)\b|\([a-z]\)|[a-zA-Z](?:_\{?\w\}?)?\s*=)*"
+    rf"|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|、|，|；|\*\*"
+    rf"|\b(?:{one_of(lambda known: known.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
 )
-_CONNECTIVE = re.compile(r"\b(?:and|or|et|ou|und|oder)\b")
+_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.connectives_at_start)})\b")
+_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda known: known.answers.second_thoughts)})\b", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
-CUE = re.compile(
-    r"(?:(?:final\s+answers?|correct\s+answers?|(?:the|my|our)\s+(?:\w+\s+)?answers?|answers?|the\s+(?:correct\s+)?"
-    r"(?:choice|option)|therefore|hence|so)\s*(?:is|are|:|=|：|\bwould be\b|\bmust be\b|\bshould be\b)"
-    r"|(?<![^\W\d_])A:|la\s+réponse(?:\s+finale)?\s+est|réponse(?:\s+finale)?\s*(?:est\b|:)"
-    r"|(?:die\s+)?antwort(?:\s+(?:ist|lautet))?\s*:?|(?:la\s+)?respuesta(?:\s+final)?\s*(?:es\b|:)"
-    r"|(?:a\s+)?resposta(?:\s+final)?\s*(?:é\b|:)|(?:la\s+)?risposta(?:\s+finale)?\s*(?:è\b|:)"
-    r"|(?:окончательный\s+)?ответ\s*(?:[:—–-]|равен|является)?|(?:最终)?答案\s*(?:是|为|：|:)|答(?:：|:)"
-    r"|答え(?:は|：|:)|정답(?:은|:)|الجواب\s*(?:هو|:)?|الإجابة\s*(?:هي|:)?|उत्तर\s*(?:है|:))",
-    re.IGNORECASE,
-)
-_WEAK_CUE = re.compile(r"(?:therefore|hence|so)\b", re.IGNORECASE)
+_NEIGHBOURS_CUES = "|".join(cue for known in neighbours() for cue in known.cues)
+CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
+_WEAK_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.weak_cues)})\b", re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
 _DISPLAY = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)|\$((?:\\.|[^$\\\n]){1,2000})\$", re.DOTALL
@@ -85,7 +82,9 @@ _NUMBER = re.compile(
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 _CHAFF_END = re.compile(
-    r"(?:\.?\s*(?:I hope (?:it|this) is correct|<\|[a-z_]+\|>(?:user|assistant)?|</s>|<eos>)\.?)+\s*$", re.IGNORECASE
+    rf"(?:\.?\s*(?:{one_of(lambda known: known.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    r"|</s>|<eos>)\.?)+\s*$",
+    re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
@@ -148,7 +147,7 @@ def _inner(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 def _joins(gap: str) -> bool:
-    if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or re.search(r"(?:no|wait|actually)\b", gap, re.I):
+    if gap.count("\n\n") > 1 or re.search(r"[.。]\s+[A-Z]", gap) or _SECOND_THOUGHT.search(gap):
         return False
     if len(_CONNECTIVE.findall(gap)) > 1:
         return False
@@ -274,25 +273,8 @@ def _tidy(text: str) -> str:
 
 _EMPTY = frozenset(
     {
-        "",
-        "null",
-        "none",
-        "nan",
-        "n/a",
-        "undefined",
-        "{",
-        "}",
-        "{}",
-        "[",
-        "]",
-        "[]",
-        '"',
-        "no answer provided",
-        "no answer",
-        "not provided",
-        "unknown",
-        "error",
-        "to be determined",
+        *("", "null", "none", "nan", "n/a", "undefined", "{", "}", "{}", "[", "]", "[]", '"'),
+        *every(lambda known: known.answers.nothing_recorded),
     }
 )
 _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)

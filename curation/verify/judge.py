@@ -47,7 +47,8 @@ class JudgeTask:
     """One problem with the responses to judge.
 
     ``letter`` is the reference of a multiple-choice problem before it was opened: responses made to the original
-    question may name the option instead of its content, and are right when they do.
+    question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
+    problem of code in the place of the judge's own.
 
     Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
     """
@@ -57,11 +58,14 @@ class JudgeTask:
     lang: str
     responses: tuple[Response, ...]
     letter: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """The verdict on one response. ``how`` names the tier that decided, or what failed.
+
+    ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
 
     Example: ``Judged(Outcome.CORRECT, "18", 0, "number")``
     """
@@ -70,6 +74,7 @@ class Judged:
     answer: str | None
     answer_class: int | None
     how: str
+    passed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

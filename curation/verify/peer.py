@@ -19,6 +19,11 @@ def engine_version() -> str:
     return f"math-verify@{version('math-verify')}"
 
 
+def load() -> None:
+    """Import Math-Verify, so that the first comparison does not spend its limit on it."""
+    import math_verify  # noqa: F401
+
+
 def compare(reference: str, answer: str) -> tuple[Outcome, str]:
     """Whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told apart."""
     from math_verify import verify

@@ -6,7 +6,8 @@ limit ends with the worker's death, a new worker takes the job again, and the st
 steps keep their results, and nothing that happens in a worker reaches the parent.
 
 Two limits guard a step. The kernel counts the worker's own CPU time (``ITIMER_PROF``, no handler: the process dies),
-so an overloaded machine changes no verdict. The parent counts wall time, five times as long, and sends SIGKILL.
+so an overloaded machine changes no verdict. The parent counts wall time and sends SIGKILL: a guard against steps that
+sleep, so long (`WALL_FACTOR`) that a step which only waits for a CPU does not meet it.
 
 Invariants:
   - results come in the order of the jobs, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
@@ -39,11 +40,11 @@ from typing import IO, Any
 
 from curation.records import Outcome, VerifierError
 
-WALL_FACTOR = 5.0
-"""Wall seconds granted per second of the CPU limit before the parent kills."""
+WALL_FACTOR = 60.0
+"""Wall seconds granted per second of the CPU limit before the parent kills: a load of 60 processes per core."""
 
-STARTUP_S = 120.0
-"""Wall seconds a worker may take to import its target."""
+STARTUP_S = 600.0
+"""Wall seconds a worker may take to import its target; one that ends before is seen at once."""
 
 SILENCE_S = 600.0
 """Wall seconds a worker may work between two announced steps."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from curation.verify.code_files import verify_programs
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.files import verify_programs
+from curation.verify.programs.tools import Runner
 from flows.run.progress import bar
 
 
@@ -27,8 +27,8 @@ def verify_code_file(
     """Judge a file of submissions into ``out`` and print the counts."""
     say = Console(markup=False, highlight=False, soft_wrap=True).print
     done = 0
-    with CodeJudge(workers, rung=rung, allow_none=allow_none) as judge:
-        say(judge.description)
+    with Runner(workers, rung=rung, allow_none=allow_none) as runner:
+        say(runner.description)
         with bar("verify code", None) as advance:
 
             def progress(rows: int) -> None:
@@ -36,6 +36,6 @@ def verify_code_file(
                 advance(rows - done)
                 done = rows
 
-            counts = verify_programs(problems, submissions, out, judge, progress, every=every)
+            counts = verify_programs(problems, submissions, out, runner, progress, every=every)
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     say(f"{sum(counts.values()):,} programs: {shown or 'none'}: {out}")

@@ -1,4 +1,4 @@
-"""`goldilocks classify`, `contamination` and `verify answers`: one room of the line on a file, without a run."""
+"""`goldilocks classify`, `contamination`, `verify answers`, `export`: one room of the line on files, without a run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 
 from curation.contamination import Overlap, contamination_file
 from curation.embeddings import require_embeddings
+from curation.export_formats import export_set
 from curation.records import ConfigError
 from curation.rows import Row, read_rows, require_path
 from curation.sources import choices_of, texts_of
@@ -79,6 +80,16 @@ def contamination_of_file(
     found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
     _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({by_method}): {out}")
+
+
+def export_folder(folder: Path, form: str, out: Path) -> None:
+    """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
+    written = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
+    also = f", {written.system_prompt}" if written.system_prompt else ""
+    _say(f"{written.rows:,} problems: {written.file}{also}")
+    if written.left_out:
+        why = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
+        _say(f"{sum(written.left_out.values()):,} problems left out, whose judging {form} does not know: {why}")
 
 
 def _say(line: str) -> None:

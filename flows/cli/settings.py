@@ -15,8 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from curation.config import Pick, Recipe
+from curation.config.places import Choice, choice_of, choice_of_field, is_table
 from curation.records import ConfigError
-from flows.run.recipe import model_in, variants
 
 COLUMN = "path or { path | value, take }"
 """How a column of a source is written."""
@@ -37,16 +37,17 @@ class Setting:
 
 
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
-    """All settings below a model, parents before children."""
+    """Yield all settings below a model, parents before children."""
     for name, field in model.model_fields.items():
-        choice = variants(field)
-        if choice:
+        choice = choice_of_field(field)
+        tagged = choice.tagged()
+        if tagged:
             default = "required" if field.is_required() else ""
             yield Setting(f"{prefix}{name}", "table", default, field.description or "")
-            for kind, variant in choice.items():
+            for kind, variant in tagged.items():
                 yield from settings_of(variant, f"{prefix}{name}({kind}).")
             continue
-        inner = model_in(field.annotation)
+        inner = _table(choice)
         is_list = typing.get_origin(field.annotation) is tuple and inner is not None
         key = f"{prefix}{name}{'.N' if is_list else ''}"
         column = inner is not None and inner.__name__ == "Pick"
@@ -87,6 +88,16 @@ def print_settings(prefix: str, *, train: bool = False) -> None:
         console.print(f"\n{COLUMN}:")
         for name, field in Pick.model_fields.items():
             console.print(f"  {name:<6} {field.description}")
+
+
+def _table(choice: Choice) -> type[BaseModel] | None:
+    """Return the first table that a setting may be, or may be a list of; None where it may be none."""
+    for branch in choice.branches:
+        if is_table(branch):
+            return branch
+        if typing.get_origin(branch) is tuple:
+            return _table(choice_of(typing.get_args(branch)[0]))
+    return None
 
 
 def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:

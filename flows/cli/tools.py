@@ -65,9 +65,13 @@ def answers(
 
 @verify_app.command()
 def code(
-    problems: Annotated[Path, typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, limits, `checker`.")],
+    problems: Annotated[
+        Path,
+        typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`."),
+    ],
     submissions: Annotated[
-        Path, typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang` (python, cpp), `code`.")
+        Path,
+        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
@@ -120,9 +124,11 @@ def translate(
 ) -> None:
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
+    from curation.config.loading import parse_settings
     from flows.publish.languages import open_translator, said_of, translate_set
 
-    counts = translate_set(folder, open_translator(policy), TranslationSettings(share=share))
+    settings = parse_settings(TranslationSettings, {"share": share}, "goldilocks translate")
+    counts = translate_set(folder, open_translator(policy), settings)
     typer.echo(said_of(counts, folder))
 
 
@@ -136,8 +142,6 @@ def export(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
 ) -> None:
     """Write a curated set in the schema that another trainer reads."""
-    from curation.export_formats import export_set
+    from flows.cli.files import export_folder
 
-    made = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
-    also = f", {made.system_prompt}" if made.system_prompt else ""
-    typer.echo(f"{made.rows:,} problems: {made.file}{also}")
+    export_folder(folder, form, out)

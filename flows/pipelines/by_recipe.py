@@ -19,5 +19,6 @@ def pipeline_of(recipe: Recipe) -> Pipeline:
 
 def check_inputs(run: Run) -> None:
     """Refuse inputs that can be seen to be wrong before anything runs."""
-    for stage in pipeline_of(run.recipe).stages_of(run):
-        stage.check(run)
+    for item in pipeline_of(run.recipe).items:
+        if item.enabled(run):
+            item.check(run)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curation import refreshing
-from curation.config import LivePolicy, Recipe, TorchPolicySettings, VllmPolicy
+from curation.config import LivePolicy, PolicyFile, Recipe, TorchPolicySettings, VllmPolicy
+from curation.config.loading import parse_settings, read_toml
 from curation.records import JUDGED, ConfigError, Outcome, PolicyError, SourceError
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run, difficulty_stage
@@ -31,15 +31,13 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     if path.is_dir():
         table[part]["policy"] = _checkpoint(path, difficulty_stage(run.recipe, part).policy)
         return parse_recipe(table, str(path)), path.absolute().parent
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--policy {path}: not TOML ({error}).") from error
+    if not path.exists():
+        raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.")
+    subject = f"--policy {path}"
+    given = read_toml(path, subject)
     if set(given) != {"policy"} or not isinstance(given["policy"], dict):
-        raise ConfigError(f"--policy {path}: write one table, [policy], as in a recipe's [stage2.policy].")
-    table[part]["policy"] = given["policy"]
+        raise ConfigError(f"{subject}: write one table, [policy], as in a recipe's [stage2.policy].")
+    table[part]["policy"] = parse_settings(PolicyFile, given, subject).policy.model_dump(mode="json")
     return parse_recipe(table, str(path)), path.absolute().parent
 
 

@@ -18,7 +18,6 @@ import asyncio
 import itertools
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -26,18 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
 
-from curation.config import EndpointPolicy, VllmPolicy, plain
+from curation.config import TranslatorFile
 from curation.config.languages import LanguageSettings, TranslationSettings
-from curation.languages import UNDETERMINED, identify_many
-from curation.languages import VERSION as LANGUAGES_VERSION
-from curation.policies import open_policy
+from curation.config.loading import parse_settings, read_toml
+from curation.languages.identification import UNDETERMINED, identify_many
+from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.rows import read_rows, require_path
 from curation.store import file_digest, replacing, write_aside, write_parquet
 from curation.translation import VERSION, Kept, Rendered, Translations, chosen, translate
+from flows.run.policies import open_policy
 from flows.run.progress import bar
 
 BATCH = 20_000
@@ -106,19 +105,11 @@ def open_translator(spec: str) -> Policy:
         return RecordedTranslations(path)
     if path.suffix != ".toml":
         raise ConfigError(f"--policy {spec}: give a file of translations (.jsonl, .parquet) or a policy's .toml file.")
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"--policy {spec}: cannot be read ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--policy {spec}: not TOML ({error}).") from error
-    kinds: TypeAdapter[VllmPolicy | EndpointPolicy] = TypeAdapter(VllmPolicy | EndpointPolicy)
-    try:
-        settings = kinds.validate_python(plain({**table.get("policy", table), "prompt": "plain"}))
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        place = ".".join(str(step) for step in wrong["loc"])
-        raise ConfigError(f"--policy {spec}: {place}: {wrong['msg']}; kinds are `vllm` and `endpoint`.") from error
+    subject = f"--policy {spec}"
+    table = read_toml(path, subject)
+    policy = table.get("policy", table)
+    prompted = {**policy, "prompt": "plain"} if isinstance(policy, dict) else policy
+    settings = parse_settings(TranslatorFile, {"policy": prompted}, subject).policy
     return Rendered(open_policy(settings, path.parent))
 
 

@@ -1,6 +1,7 @@
 """From the settings of a recipe to whoever answers: the policies of curation, and the trainer's own generator.
 
-`curation` knows no torch, so the small generator that runs without vLLM is opened here.
+`curation` knows no torch, so the small generator that runs without vLLM is added here, and the name of the shipped
+model.
 """
 
 from __future__ import annotations
@@ -8,31 +9,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation import policies
-from curation.config import RecordedPolicy, TorchPolicySettings
+from curation.config import RecordedPolicy
+from curation.policies.factory import POLICIES as CURATION_POLICIES
+from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import Policy
+from training.embedded import EMBEDDED, WEIGHTS
 
 if TYPE_CHECKING:
     from curation.config.policies import PolicySettings
 
+POLICIES = {**CURATION_POLICIES, "torch": "training.generate:TorchPolicy"}
+
 
 def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
-    """The policy that a recipe names. Nothing is started yet: that happens on entering it.
+    """Return the policy that a recipe names. Nothing is started yet: that happens on entering it.
 
     Args:
-        recipe_folder: what paths in the settings are relative to.
+        recipe_folder: what paths in the settings are relative to; ``model = "embedded"`` is the shipped model, for
+            every kind that loads a folder.
         prompt: what is asked, where it is not the prompt that the settings name.
 
     Raises:
         SourceError, PolicyError: what the settings name is not there.
     """
-    if isinstance(settings, TorchPolicySettings):
-        from training.generate import TorchPolicy
-
-        return TorchPolicy(settings, recipe_folder, prompt)
-    return policies.open_policy(settings, recipe_folder, prompt)
+    if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
+        settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
+    return open_by(settings, recipe_folder, prompt, policies=POLICIES)
 
 
 def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:

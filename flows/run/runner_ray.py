@@ -29,8 +29,10 @@ from curation.attempts import AttemptStore
 from curation.config import VerifySettings
 from curation.records import AttemptKey, ConfigError
 from curation.store import Shard
-from curation.verify.code_judging import ProgramJudge, Runner, Wanted
 from curation.verify.judge import MathJudge
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tools import Runner
 from flows.run.runner import Work
 
 AHEAD = 2
@@ -127,7 +129,7 @@ def _reduce_programs(judge: ProgramJudge) -> tuple[Any, ...]:
     return _programs, (judge.find, judge.seed, judge.tests, judge.runner)
 
 
-def _programs(find: Callable[[str], Wanted], seed: int, tests: int, runner: Runner) -> ProgramJudge:
+def _programs(find: Callable[[str], CodeProblem], seed: int, tests: int, runner: Runner) -> ProgramJudge:
     return ProgramJudge(find, seed, tests=tests, runner=runner)
 
 

@@ -131,6 +131,7 @@ class Step:
     work: Callable[[Run, Results], None]
     domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = _always
+    check: Callable[[Run], None] = _fine
 
     @property
     def task_name(self) -> str:

@@ -6,19 +6,12 @@ Nothing of Prefect here (its flow is in `flows.pipelines.train_stage`), so that 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from curation.config import plain
+from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
-from flows.run.recipe import set_value
-
-if TYPE_CHECKING:
-    from training.recipe import TrainRecipe
+from training.recipe import TrainRecipe
 
 
 def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
@@ -43,39 +36,24 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
     """Read and check a training recipe, with some settings changed (``optim.learning_rate=1e-6``)."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"recipe {path}: cannot be read ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"recipe {path}: not TOML ({error}).") from error
-    return _checked(table, overrides, str(path))
+    return load_settings(TrainRecipe, path, overrides)
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
-    """The recipe of a training run's folder, and the folder that its paths refer to."""
+    """Return the recipe of a training run's folder, and the folder that its paths refer to.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or not with these settings changed.
+        StoreError: the folder holds no training run, or a damaged one.
+    """
     path = folder / "run.json"
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        if held.get("kind") != "training":
+        mark = json.loads(path.read_text(encoding="utf-8"))
+        if mark.get("kind") != "training":
             raise StoreError(f"{folder} holds no training run, but one of a curation recipe; give another folder")
-        return _checked(held["recipe"], overrides, str(path)), Path(held["recipe_folder"])
+        table, recipe_folder = mark["recipe"], Path(mark["recipe_folder"])
     except OSError as error:
         raise StoreError(f"{folder} holds no run to resume (no run.json); start one with its recipe") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); start the run again in another folder") from error
-
-
-def _checked(table: dict[str, Any], overrides: Sequence[str], where: str) -> TrainRecipe:
-    from training.recipe import TrainRecipe
-
-    for override in overrides:
-        set_value(table, override)
-    try:
-        return TrainRecipe.model_validate(plain(table))
-    except ValidationError as error:
-        found = [
-            f"`{'.'.join(map(str, detail['loc'])) or 'the recipe'}`: {detail['msg'].removeprefix('Value error, ')}."
-            for detail in error.errors()
-        ]
-        raise ConfigError(f"recipe {where}: " + "\n  ".join(found)) from error
+    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides), recipe_folder

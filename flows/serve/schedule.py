@@ -14,6 +14,7 @@ run is tried again, and as every line it goes on where it was; so does the next 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -32,6 +33,7 @@ from flows.publish.versions import Version, latest, summary
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, difficulty_stage, new_run, open_run
 from flows.run.spreading import spreading
+from flows.run.training import load_train_recipe, train
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
@@ -85,14 +87,12 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
         recipe: the trainer's recipe.
         rounds: no stage is trained where so many have been.
     """
-    from flows.run.training import train
-
     stages = sorted((folder / "training").glob("[0-9]*/model/config.json"))
     out = folder / "training" / f"{version:04}"
     if rounds is not None and len(stages) >= rounds and not out.exists():
         get_run_logger().info("%d stages were trained, and no more are asked for", len(stages))
         return
-    overrides = [f'data={{ kind = "curated", folders = ["{folder / "curated"}"] }}']
+    overrides = [_trained_on(folder)]
     if stages and stages[-1].parent.parent != out:
         overrides.append(f'model="{stages[-1].parent}"')
     with gpus():
@@ -119,6 +119,11 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
         get_run_logger().info(line)
     if done.is_new or done.is_repeated:  # the refresh that made it may have been killed before it said so
         _announce(open_run(folder), done.version)
+
+
+def _trained_on(folder: Path) -> str:
+    """Return the training recipe's data as a run's curated set, as ``--set`` has it."""
+    return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
 def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
@@ -190,7 +195,7 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
         out: the run folder; runs/NAME where absent.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or its trainer's recipe is not there.
+        ConfigError: the recipe cannot be meant, or its trainer's recipe is not there or cannot be.
     """
     recipe = load_recipe(path)
     folder = (out or Path("runs") / recipe.name).absolute()
@@ -200,6 +205,7 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
         trainer = (path.parent / schedule.train).absolute()
         if not trainer.is_file():
             raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
+        load_train_recipe(trainer, [_trained_on(folder)])
         fixed = {"recipe": str(trainer), "rounds": schedule.rounds}
         made.append(_following(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
     if schedule.refresh:

@@ -25,8 +25,12 @@ from typing import IO
 
 from curation.records import GoldilocksError
 
-START_S = 120.0
-"""Seconds that the server may take; its first start in a PREFECT_HOME creates a database."""
+START_S = 600.0
+"""Seconds that the server may take; its first start in a PREFECT_HOME creates a database, and a busy machine is slow.
+A server that ends before is seen at once."""
+
+HEALTH_S = 10.0
+"""Seconds that the server may take to answer one question after its health."""
 
 STOP_S = 10.0
 """Seconds that the server may take to end before it is killed; nothing of a run's state is in it."""
@@ -54,6 +58,8 @@ LEAN = {
     "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_REPOSSESSOR_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_ENABLED": "true",
+    "PREFECT_SERVER_DATABASE_TIMEOUT": "300",  # seconds; 10 and 5 by default, which a busy machine may need
+    "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "300",
 }
 
 
@@ -86,12 +92,27 @@ def prefect_api() -> Iterator[str]:
     try:
         # Prefect's import takes seconds, as the server's start does: let both take them at once
         from prefect.events.worker import EventsWorker
-        from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+        from prefect.settings import (
+            PREFECT_API_REQUEST_TIMEOUT,
+            PREFECT_API_URL,
+            PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+            temporary_settings,
+        )
 
-        _wait(address, process)
+        wait_for_server(
+            process,
+            address,
+            "Prefect's temporary server",
+            ended="run `python -m flows.serve.server 4200` to see why",
+            silent="set PREFECT_API_URL to a server of your own",
+        )
         starting.close()
         with _settings_read_again():
-            own = {PREFECT_API_URL: address, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}  # whose thread costs 0.8 s a flow
+            own = {
+                PREFECT_API_URL: address,
+                PREFECT_API_REQUEST_TIMEOUT: START_S,
+                PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,  # whose thread costs 0.8 s a flow
+            }
             with temporary_settings(own):
                 yield address
             EventsWorker.drain_all(timeout=DRAIN_S)  # while there is a server that takes them
@@ -135,23 +156,22 @@ def _one_at_a_time() -> IO[str]:
     return handle
 
 
-def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *, ended: str, silent: str) -> None:
+    """Return once the server answers at the address.
+
+    Raises:
+        GoldilocksError: it ended (``ended`` says what to do then), or has not answered within `START_S` (``silent``).
+    """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
         if process.poll() is not None:
-            raise GoldilocksError(
-                f"Prefect's temporary server ended with status {process.returncode}; "
-                "run `python -m flows.serve.server 4200` to see why."
-            )
+            raise GoldilocksError(f"{name} ended with status {process.returncode}; {ended}.")
         try:
-            with urllib.request.urlopen(f"{address}/health", timeout=2):
+            with urllib.request.urlopen(f"{address}/health", timeout=HEALTH_S):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
-    raise GoldilocksError(
-        f"Prefect's temporary server did not answer at {address} within {START_S:.0f} s; "
-        "set PREFECT_API_URL to a server of your own."
-    )
+    raise GoldilocksError(f"{name} did not answer at {address} within {START_S:.0f} s; {silent}.")
 
 
 def _free_port() -> int:

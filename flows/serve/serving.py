@@ -13,9 +13,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +21,7 @@ from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError
 from flows.run.recipe import load_recipe
-from flows.serve.server import START_S, stop
+from flows.serve.server import stop, wait_for_server
 
 PORT = 4200
 """Where the page is looked for by default; Prefect's own."""
@@ -68,7 +65,8 @@ def serving_api(port: int = PORT) -> Iterator[str]:
     )
     os.environ["PREFECT_API_URL"] = address
     try:
-        _wait(address, process)
+        ended = f"run `python -m flows.serve.server 4200` to see why, and look at {DATABASE} if you set it"
+        wait_for_server(process, address, "Prefect's server", ended=ended, silent="start it again")
         yield address
     finally:
         os.environ.pop("PREFECT_API_URL", None)
@@ -85,23 +83,6 @@ def _require_free(port: int) -> None:
                 f"port {port} is taken ({error.strerror}); give another --port, or set PREFECT_API_URL to the server "
                 "that runs there."
             ) from error
-
-
-def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Until the server answers."""
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise GoldilocksError(
-                f"Prefect's server ended with status {process.returncode}; run `python -m flows.serve.server 4200` to "
-                f"see why, and look at {DATABASE} if you set it."
-            )
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=2):
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.2)
-    raise GoldilocksError(f"Prefect's server did not answer at {address} within {START_S:.0f} s; start it again.")
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation import code_matrix, test_generation, tests_agreement
-from curation.verify.checkers import valid_inputs
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import Runner, validator_of
-from curation.verify.programs import Checker, Submission
-from curation.verify.programs_tools import Program
+from curation.verify.programs.checkers import valid_inputs
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import Checker, Submission
+from curation.verify.programs.tables import validator_of
+from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.run.run_folder import Run
 from flows.stages.units import Unit

@@ -12,13 +12,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from curation.config.grading import GraderSettings
 from curation.records import ConfigError
 from curation.store import file_digest, read_table, write_aside, write_parquet
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
+from flows.run.training import load_train_recipe, train
+
+
+def check_grader(run: Run) -> None:
+    """Read the training recipe of the recipe's grader, if it has one, as it will be trained by.
+
+    Raises:
+        ConfigError: it is missing, or cannot be meant.
+    """
+    if run.recipe.grader is not None:
+        load_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
@@ -30,9 +42,7 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     settings = run.recipe.grader
     if settings is None:
         raise ConfigError(f"recipe {run.recipe.name} names no grader; add a [grader] table.")
-    recipe = run.recipe_folder / settings.recipe
-    if not recipe.is_file():
-        raise ConfigError(f"grader.recipe: there is no file {recipe}; name a training recipe.")
+    recipe = _recipe(run, settings)
     if not decided.manifest.kept:
         raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
     folder = grader_folder(run.folder)
@@ -44,20 +54,30 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
-    _train(recipe, folder, settings.set)
+    _train(recipe, folder, _changes(run, settings))
     write_aside(folder / "DONE", "")
     return model
 
 
-def _train(recipe: Path, folder: Path, changes: tuple[str, ...]) -> None:
-    from flows.run.training import train
+def _recipe(run: Run, settings: GraderSettings) -> Path:
+    path = run.recipe_folder / settings.recipe
+    if not path.is_file():
+        raise ConfigError(f"grader.recipe: there is no file {path}; name a training recipe.")
+    return path
 
+
+def _changes(run: Run, settings: GraderSettings) -> list[str]:
+    """Return what is changed in the training recipe: the recipe's own changes, and the problems to train on."""
+    problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
+    return [*settings.set, f'data={{ kind = "curated", folders = [{problems}] }}']
+
+
+def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:
     training = folder / "training"
     if (training / "run.json").exists():
         train(None, training, resume=True)
-        return
-    where = json.dumps(str((folder / "set").absolute()))
-    train(recipe, training, [*changes, f'data={{ kind = "curated", folders = [{where}] }}'])
+    else:
+        train(recipe, training, changes)
 
 
 def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
@@ -78,4 +98,4 @@ def _is_enabled(run: Run) -> bool:
     return run.recipe.grader is not None
 
 
-GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled)
+GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled, check=check_grader)

@@ -7,10 +7,12 @@ from typing import Any
 
 from curation import twins
 from curation.store import read_shard
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import VERSION as PROGRAMS
-from curation.verify.code_judging import ProgramJudge, Wanted, problem_of
 from curation.verify.judge import Judge, MathJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import build_problem
 from flows.run.run_folder import Run
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
@@ -46,8 +48,8 @@ class Programs:
         """On another machine it is read there anew."""
         return Programs, (self._run,)
 
-    def __call__(self, name: str) -> Wanted:
-        """The problem of a twin under its limits, and its language."""
+    def __call__(self, name: str) -> CodeProblem:
+        """The problem of a twin under its limits, with the language that it asks for."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]
@@ -55,8 +57,8 @@ class Programs:
         settings = self._run.recipe.code
         factor = twins.factor_of(language, settings.twins)
         matrix = settings.matrix
-        problem = problem_of(group, tests[group], judging[group], matrix.time_s, matrix.memory_mb, factor)
-        return Wanted(problem, CodeLang(language))
+        limits = matrix.time_s, matrix.memory_mb, factor
+        return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
 
     def _places(self) -> dict[str, tuple[int, str, str]]:
         folder = TWINS.folder_in(self._run)

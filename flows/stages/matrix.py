@@ -8,8 +8,8 @@ import polars as pl
 
 from curation import code_matrix
 from curation.store import Shard
-from curation.verify.code_judging import Runner
-from curation.verify.programs_judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
 from flows.stages.units import Unit, units

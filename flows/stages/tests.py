@@ -16,8 +16,8 @@ import polars as pl
 from curation import code_matrix, test_generation, tests_agreement
 from curation.records import DROPPED, JUDGING, TEST, DropReason
 from curation.store import Shard, read_shard
-from curation.verify.code_judging import Runner
-from curation.verify.programs_judge import VERSION as PROGRAMS
+from curation.verify.programs.judge import VERSION as PROGRAMS
+from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE

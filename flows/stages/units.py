@@ -15,8 +15,8 @@ import polars as pl
 
 from curation import code_matrix
 from curation.store import read_shard
-from curation.verify.code_judging import problem_of
-from curation.verify.programs import CodeProblem
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import build_problem
 from flows.run.run_folder import Run
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES
@@ -41,7 +41,7 @@ class Unit:
         matrix = run.recipe.code.matrix
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
-        return problem_of(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
+        return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
 
     def candidates(self, run: Run) -> list[code_matrix.Candidate]:
         """The solutions that are run."""

@@ -33,10 +33,11 @@ from curation.code_sources import package_row, samples_of
 from curation.kattis import Package, read_package
 from curation.store import read_manifest, read_table
 from curation.twins import LINES
-from curation.verify.checkers import check_outputs, valid_inputs
-from curation.verify.code_judging import Runner, fenced
-from curation.verify.comparison import same_output
-from curation.verify.programs import CodeVerdict
+from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.comparison import same_output
+from curation.verify.programs.extraction import fenced
+from curation.verify.programs.problem import CodeVerdict
+from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 

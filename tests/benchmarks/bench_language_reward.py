@@ -32,7 +32,8 @@ from typing import Any
 
 from curation.config import TorchPolicySettings
 from curation.config.policies import Decoding
-from curation.languages import consistent, identify
+from curation.languages.identification import identify
+from curation.languages.mixing import consistent
 from curation.records import JUDGED, Answered, Domain, Outcome, Prompted, problem_id
 from curation.verify.judge import JudgeTask, MathJudge, Response
 from tests.benchmarks.two_languages import Exercise, exercises, make_model, write_set

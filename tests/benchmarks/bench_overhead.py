@@ -149,7 +149,7 @@ async def with_vllm(problems: Sequence[Asked], rounds: int, in_flight: int) -> l
         decoding=Decoding(temperature=1.0, max_tokens=112, seed=5),
     )
     async with Vllm(settings, Path.cwd()) as policy:
-        engine: Any = policy._engine
+        engine: Any = policy.engine.vllm
         tokens = {asked.prompted.id: policy._tokens(asked.prompted) for asked in problems}
         sampling = {
             (asked.prompted.id, i): policy._sampling(asked.prompted.id, i)

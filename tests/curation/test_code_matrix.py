@@ -9,11 +9,12 @@ from curation import code_matrix, tests_agreement
 from curation.code_matrix import Candidate, corrected, draw_candidates, run_matrix
 from curation.config.coding import AgreementSettings, MatrixSettings
 from curation.records import TEST
-from curation.verify.code_classes import canonical
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import Runner, checker_of
-from curation.verify.comparison import Comparison
-from curation.verify.programs import CodeProblem, CodeTest, Submission
+from curation.verify.programs.comparison import Comparison
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.output_equivalence import canonical
+from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
+from curation.verify.programs.tables import checker_of
+from curation.verify.programs.tools import Runner
 
 RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from curation.export import CURATED
 from curation.export_formats import FORMATS, Exported, export_set
 from curation.prompts import SOLVE
 from curation.records import JUDGING, TEST, Domain, Prompted, SourceError
+from curation.verify.programs.files import problem_of_row, read_problems
+from flows.cli.files import export_folder
+from tests.curation.verify.programs.corpus import PROBLEMS, write_set
 
 MATH = {
     "id": "m1",
@@ -32,7 +37,7 @@ PROGRAM = {
     "domain": "code",
     "statement": "Print the number you read.",
     "answer": None,
-    "meta": '{"language": "cpp"}',
+    "meta": '{"language": "python"}',
 }
 TESTS = [{"input": "1\n", "output": "1\n"}, {"input": "é\n", "output": "é\n"}]
 
@@ -64,7 +69,7 @@ def loaded(exported: Exported) -> list[dict[str, Any]]:
 
 
 def chat(row: dict[str, Any]) -> list[dict[str, str]]:
-    details = {"language": "cpp"} if row["domain"] == "code" else {}
+    details = {"language": "python"} if row["domain"] == "code" else {}
     asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"], details)
     return [dict(message) for message in SOLVE.messages(asked)]  # type: ignore[arg-type]
 
@@ -103,7 +108,7 @@ def test_open_r1(mixed: Path, tmp_path: Path) -> None:
     assert math["solution"] == "\\boxed{\\frac{2}{2}}"
     assert math["verification_info"] is None
     assert code["verification_info"] == {
-        "language": "cpp",
+        "language": "python",
         "test_cases": [{**test, "type": "stdin_stdout"} for test in TESTS],
     }
 
@@ -170,9 +175,103 @@ def test_what_a_format_cannot_carry_is_refused(row: dict[str, Any], form: str, m
     assert not (tmp_path / "out").exists()
 
 
-def test_functions_and_checkers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="c1 asks for the function solve"):
+def test_a_function_whose_tests_are_no_values_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"problem c1.*JSONDecodeError"):
         export_set(curated(tmp_path / "curated", PROGRAM, function="solve"), "verl", tmp_path / "out")
+
+
+COMPARISONS = {"numbers that may differ": 1, "white space that counts": 1, "letters of either case": 1}
+FUNCTIONS = {
+    "a function judged by a test program": 1,
+    "a function with keywords, a tolerance, no argument or a class of its own": 1,
+}
+CHECKERS = {"a checker in C++": 1, "a checker in Python": 3}
+LEFT_OUT = {
+    "verl": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
+    "open-r1": {**COMPARISONS, **FUNCTIONS, "a function": 1, "a checker in C++": 1},
+    "open-instruct": {"C++": 1, **COMPARISONS, **FUNCTIONS, **CHECKERS},
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    exported = export_set(curated, form, tmp_path / "out")
+    assert dict(exported.left_out) == LEFT_OUT.get(form, {})
+    assert exported.rows + sum(exported.left_out.values()) == 13
+    assert len(loaded(exported)) == exported.rows
+
+
+def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export_folder(write_set(tmp_path / "curated"), "verl", tmp_path / "out")
+    said = capsys.readouterr().out
+    assert "3 problems: " in said
+    assert "10 problems left out, whose judging verl does not know: " in said
+    assert ", C++ (1), " in said
+    assert ", a checker in Python (3), " in said
+
+
+def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"verl knows the judging of none of its 1 problems: C\+\+ \(1\)"):
+        export_set(curated(tmp_path / "curated", {**PROGRAM, "meta": '{"language": "cpp"}'}), "verl", tmp_path / "out")
+
+
+@pytest.mark.parametrize("form", ["trl", "areal", "verifiers", "nemo-rl"])
+def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
+    for row in loaded(export_set(curated, form, tmp_path / "out")):
+        if form == "verifiers":
+            about = json.loads(row["info"])
+            tests, judging, name = about["tests"], about["judging"], about["id"]
+        else:
+            held = json.loads(row["output" if form == "nemo-rl" else "tests"])
+            judging = held["judging"] if form == "nemo-rl" else json.loads(row["judging"])
+            pairs = zip(held["inputs"], held["outputs"], strict=True)
+            tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
+        found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
+        assert found == known[name]
+
+
+def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Path) -> None:
+    rows = loaded(export_set(write_set(tmp_path / "curated"), "open-r1", tmp_path / "out"))
+    scripts = {row["id"]: row["generated_checker"] for row in rows}
+    assert {name for name, script in scripts.items() if script} == {"even", "divisor", "failing-checker"}
+    for row in rows:
+        assert (row["verification_info"] is None) == (row["generated_checker"] is not None)
+        assert row["official_tests"]
+        assert row["language"] == ("cpp" if row["id"] == "next-cpp" else "python")
+    for name, given, output, said in (
+        ("even", "", "10\n", "1"),
+        ("even", "", "11\n", "0"),
+        ("divisor", "12\n", "4\n", "1"),
+        ("divisor", "12\n", "5\n", "0"),
+        ("failing-checker", "", "1\n", ""),
+    ):
+        (tmp_path / "checker.py").write_text(scripts[name])
+        files = {"input.txt": given, "correct_output.txt": "2\n", "output.txt": output}
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+        done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
+
+
+def test_functions_for_verl_and_open_instruct(tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    (truth,) = [
+        json.loads(row["reward_model"]["ground_truth"])
+        for row in loaded(export_set(curated, "verl", tmp_path / "verl"))
+        if row["extra_info"]["id"] == "add"
+    ]
+    assert truth["fn_name"] == "add"
+    called = [([json.loads(line) for line in one.split("\n")]) for one in truth["inputs"]]
+    assert called == [[1, 2], ["a", "b"], [[1], [2]]]
+    assert list(map(json.loads, truth["outputs"])) == [3, "ab", [1, 2]]
+    (row,) = [row for row in loaded(export_set(curated, "open-instruct", tmp_path / "oi")) if row["id"] == "add"]
+    assert row["dataset"] == "code"
+    assert json.loads(row["ground_truth"])[1] == "assert add('a', 'b') == 'ab'"
+    for assertion in json.loads(row["ground_truth"]):
+        exec(assertion, {"add": lambda a, b: a + b})
 
 
 def test_an_empty_set_is_refused(tmp_path: Path) -> None:

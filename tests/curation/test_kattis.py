@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from curation.kattis import derived_limit, find_packages, read_package, with_time_limit
+from curation.kattis import find_packages, read_package
 from curation.kattis_statement import needs_image, statement_text
 from curation.records import SourceError
-from curation.verify.code_extraction import CodeLang
-from curation.verify.programs import CheckerKind, CodeVerdict, Submission
-from curation.verify.programs_judge import CodeJudge
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CheckerKind, CodeVerdict, Submission
+from curation.verify.programs.tools import Runner
 
 TEX = r"""\problemname{Two \emph{Sums}}
 % a comment that says 50\% nothing
@@ -81,9 +83,11 @@ def test_a_package_is_read(tmp_path: Path) -> None:
 def test_its_submissions_get_their_verdicts(tmp_path: Path) -> None:
     found = read_package(package(tmp_path / "sums"))
     programs = [one for one in found.submissions if one.lang is not None]
-    problem = with_time_limit(found, 1.0)
-    with CodeJudge(2) as judge:
-        results = judge.run((problem, Submission(one.lang, one.code)) for one in programs if one.lang is not None)
+    problem = dataclasses.replace(found.problem, cpu_s=1.0)
+    with Runner(2) as runner:
+        results = judge_programs(
+            runner, ((problem, Submission(one.lang, one.code)) for one in programs if one.lang is not None)
+        )
         for one, result in zip(programs, results, strict=True):
             assert result.verdict in one.expected, one.name
 
@@ -134,7 +138,6 @@ def test_limits_and_flags(tmp_path: Path) -> None:
         "Sum",
         2.0,
     )
-    assert (derived_limit(0.02, 5), derived_limit(0.5, 5)) == (1.0, 3.0)
 
 
 def test_checkers_are_read_with_their_headers(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ import shutil
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).parents[2] / "data_cards" / "demo-math"
+from tests.places import ROOT
+
+TARGET = ROOT / "data_cards" / "demo-math"
 
 
 def copy_card(curated: Path, target: Path = TARGET) -> None:

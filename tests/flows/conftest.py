@@ -21,8 +21,8 @@ import pytest
 from flows import cli
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.serve.server import prefect_api
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from curation.attempts import AttemptStore
 from curation.journal import Journal
 from tests.curation.drawn import KEY, problems
 from tests.flows.conftest import ROOT
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def start(folder: Path, seconds: float) -> subprocess.Popen[bytes]:
@@ -25,7 +26,7 @@ def start(folder: Path, seconds: float) -> subprocess.Popen[bytes]:
 
 def finish(folder: Path) -> list[object]:
     process = start(folder, 0.001)
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complaint.decode()
     decided: list[object] = json.loads((folder / "decisions.json").read_text())
     return decided
@@ -36,7 +37,11 @@ def asked(folder: Path) -> list[tuple[str, int]]:
     return [(problem, int(index)) for problem, index in (line.split() for line in lines)]
 
 
-@pytest.mark.parametrize("kills", [(60,), (20, 50, 150)])
+def has_asked(folder: Path, requests: int) -> bool:
+    return (folder / "asked.txt").exists() and len(asked(folder)) >= requests
+
+
+@pytest.mark.parametrize("kills", [(60,), pytest.param((20, 50, 150), marks=pytest.mark.slow)])
 def test_killed_while_sampling(tmp_path: Path, kills: tuple[int, ...]) -> None:
     quiet, folder = tmp_path / "quiet", tmp_path / "killed"
     quiet.mkdir()
@@ -46,11 +51,7 @@ def test_killed_while_sampling(tmp_path: Path, kills: tuple[int, ...]) -> None:
     held: set[tuple[str, int]] = set()
     for requests in kills:
         process = start(folder, 0.02)
-        end = time.monotonic() + 60
-        while not (folder / "asked.txt").exists() or len(asked(folder)) < requests:
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.002)
+        wait_until(partial(has_asked, folder, requests), process, tick_s=0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         rows = AttemptStore(folder / "attempts", KEY, create=False).read(names).select("problem", "index").rows()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,8 +11,9 @@ import pytest
 from curation.records import DropReason
 from curation.statements import classify
 from curation.statements.tags import another_language
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "math"
+DATA = SHARED_DATA / "math"
 LATIN = ("en", "fr", "es", "it", "de")
 
 TEXTS = {

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from curation.records import DropReason
 from curation.statements import classify
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "math"
+DATA = SHARED_DATA / "math"
 CHOICE_REASONS = [DropReason.CHOICES_NEEDED, DropReason.CHOICES_UNRESOLVED]
 
 

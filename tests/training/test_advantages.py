@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.objectives import advantages, centre, group_fate, moments
+from training.objectives.advantages import advantages, centre, group_fate, moments
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)

@@ -12,10 +12,10 @@ import torch
 from curation.records import StoreError
 from tests.training.test_steps import samples, solo
 from training.checkpoint import Log, last_checkpoint, restore_trainer, save_checkpoint
-from training.config import ObjectiveSettings
 from training.embedded import WEIGHTS
 from training.generators import read_weights
 from training.model import load_model, load_tokenizer, published
+from training.objectives.grpo import GrpoSettings
 from training.steps import Trainer
 
 
@@ -26,13 +26,13 @@ def saved(trainer: Trainer, run: Path, step: int, state: dict[str, Any] | None =
 
 def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     first, second = solo(), solo()
-    first.step(samples(), ObjectiveSettings())
+    first.step(samples(), GrpoSettings())
     saved(first, tmp_path, 1)
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 1
     restore_trainer(found, second)
-    figures = [trainer.step(samples(seed=2), ObjectiveSettings()) for trainer in (first, second)]
+    figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss
     assert figures[0].rate == figures[1].rate
     assert all(
@@ -42,7 +42,7 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
 
 def test_the_export_is_the_trained_model(tmp_path: Path) -> None:
     trainer = solo()
-    trainer.step(samples(), ObjectiveSettings())
+    trainer.step(samples(), GrpoSettings())
     folder = saved(trainer, tmp_path, 1) / "hf"
     assert published(folder)
     loaded = load_model(folder).state_dict()

@@ -8,9 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config.base import Settings
-from training.config import CollectorSettings, ObjectiveSettings, OptimSettings, PackingSettings, RewardSettings
+from training.config import CollectorSettings, OptimSettings, PackingSettings, RewardSettings
+from training.objectives.grpo import GrpoSettings
 
-ALL = (CollectorSettings, ObjectiveSettings, OptimSettings, PackingSettings, RewardSettings)
+ALL = (CollectorSettings, GrpoSettings, OptimSettings, PackingSettings, RewardSettings)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from training.config import ObjectiveSettings, RewardSettings
+from training.config import RewardSettings
 from training.course import Course
 from training.curriculum.pools import Pool
 from training.curriculum.settings import CurriculumSettings, PlateauSettings
+from training.objectives.grpo import GrpoSettings
 
 PROBLEMS = [f"p{number}" for number in range(12)]
 SETTINGS = CurriculumSettings(
@@ -20,7 +21,7 @@ SETTINGS = CurriculumSettings(
 
 def course(settings: CurriculumSettings | None = SETTINGS) -> Course:
     rewards = RewardSettings(max_length=125, length_cache=25)
-    return Course(PROBLEMS, settings, rewards, ObjectiveSettings(eps_high=0.27), seed=3)
+    return Course(PROBLEMS, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
 
 
 def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from curation.config import plain
 from training.curriculum.drawing import Drawn, draw
-from training.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, move, moves, uncertain
+from training.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, move, uncertain
 from training.curriculum.settings import CurriculumSettings, PlateauSettings, PoolSettings
 from training.curriculum.triggers import MemoryModel, entropy_kept, harder, longer, smaller, trend
 
@@ -45,12 +45,6 @@ def test_who_moves(pool, correct, judged, new):
     assert (found.new if found else None) is new
     if found:
         assert found.reason.startswith("pass rate ")
-
-
-def test_moves_are_in_the_order_of_the_pools_and_unseen_problems_stay():
-    seen = {"b": [Seen(1, 16, 16)], "a": [Seen(1, 32, 32)]}
-    found = moves({"b": Pool.ACTIVE, "c": Pool.ACTIVE, "a": Pool.ACTIVE}, seen, 1, POOLS)
-    assert [one.problem for one in found] == ["b", "a"]
 
 
 def test_the_least_sure_come_first():

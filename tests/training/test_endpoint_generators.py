@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 import torch
 
+from curation import scratch
 from curation.records import PolicyError
 from tests.training.test_steps import recipe
 from tests.training.vllm_running import logprobs_by_version
 from tests.vllm_servers import VllmServers
-from training import endpoint_generators
 from training.embedded import WEIGHTS
 from training.endpoint_generators import EndpointGenerator
 from training.metrics import read_metrics
 from training.model import load_model, load_tokenizer, save_model
 from training.run import train
-from training.vllm_settings import EndpointGenerator as Settings
+from training.vllm_settings import EndpointGeneratorSettings
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 STEPS = 3
 
 
@@ -39,10 +38,12 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(url: str, **changes: Any) -> Settings:
-    return Settings(kind="endpoint", urls=(url,), **changes)
+def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
+    return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_weights_change_under_requests_and_every_token_knows_its_own(
     vllm_servers: VllmServers, moved: Path, tmp_path: Path
 ) -> None:
@@ -55,9 +56,9 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
         state = load_model(moved).state_dict()
         async with generator:
             both: list[Any] = []
-            for _ in range(10):  # until an update comes in the middle of one; 16 of 48 run at once
+            for _ in range(3):  # as long as no update comes in the middle of one; 16 of 48 run at once
                 made = [asyncio.create_task(generator.generate(prompt, seed=seed, max_tokens=99)) for seed in range(48)]
-                await asyncio.sleep(0.15)
+                await asyncio.wait(made, return_when=asyncio.FIRST_COMPLETED)  # the others are under way
                 assert await generator.update(state, 1) > 0
                 whole = await asyncio.gather(*made)
                 both = [one for one in whole if len(set(one.versions)) == 2]
@@ -82,20 +83,27 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
 
 
 def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(endpoint_generators, "IN_MEMORY", tmp_path)
-    for name in ("goldilocks-served-left", "goldilocks-served-held", "goldilocks-served-new", "others"):
+    monkeypatch.setattr(scratch, "IN_MEMORY", tmp_path)
+    for name in (
+        "goldilocks-vllm-weights-left",
+        "goldilocks-vllm-weights-held",
+        "goldilocks-vllm-weights-new",
+        "others",
+    ):
         (tmp_path / name / "v00000001").mkdir(parents=True)
-        if name != "goldilocks-served-new":
+        if name != "goldilocks-vllm-weights-new":
             os.utime(tmp_path / name, (1, 1))
-    held = os.open(tmp_path / "goldilocks-served-held", os.O_RDONLY)
+    held = os.open(tmp_path / "goldilocks-vllm-weights-held", os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_SH)
     made = EndpointGenerator(WEIGHTS, settings("http://127.0.0.1:1"))._make_shared()
     os.close(held)
     assert made.parent == tmp_path
     kept = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {made.name}
-    assert kept == {"goldilocks-served-held", "goldilocks-served-new", "others"}
+    assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServers) -> None:
     generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
 
@@ -111,6 +119,8 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
     asyncio.run(work())
 
 
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_path: Path) -> None:
     made = recipe(
         steps=STEPS,

@@ -14,6 +14,7 @@ import torch
 
 from curation.config import Decoding, TorchPolicySettings
 from curation.records import Domain, PolicyError, Prompted
+from tests.waiting import until
 from training.generate import Sampled, TorchPolicy
 from training.model import load_model
 from training.slots import distribution
@@ -40,6 +41,11 @@ def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **deco
 async def sampled(made: TorchPolicy, wanted: Sequence[tuple[Prompted, int]]) -> list[Sampled]:
     async with made:
         return list(await asyncio.gather(*(made.sample(problem, index) for problem, index in wanted)))
+
+
+async def speaking(made: TorchPolicy) -> None:
+    """Return once a request has its first token."""
+    await until(lambda: any(request.tokens for request in made._open))
 
 
 def replayed(folder: Path, said: Sampled, temperature: float = 1.0, top_p: float = 1.0) -> torch.Tensor:
@@ -122,7 +128,7 @@ def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
         made = policy(random_model, in_flight=3, max_tokens=100)
         async with made:
             tasks = [asyncio.create_task(made.answer(problem, 0)) for problem in ASKED]
-            await asyncio.sleep(0.05)
+            await speaking(made)
             for task in tasks[:4]:
                 task.cancel()
             done = await asyncio.gather(*tasks, return_exceptions=True)
@@ -143,7 +149,7 @@ def test_weights_are_exchanged_in_flight_and_every_token_knows_its_version(
         async with made:
             before = made.key.policy
             tasks = [asyncio.create_task(made.sample(problem, 0)) for problem in ASKED]
-            await asyncio.sleep(0.03)
+            await speaking(made)
             await made.load_weights(other_model, version=7)
             flying = await asyncio.gather(*tasks)
             return list(flying), await made.sample(ASKED[3], 1), before, made.key.policy

@@ -11,10 +11,11 @@ import pytest
 
 from curation.export import CURATED
 from curation.records import TEST, Domain, Outcome, Prompted, SourceError, VerifierError
-from curation.verify.programs import CodeProblem, CodeTest
+from curation.verify.judge import Judged
+from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded.problems import Split
-from training.judges import Judges, Verdict
+from training.judges import Judges
 from training.recipe import CuratedData, EmbeddedData
 from training.tasks import Task, load_tasks
 
@@ -26,8 +27,8 @@ SUM = Task(
 FIVE = Task(Prompted("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
 
 
-def asked(judges: Judges, task: Task, *texts: str) -> list[Verdict]:
-    async def run() -> list[Verdict]:
+def asked(judges: Judges, task: Task, *texts: str) -> list[Judged]:
+    async def run() -> list[Judged]:
         return list(await asyncio.gather(*(judges.judge(task, text, seed=1) for text in texts)))
 
     return asyncio.run(run())
@@ -40,14 +41,14 @@ def program(body: str) -> str:
 @pytest.fixture
 def code() -> Iterator[Judges]:
     try:
-        with Judges({Domain.MATH, Domain.CODE}, 1, RewardSettings(code="proportional")) as opened:
+        with Judges([FIVE, SUM], 1, RewardSettings(code="proportional")) as opened:
             yield opened
     except VerifierError as error:
         pytest.skip(f"no sandbox here: {error}")
 
 
 def test_math() -> None:
-    with Judges({Domain.MATH}, 1, RewardSettings()) as judges:
+    with Judges([FIVE], 1, RewardSettings()) as judges:
         said = [f"<think>…</think>\\boxed{{{answer}}}" for answer in ("5", "6", "\\frac{10}{2}")]
         outcomes = [verdict.outcome for verdict in asked(judges, FIVE, *said)]
     assert outcomes == [Outcome.CORRECT, Outcome.WRONG, Outcome.CORRECT]

@@ -11,12 +11,14 @@ from random import Random
 import pytest
 import torch
 
-from curation.languages import consistent
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from tests.benchmarks.two_languages import OTHER, exercises, thought_in
-from training.config import ObjectiveSettings, RewardSettings
+from training.config import RewardSettings
 from training.objectives.advantages import advantages, group_fate
-from training.objectives.grpo import GrpoInputs, grpo, token_weights
+from training.objectives.base import ObjectiveInputs
+from training.objectives.credit import token_weights
+from training.objectives.grpo import GrpoSettings, grpo
 from training.rewards import Judged, Reward, reward, sections
 
 GROUP, GROUPS, STEPS = 8, 6, 30
@@ -85,14 +87,14 @@ def _step(
     group = torch.tensor(groups)
     sign = torch.where(torch.tensor(own), 1.0, -1.0)
     logprobs = torch.nn.functional.logsigmoid(sign * logits[torch.tensor(places)])
-    inputs = GrpoInputs(
+    inputs = ObjectiveInputs(
         logprobs=logprobs,
         behaviour=logprobs.detach(),
         sequence=torch.arange(len(groups)),
         advantages=advantages(torch.tensor([one.total for one in rewards]), group),
         weights=token_weights(torch.ones(len(groups)), group, "group"),
     )
-    loss, _ = grpo(inputs, ObjectiveSettings())
+    loss, _ = grpo(inputs, GrpoSettings())
     optimizer.zero_grad()
     torch.autograd.backward(loss)
     optimizer.step()

@@ -14,9 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from curation.records import ConfigError
 from training.attention import PACKED, packed_attention, register
-from training.config import ObjectiveSettings, PackingSettings
+from training.config import PackingSettings
 from training.logprobs import PackedPolicy, token_scores
-from training.objectives import GrpoInputs, grpo, token_weights
+from training.objectives.base import ObjectiveInputs
+from training.objectives.credit import token_weights
+from training.objectives.grpo import GrpoSettings, grpo
 from training.packing import Sample, collate, pack
 
 VOCABULARY = 61
@@ -73,14 +75,14 @@ def gradients(model: Any) -> dict[str, Tensor]:
 def unpacked(samples: list[Sample]) -> tuple[float, dict[str, Tensor]]:
     model, losses = llama(), []
     for sample in samples:
-        inputs = GrpoInputs(
+        inputs = ObjectiveInputs(
             logprobs=unpacked_logprobs(model, sample),
             behaviour=torch.tensor(sample.behaviour),
             sequence=torch.zeros(len(sample.response), dtype=torch.int64),
             advantages=torch.tensor([sample.advantage]),
             weights=torch.tensor([sample.weight]),
         )
-        losses.append(grpo(inputs, ObjectiveSettings())[0])
+        losses.append(grpo(inputs, GrpoSettings())[0])
     loss: Tensor = torch.stack(losses).sum()
     loss.backward()  # type: ignore[no-untyped-call]
     return loss.item(), gradients(model)
@@ -91,7 +93,7 @@ def packed(samples: list[Sample], settings: PackingSettings) -> tuple[float, dic
     policy, whole = PackedPolicy(llama(), settings, TEMPERATURE), 0.0
     for batch in pack(samples, settings):
         scores = policy(batch)
-        inputs = GrpoInputs(
+        inputs = ObjectiveInputs(
             logprobs=scores.logprobs,
             behaviour=batch.behaviour,
             sequence=batch.sequence,
@@ -99,7 +101,7 @@ def packed(samples: list[Sample], settings: PackingSettings) -> tuple[float, dic
             weights=batch.weights,
             mask=batch.mask,
         )
-        loss, _ = grpo(inputs, ObjectiveSettings())
+        loss, _ = grpo(inputs, GrpoSettings())
         loss.backward()  # type: ignore[no-untyped-call]
         whole += loss.item()
     return whole, gradients(policy.model)

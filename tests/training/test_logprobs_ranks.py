@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
+from tests.waiting import PATIENCE_S
 
 WORKER = """
 import sys, torch
@@ -17,9 +16,10 @@ from pathlib import Path
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from tests.training.test_logprobs import TEMPERATURE, assert_same, llama, packed, some_samples
-from training.config import ObjectiveSettings, PackingSettings
+from training.config import PackingSettings
 from training.logprobs import PackedPolicy
-from training.objectives import GrpoInputs, grpo
+from training.objectives.base import ObjectiveInputs
+from training.objectives.grpo import GrpoSettings, grpo
 from training.packing import Sample, collate, deal, first_fit_decreasing
 
 torch.set_num_threads(1)
@@ -37,8 +37,8 @@ shares = deal(first_fit_decreasing(lengths, settings), lengths, 2)
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
-    inputs = GrpoInputs(policy(batch).logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights)
-    loss, _ = grpo(inputs, ObjectiveSettings())
+    inputs = ObjectiveInputs(policy(batch).logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights)
+    loss, _ = grpo(inputs, GrpoSettings())
     (loss * dist.get_world_size()).backward()  # the wrapper averages over ranks
     whole += loss.detach()
 dist.all_reduce(whole)
@@ -50,7 +50,6 @@ print("same")
 """
 
 
-@pytest.mark.slow
 def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-c", WORKER, str(tmp_path / "meeting")]
@@ -61,7 +60,7 @@ def test_two_ranks_have_the_gradients_of_one(tmp_path: Path) -> None:
         for rank in range(2)
     ]
     try:
-        said = [rank.communicate(timeout=240)[0].decode() for rank in ranks]
+        said = [rank.communicate(timeout=PATIENCE_S)[0].decode() for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()

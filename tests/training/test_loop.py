@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from curation.records import PolicyError, VerifierError
+from curation.verify.judge import Judged
 from tests.training.test_run import lines, small
 from training import run
 from training.generators import Generated, Generator, TorchGenerator
-from training.judges import Judges, Verdict
+from training.judges import Judges
 from training.tasks import Task
 
 
@@ -55,7 +56,7 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Judges, task: Task, text: str, seed: int) -> Verdict:
+    async def judge(self: Judges, task: Task, text: str, seed: int) -> Judged:
         raise VerifierError("the verifier keeps dying")
 
     monkeypatch.setattr(Judges, "judge", judge)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.places import ROOT
 from training.memory import GIB, SHAPES, Shape, estimate, table
 
 
@@ -46,4 +45,4 @@ def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
     assert table().count("\n") == 1 + 9
-    assert table() in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert table() in (ROOT / "README.md").read_text(encoding="utf-8")

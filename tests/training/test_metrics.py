@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from curation.records import Outcome
 from training.batches import batch_numbers, policy_numbers, samples_of, shown
-from training.config import ObjectiveSettings
 from training.generators import Generated
 from training.metrics import GroupCount, Watch
+from training.objectives.grpo import GrpoSettings
+from training.objectives.step_statistics import Measure
 from training.plots import draw_plots
 from training.rewards import Reward
 from training.rollouts import Rollout
@@ -39,7 +41,7 @@ GROUPS = (
 
 
 def test_samples_by_hand() -> None:
-    samples = samples_of(GROUPS, ObjectiveSettings())
+    samples = samples_of(GROUPS, GrpoSettings())
     assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
     assert [sample.weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
     assert samples[1].response == (5,) * 4
@@ -72,31 +74,31 @@ def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
 
 
 def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
-    stats = dict.fromkeys(("clip_low", "clip_high", "kl_generator", "entropy", "ratio_max", "mismatch_max"), 0.0)
+    first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
+    second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
     steps = [
-        Figures(0.5, 2.0, 1e-3, {**stats, "tokens": 10.0, "ratio_mean": 1.0, "ratio_max": 3.0}, 0.1, 1, 20, 0.5),
-        Figures(-0.25, 1.0, 2e-3, {**stats, "tokens": 30.0, "ratio_mean": 2.0, "ratio_max": 2.0}, 0.1, 1, 40, 0.5),
+        Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
+        Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
     ]
     numbers = policy_numbers(steps)
     assert numbers["policy/loss"] == 0.25
-    assert numbers["policy/ratio_mean"] == pytest.approx(1.75)
-    assert numbers["policy/ratio_max"] == 3
+    assert numbers["policy/mean"] == pytest.approx(1.75)
+    assert numbers["policy/largest"] == 3
+    assert numbers["policy/sum"] == 7
     assert numbers["policy/gradient_norm"] == 2
     assert numbers["policy/learning_rate"] == 2e-3
 
 
-def test_shares_of_time() -> None:
+def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = map(float, range(0, 1000, 10))  # ten seconds pass between two looks at the clock
+    clock = SimpleNamespace(perf_counter=lambda: next(moments))
+    monkeypatch.setattr(sys.modules[Watch.__module__], "time", clock)
     watch = Watch(places=4)
     watch.taken(4)
-    time.sleep(0.02)
     watch.taken(0)
-    busy = watch.seconds
-    watch.worked(busy / 2)
-    shares = watch.shares()
-    assert shares["speed/generator_idle_share"] < 0.5
-    assert shares["speed/trainer_idle_share"] == pytest.approx(0.5, abs=0.2)
+    watch.worked(15.0)
+    assert watch.shares() == {"speed/generator_idle_share": 1 - 10 / 40, "speed/trainer_idle_share": 1 - 15 / 40}
     watch.restart()
-    time.sleep(0.01)
     assert watch.shares()["speed/generator_idle_share"] == 1
 
 

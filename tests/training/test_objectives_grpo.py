@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 import torch
@@ -13,17 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from training.config import ObjectiveSettings
-from training.objectives import GrpoInputs, grpo, token_weights
+from training.config import ComputeSettings
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.credit import token_weights
+from training.objectives.grpo import GrpoSettings, grpo
+from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
+from training.ranks import Ranks
 
 V, T = 3, 2
 SEQUENCES = list(itertools.product(range(V), repeat=T))
-WIDE = ObjectiveSettings(eps_low=0.999999, eps_high=1e9, kl_ratio_cap=1e9)
+WIDE = GrpoSettings(eps_low=0.999999, eps_high=1e9, kl_ratio_cap=1e9)
 
 
-def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, weight: float = 1.0) -> GrpoInputs:
+def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, weight: float = 1.0) -> ObjectiveInputs:
     """One sequence."""
-    return GrpoInputs(
+    return ObjectiveInputs(
         logprobs=torch.tensor(logprobs, dtype=torch.float64, requires_grad=True),
         behaviour=torch.tensor(behaviour, dtype=torch.float64),
         sequence=torch.zeros(len(logprobs), dtype=torch.int64),
@@ -32,29 +37,39 @@ def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, w
     )
 
 
+def values(statistics: Mapping[str, Statistic]) -> dict[str, float]:
+    """The numbers of a step on one process."""
+    return {name: one.value for name, one in measured_over_ranks(statistics, Ranks(ComputeSettings())).items()}
+
+
+def summary(inputs: ObjectiveInputs, objective: GrpoSettings) -> dict[str, float]:
+    """The policy's and the objective's own numbers of one micro-batch."""
+    return values(joined(policy_statistics(inputs), grpo(inputs, objective)[1]))
+
+
 def test_the_loss_by_hand() -> None:
     """Ratios 1.5 (clipped to 1.28) and 0.5 (not clipped, A > 0); then 1.5 (not clipped, A < 0) and 0.5 (to 0.8)."""
     logprobs, behaviour = [math.log(0.6), math.log(0.2)] * 2, [math.log(0.4)] * 4
-    inputs = GrpoInputs(
+    inputs = ObjectiveInputs(
         logprobs=torch.tensor(logprobs, dtype=torch.float64),
         behaviour=torch.tensor(behaviour, dtype=torch.float64),
         sequence=torch.tensor([0, 0, 1, 1]),
         advantages=torch.tensor([2.0, -1.0], dtype=torch.float64),
         weights=torch.tensor([0.25, 0.25], dtype=torch.float64),
     )
-    loss, stats = grpo(inputs, ObjectiveSettings())
+    loss, _ = grpo(inputs, GrpoSettings())
     assert loss.item() == pytest.approx(-0.25 * (2 * 1.28 + 2 * 0.5 - 1.5 - 0.8))
-    summary = stats.summary()
-    assert (summary["clip_high"], summary["clip_low"]) == (0.25, 0.25)
-    assert summary["ratio_mean"] == pytest.approx(1.0)
-    assert summary["ratio_max"] == pytest.approx(1.5)
-    assert summary["mismatch_max"] == pytest.approx(math.log(2))
-    assert summary["kl_generator"] == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 2)
+    numbers = summary(inputs, GrpoSettings())
+    assert (numbers["clip_high"], numbers["clip_low"]) == (0.25, 0.25)
+    assert numbers["ratio_mean"] == pytest.approx(1.0)
+    assert numbers["ratio_max"] == pytest.approx(1.5)
+    assert numbers["mismatch_max"] == pytest.approx(math.log(2))
+    assert numbers["kl_generator"] == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 2)
 
 
 def test_the_gradient_of_an_unclipped_token_at_ratio_one() -> None:
     inputs = inputs_of([-0.7, -1.3], [-0.7, -1.3], advantage=1.7, weight=0.2)
-    loss, _ = grpo(inputs, ObjectiveSettings())
+    loss, _ = grpo(inputs, GrpoSettings())
     loss.backward()
     torch.testing.assert_close(inputs.logprobs.grad, torch.full((2,), -1.7 * 0.2, dtype=torch.float64))
 
@@ -63,12 +78,13 @@ def test_the_gradient_of_an_unclipped_token_at_ratio_one() -> None:
 @pytest.mark.parametrize("ratio", [0.5, 0.79, 0.81, 1.0, 1.27, 1.29, 3.0])
 def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: float) -> None:
     inputs = inputs_of([math.log(ratio)], [0.0], advantage)
-    loss, stats = grpo(inputs, ObjectiveSettings())
+    loss, _ = grpo(inputs, GrpoSettings())
     loss.backward()
     clipped = (advantage > 0 and ratio > 1.28) or (advantage < 0 and ratio < 0.8)
     assert inputs.logprobs.grad is not None
     assert float(inputs.logprobs.grad) == pytest.approx(0.0 if clipped else -advantage * ratio)
-    assert float(stats.clipped_low + stats.clipped_high) == clipped
+    numbers = summary(inputs, GrpoSettings())
+    assert numbers["clip_low"] + numbers["clip_high"] == clipped
 
 
 def test_token_weights_by_hand() -> None:
@@ -93,7 +109,7 @@ def test_weights_sum_to_one(pairs: list[tuple[int, int]]) -> None:
         assert float((weights * lengths).sum()) == pytest.approx(1.0)
 
 
-def random_minibatch(seed: int, count: int) -> GrpoInputs:
+def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
     chance = torch.Generator().manual_seed(seed)
     lengths = torch.randint(1, 7, (count,), generator=chance)
     groups = torch.randint(0, 3, (count,), generator=chance)
@@ -102,7 +118,7 @@ def random_minibatch(seed: int, count: int) -> GrpoInputs:
     def noise(size: int) -> Tensor:
         return torch.randn(size, generator=chance, dtype=torch.float64)
 
-    return GrpoInputs(
+    return ObjectiveInputs(
         logprobs=(noise(tokens) - 2).requires_grad_(),
         behaviour=noise(tokens) * 0.5 - 2,
         sequence=torch.repeat_interleave(torch.arange(count), lengths),
@@ -114,13 +130,13 @@ def random_minibatch(seed: int, count: int) -> GrpoInputs:
     )
 
 
-def cut(inputs: GrpoInputs, sequences: list[int]) -> GrpoInputs:
+def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     """A micro-batch of some of the sequences, numbered anew."""
     rows = torch.cat([(inputs.sequence == one).nonzero().flatten() for one in sequences])
     lengths = torch.tensor([int((inputs.sequence == one).sum()) for one in sequences])
     part = {name: getattr(inputs, name)[rows] for name in ("logprobs", "behaviour", "mask", "entropy", "reference")}
     chosen = torch.tensor(sequences)
-    return GrpoInputs(
+    return ObjectiveInputs(
         **part,
         sequence=torch.repeat_interleave(torch.arange(len(sequences)), lengths),
         advantages=inputs.advantages[chosen],
@@ -131,52 +147,54 @@ def cut(inputs: GrpoInputs, sequences: list[int]) -> GrpoInputs:
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["reward", "square"]))
 def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> None:
-    objective = ObjectiveSettings(kl=0.3, kl_form=form, entropy=0.1)  # type: ignore[arg-type]
+    objective = GrpoSettings(kl=0.3, kl_form=form, entropy=0.1)  # type: ignore[arg-type]
     inputs = random_minibatch(seed, count)
-    whole, stats = grpo(inputs, objective)
+    whole, own = grpo(inputs, objective)
     (wanted,) = torch.autograd.grad(whole, inputs.logprobs)
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
     parts = [order[start : start + 3] for start in range(0, count, 3)]
-    losses, added = [], None
+    losses, sums = [], []
     for part in parts:
-        loss, one = grpo(cut(inputs, part), objective)
+        micro = cut(inputs, part)
+        loss, one = grpo(micro, objective)
         losses.append(loss)
-        added = one if added is None else added + one
+        sums.append(joined(policy_statistics(micro), one))
     torch.testing.assert_close(sum(losses), whole)
     torch.testing.assert_close(torch.autograd.grad(sum(losses), inputs.logprobs)[0], wanted)  # type: ignore[arg-type]
-    assert added is not None
-    assert added.summary() == pytest.approx(stats.summary())
+    numbers = values(reduce(added, sums))
+    assert numbers == pytest.approx(values(joined(policy_statistics(inputs), own)))
 
 
 def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
     inputs = inputs_of([-1.0, -math.inf, -2.0], [-1.5, -math.inf, -2.0], advantage=1.0)
     masked = replace(inputs, mask=torch.tensor([True, False, True]))
-    loss, stats = grpo(masked, WIDE)
+    loss, _ = grpo(masked, WIDE)
     loss.backward()
     assert loss.item() == pytest.approx(-(math.exp(0.5) + 1))
     assert inputs.logprobs.grad is not None
     assert inputs.logprobs.grad[1] == 0
-    assert stats.summary()["tokens"] == 2
+    assert summary(masked, WIDE)["ratio_mean"] == pytest.approx((math.exp(0.5) + 1) / 2)
 
 
 def test_a_micro_batch_without_tokens() -> None:
-    loss, stats = grpo(inputs_of([], [], advantage=1.0), ObjectiveSettings())
-    assert loss.item() == 0
-    assert stats.summary()["ratio_max"] == 0
+    empty = inputs_of([], [], advantage=1.0)
+    assert grpo(empty, GrpoSettings())[0].item() == 0
+    numbers = summary(empty, GrpoSettings())
+    assert (numbers["clip_low"], numbers["ratio_mean"], numbers["ratio_max"]) == (0, 0, -math.inf)
 
 
 def test_terms_that_lack_their_input_are_refused() -> None:
     inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
     with pytest.raises(ValueError, match="entropy"):
-        grpo(inputs, ObjectiveSettings(entropy=0.1))
+        grpo(inputs, GrpoSettings(entropy=0.1))
     with pytest.raises(ValueError, match="reference"):
-        grpo(inputs, ObjectiveSettings(kl=0.1))
+        grpo(inputs, GrpoSettings(kl=0.1))
 
 
 def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
-    loss, _ = grpo(replace(inputs, entropy=entropy), ObjectiveSettings(entropy=0.01))
+    loss, _ = grpo(replace(inputs, entropy=entropy), GrpoSettings(entropy=0.01))
     assert loss.item() == pytest.approx(-0.02)
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
@@ -195,10 +213,10 @@ def logprobs_of(logits: Tensor) -> Tensor:
     return torch.stack([torch.stack([logp[0, first], logp[1 + first, second]]) for first, second in SEQUENCES])
 
 
-def enumerated(logits: Tensor, behaviour: Tensor, rewards: Tensor, reference: Tensor | None = None) -> GrpoInputs:
+def enumerated(logits: Tensor, behaviour: Tensor, rewards: Tensor, reference: Tensor | None = None) -> ObjectiveInputs:
     """All sequences, each weighing as much as the behaviour policy makes it likely: an exact expectation."""
     mu = logprobs_of(behaviour)
-    return GrpoInputs(
+    return ObjectiveInputs(
         logprobs=logprobs_of(logits).flatten(),
         behaviour=mu.flatten(),
         sequence=torch.repeat_interleave(torch.arange(len(SEQUENCES)), T),
@@ -234,13 +252,13 @@ def kl_of(logits: Tensor, reference: Tensor) -> Tensor:
 
 def test_on_policy_the_expected_gradient_is_that_of_the_expected_reward() -> None:
     at = table(0)
-    found = gradient(lambda logits: grpo(enumerated(logits, at, REWARDS), ObjectiveSettings())[0], at)
+    found = gradient(lambda logits: grpo(enumerated(logits, at, REWARDS), GrpoSettings())[0], at)
     wanted = finite_differences(lambda logits: -(logprobs_of(logits).sum(-1).exp() * REWARDS).sum(), at)
     torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
 
 
 def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loops() -> None:
-    at, behaviour, objective = table(1), table(6), ObjectiveSettings()
+    at, behaviour, objective = table(1), table(6), GrpoSettings()
     centred = REWARDS - REWARDS.mean()
 
     def plain(logits: Tensor) -> Tensor:
@@ -252,10 +270,11 @@ def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loop
                 value -= math.exp(float(old[row].sum())) * gain
         return torch.tensor(value, dtype=torch.float64)
 
-    loss, stats = grpo(enumerated(at, behaviour, centred), objective)
+    inputs = enumerated(at, behaviour, centred)
+    loss, _ = grpo(inputs, objective)
     assert loss.item() == pytest.approx(float(plain(at)))
-    assert stats.summary()["clip_high"] > 0
-    assert stats.summary()["clip_low"] > 0
+    assert summary(inputs, objective)["clip_high"] > 0
+    assert summary(inputs, objective)["clip_low"] > 0
     found = gradient(lambda logits: grpo(enumerated(logits, behaviour, centred), objective)[0], at)
     torch.testing.assert_close(found, finite_differences(plain, at), atol=1e-8, rtol=1e-6)
 
@@ -293,11 +312,11 @@ def test_why_the_simpler_kl_losses_are_not_used() -> None:
 def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
     """One token each, e times and as likely as under the reference: r - 1 - log r for r = 1/e and 1."""
     inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference=torch.tensor([-2.0, -0.3]).double())
-    assert grpo(inputs, WIDE)[1].summary()["kl_reference"] == pytest.approx(math.exp(-1) / 2)
+    assert summary(inputs, WIDE)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
     same = replace(inputs, reference=inputs.logprobs.detach())
-    loss, stats = grpo(same, WIDE.model_copy(update={"kl": 1.0}))
+    loss, _ = grpo(same, WIDE.model_copy(update={"kl": 1.0}))
     loss.backward()
-    assert (loss.item(), stats.summary()["kl_reference"]) == (0, 0)
+    assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
     assert inputs.logprobs.grad is not None
     assert inputs.logprobs.grad.abs().max() == 0
 
@@ -329,5 +348,5 @@ def test_the_measured_kl_is_the_expected_one() -> None:
 
 def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs() -> None:
     inputs = replace(inputs_of([0.0], [-9.0], advantage=0.0), reference=torch.tensor([-1.0], dtype=torch.float64))
-    loss, _ = grpo(inputs, ObjectiveSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
+    loss, _ = grpo(inputs, GrpoSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
     assert loss.item() == pytest.approx(2.0 * 0.5)

@@ -8,16 +8,19 @@ import torch
 from torch import Tensor
 
 from tests.training.test_logprobs import VOCABULARY, llama
-from training.config import CollectorSettings, ObjectiveSettings, OptimSettings, PackingSettings
+from training.config import CollectorSettings, ComputeSettings, OptimSettings, PackingSettings
 from training.logprobs import PackedPolicy
-from training.objectives import GrpoInputs, GrpoStats, advantages, group_fate, grpo, token_weights
+from training.objectives.base import ObjectiveInputs, RewardedSequences, Statistic
+from training.objectives.grpo import GRPO, GrpoSettings
+from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.packing import MicroBatch, Sample, pack
+from training.ranks import Ranks
 from training.rewards import Reward
 from training.schedule import Group, Scheduler
 
 SIZES = CollectorSettings(group=8, n_async=64, n_batch=64, staleness=1)
 PACKING = PackingSettings(tokens=128)
-OBJECTIVE = ObjectiveSettings()
+OBJECTIVE = GrpoSettings()
 PROMPT, LENGTH = [1, 2, 3], 4
 
 Made = tuple[Reward, list[int], list[float]]
@@ -44,20 +47,23 @@ def samples_of(groups: tuple[Group[Made], ...]) -> list[Sample]:
     """A minibatch with its advantages and weights."""
     made = [(group.number, result) for group in groups for _, result in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
-    gains = advantages(torch.tensor([reward.total for _, (reward, _, _) in made]), numbers)
-    weights = token_weights(torch.tensor([len(row) for _, (_, row, _) in made]), numbers, OBJECTIVE.scale)
+    lengths = torch.tensor([len(row) for _, (_, row, _) in made])
+    credit = GRPO.credit(RewardedSequences([reward for _, (reward, _, _) in made], lengths, numbers), OBJECTIVE)
     return [
         Sample(PROMPT, row, logprobs, gain, weight)
-        for (_, (_, row, logprobs)), gain, weight in zip(made, gains.tolist(), weights.tolist(), strict=True)
+        for (_, (_, row, logprobs)), gain, weight in zip(
+            made, credit.advantages.tolist(), credit.weights.tolist(), strict=True
+        )
     ]
 
 
-def scored(policy: PackedPolicy, batch: MicroBatch) -> tuple[Tensor, GrpoStats]:
+def scored(policy: PackedPolicy, batch: MicroBatch) -> tuple[Tensor, dict[str, Statistic]]:
     scores = policy(batch, "value")
-    inputs = GrpoInputs(
+    inputs = ObjectiveInputs(
         scores.logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights, batch.mask, scores.entropy
     )
-    return grpo(inputs, OBJECTIVE)
+    loss, own = GRPO.loss(inputs, OBJECTIVE)
+    return loss, joined(policy_statistics(inputs), own)
 
 
 def test_a_tiny_model_learns() -> None:
@@ -65,7 +71,7 @@ def test_a_tiny_model_learns() -> None:
     policy = PackedPolicy(trained, PACKING)
     optimiser = torch.optim.AdamW(trained.parameters(), lr=OptimSettings(learning_rate=3e-3).learning_rate)
     scheduler: Scheduler[Made] = Scheduler(
-        SIZES, lambda made: group_fate([reward for reward, _, _ in made], OBJECTIVE.diversity), lambda: "even"
+        SIZES, lambda made: GRPO.decide([reward for reward, _, _ in made], OBJECTIVE), lambda: "even"
     )
     chance, rates, first = torch.Generator().manual_seed(0), [], None
     for _ in range(15):
@@ -80,17 +86,17 @@ def test_a_tiny_model_learns() -> None:
         for part in pack(samples_of(batch.groups), PACKING):
             loss, one = scored(policy, part)
             loss.backward()  # type: ignore[no-untyped-call]
-            stats = one if stats is None else stats + one
+            stats = one if stats is None else added(stats, one)
         assert stats is not None
-        first = first or stats.summary()
+        first = first or measured_over_ranks(stats, Ranks(ComputeSettings()))
         optimiser.step()
         optimiser.zero_grad()
         generator.load_state_dict(trained.state_dict())
         scheduler.trained(batch)
         scheduler.updated()
     assert first is not None
-    assert first["mismatch_max"] < 1e-4  # nothing was trained yet: the same model on both sides
-    assert first["tokens"] == 64 * LENGTH
-    assert 0 < first["entropy"] < torch.tensor(float(VOCABULARY)).log().item()
+    assert first["mismatch_max"].value < 1e-4  # nothing was trained yet: the same model on both sides
+    assert first["entropy"].count == 64 * LENGTH
+    assert 0 < first["entropy"].value < torch.tensor(float(VOCABULARY)).log().item()
     assert sum(rates[-3:]) / 3 > sum(rates[:3]) / 3 + 0.2
     assert scheduler.ledger().balanced

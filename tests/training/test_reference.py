@@ -12,11 +12,11 @@ from curation.records import ConfigError, StoreError
 from tests.training.test_run import small
 from tests.training.test_steps import recipe, samples, solo
 from training.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
-from training.config import ObjectiveSettings
 from training.embedded import WEIGHTS
 from training.generators import TorchGenerator
 from training.metrics import read_metrics
 from training.model import load_model, load_tokenizer, save_model
+from training.objectives.grpo import GrpoSettings
 from training.packing import Sample, pack
 from training.ranks import Ranks
 from training.reference import Reference
@@ -55,9 +55,9 @@ def held(folder: Path = WEIGHTS, **objective: object) -> Trainer:
 
 
 def measured(drawn: list[Sample], **objective: object) -> list[float]:
-    settings = ObjectiveSettings.model_validate(objective)
+    settings = GrpoSettings.model_validate(objective)
     trainer = held(**objective)
-    return [trainer.step(drawn, settings).stats["kl_reference"] for _ in range(8)]
+    return [trainer.step(drawn, settings).statistics["kl_reference"].value for _ in range(8)]
 
 
 def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(drawn: list[Sample]) -> None:
@@ -80,7 +80,7 @@ def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn
 
 
 def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[Sample]) -> None:
-    settings = ObjectiveSettings(kl=0.5)
+    settings = GrpoSettings(kl=0.5)
     whole = held(kl=0.5)
     cut = solo(optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"tokens": 64, "logit_elements": 5000})
     cut.reference = whole.reference
@@ -88,13 +88,13 @@ def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[Sample]) -> N
         one, two = whole.step(drawn, settings), cut.step(drawn, settings)
     assert two.micro_batches > one.micro_batches
     assert two.loss == pytest.approx(one.loss, abs=1e-6)
-    assert two.stats["kl_reference"] == pytest.approx(one.stats["kl_reference"], rel=1e-2)
+    assert two.statistics["kl_reference"].value == pytest.approx(one.statistics["kl_reference"].value, rel=1e-2)
 
 
 def test_without_it_there_is_no_reference_and_no_number() -> None:
     trainer = solo()
     assert trainer.reference is None
-    assert "kl_reference" not in trainer.step(samples(), ObjectiveSettings()).stats
+    assert "kl_reference" not in trainer.step(samples(), GrpoSettings()).statistics
 
 
 def test_sharded_in_bf16_it_says_the_same(drawn: list[Sample]) -> None:
@@ -104,7 +104,7 @@ def test_sharded_in_bf16_it_says_the_same(drawn: list[Sample]) -> None:
         trainer = Trainer(WEIGHTS, made, ranks)
         trainer.reference = Reference(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
         assert {value.dtype for value in trainer.reference._policy.parameters()} == {torch.bfloat16}
-        kept = [trainer.step(drawn, made.objective).stats["kl_reference"] for _ in range(3)]
+        kept = [trainer.step(drawn, made.objective).statistics["kl_reference"].value for _ in range(3)]
     finally:
         ranks.close()
     assert kept[0] == 0
@@ -118,15 +118,15 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
 
 
 def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[Sample]) -> None:
-    settings, trainer = ObjectiveSettings(kl=0.5), held(kl=0.5)
+    settings, trainer = GrpoSettings(kl=0.5), held(kl=0.5)
     trainer.step(drawn, settings)
     save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1, export=False)
-    wanted = trainer.step(drawn, settings).stats["kl_reference"]
+    wanted = trainer.step(drawn, settings).statistics["kl_reference"].value
     checkpoint = last_checkpoint(tmp_path)
     assert checkpoint is not None
     again = held(kl=0.5)
     restore_trainer(checkpoint, again)
-    assert again.step(drawn, settings).stats["kl_reference"] == wanted > 0
+    assert again.step(drawn, settings).statistics["kl_reference"].value == wanted > 0
     other = held(random_model, kl=0.5)
     with pytest.raises(StoreError, match=r"objective\.reference"):
         restore_trainer(checkpoint, other)

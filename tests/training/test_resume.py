@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ import pytest
 import tomli_w
 import torch
 
+from tests.places import ROOT
 from tests.training.test_run import lines, small
 from tests.training.test_steps import recipe
+from tests.waiting import PATIENCE_S, wait_until
 from training.metrics import read_metrics
 from training.model import load_model
 from training.recipe import TrainRecipe
 
-pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[2]
 STEPS = 5
 SYNCHRONOUS: dict[str, Any] = {"collector": {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}}
 
@@ -43,7 +41,9 @@ def command(*arguments: str, ranks: int = 1) -> list[str]:
 
 
 def run(*arguments: str, ranks: int = 1) -> None:
-    done = subprocess.run(command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -53,11 +53,7 @@ def killed(at: int, *arguments: str) -> None:
     process = subprocess.Popen(
         command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    deadline = time.monotonic() + 200
-    while not (out / "metrics.jsonl").exists() or len(read_whole(out)) <= at:
-        assert process.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: (out / "metrics.jsonl").exists() and len(read_whole(out)) > at, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -84,6 +80,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(3, str(undisturbed / "recipe.toml"), "--out", str(out))
@@ -108,6 +105,7 @@ def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) ->
     assert [row["step"] for row in read_metrics(out)] == list(range(STEPS + 1))
 
 
+@pytest.mark.slow
 def test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(str(undisturbed / "recipe.toml"), "--set", "steps=3", "--out", str(out), ranks=2)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.config.languages import ConsistencySettings
-from curation.languages import consistent
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
-from training.rewards import Judged, Reward, form_failure, group_tests, length_penalty, reward, sections
+from training.rewards import Judged, Reward, form_failure, length_penalty, reward, sections
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
@@ -163,19 +161,11 @@ def test_programs_by_all_tests_or_by_their_share() -> None:
         reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
 
 
+def test_a_program_in_another_language_keeps_no_form() -> None:
+    found = reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0))
+    assert found.broken_form == "no answer in the form asked for"
+    assert (found.total, found.excluded) == (0.0, False)
+
+
 def test_sections() -> None:
     assert sections("<think>a</think>b") == ("a", "b")
-
-
-def test_a_group_meets_the_same_tests() -> None:
-    settings = RewardSettings()
-    drawn = group_tests(100, settings, 7, "p/3")
-    assert drawn == group_tests(100, settings, 7, "p/3")
-    assert len(set(drawn)) == 20
-    assert list(drawn) == sorted(drawn)
-    assert drawn != group_tests(100, settings, 7, "p/4")
-    assert drawn != group_tests(100, settings, 8, "p/3")
-    assert group_tests(3, settings, 7, "p/3") == (0, 1, 2)
-    counts = Counter(index for group in range(400) for index in group_tests(40, settings, 1, str(group)))
-    assert 140 < min(counts.values()) <= max(counts.values()) < 260  # 200 each on average
-    assert len(counts) == 40

@@ -24,7 +24,7 @@ REWARDS = RewardSettings(max_length=100, language=0.0)
 
 @pytest.fixture(scope="module")
 def judges() -> Iterator[Judges]:
-    with Judges({Domain.MATH}, 1, REWARDS) as opened:
+    with Judges([TASK], 1, REWARDS) as opened:
         yield opened
 
 

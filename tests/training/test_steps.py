@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from training.config import ComputeSettings, ObjectiveSettings
+from training.config import ComputeSettings
 from training.embedded import WEIGHTS
+from training.objectives.grpo import GrpoSettings
 from training.packing import PackingError, Sample
 from training.ranks import Ranks
 from training.recipe import TrainRecipe
@@ -62,7 +63,7 @@ def gradient(trainer: Trainer) -> torch.Tensor:
 def test_a_step_makes_good_tokens_likelier() -> None:
     trainer = solo(optim={"warmup_steps": 0})
     made = samples()
-    losses = [trainer.step(made, ObjectiveSettings(eps_high=100.0)).loss for _ in range(5)]
+    losses = [trainer.step(made, GrpoSettings(eps_high=100.0)).loss for _ in range(5)]
     assert losses[-1] < losses[0]
     assert trainer.taken == 5
 
@@ -70,20 +71,27 @@ def test_a_step_makes_good_tokens_likelier() -> None:
 def test_figures_are_those_of_the_minibatch() -> None:
     trainer = solo()
     made = samples()
-    figures = trainer.step(made, ObjectiveSettings())
+    figures = trainer.step(made, GrpoSettings())
     assert figures.tokens == sum(sample.length for sample in made)
-    assert figures.stats["tokens"] == sum(len(sample.response) for sample in made)
+    assert figures.trained_tokens == sum(len(sample.response) for sample in made)
     assert figures.rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
     assert 0 <= figures.padding < 1
     assert figures.shared == 0
-    assert figures.stats["entropy"] > 0
+    assert figures.statistics["entropy"].value > 0
+
+
+def test_tokens_that_are_masked_are_not_counted() -> None:
+    made = [replace(one, mask=[False, *[True] * (len(one.response) - 1)]) for one in samples()]
+    figures = solo().step(made, GrpoSettings())
+    assert figures.trained_tokens == sum(len(one.response) - 1 for one in made)
+    assert figures.statistics["entropy"].count == figures.trained_tokens
 
 
 def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
     made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
     trainer, apart = solo(), solo(packing={"tokens": 24})
-    figures, scattered = (one.step(made, ObjectiveSettings()) for one in (trainer, apart))
+    figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
     told = sum(len(one.response) for one in made)
     assert figures.tokens == 4 + told
     assert figures.shared == pytest.approx(28 / (32 + told))
@@ -94,7 +102,7 @@ def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
 
 def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
     plain, cut, saved = solo(), solo(packing={"tokens": 40}), solo(compute={"activation_checkpointing": True})
-    figures = [trainer.step(samples(), ObjectiveSettings()) for trainer in (plain, cut, saved)]
+    figures = [trainer.step(samples(), GrpoSettings()) for trainer in (plain, cut, saved)]
     assert figures[1].micro_batches > figures[0].micro_batches
     for trainer, one in zip((cut, saved), figures[1:], strict=True):
         assert one.loss == pytest.approx(figures[0].loss, abs=1e-6)
@@ -106,9 +114,9 @@ def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
     ranks = Ranks(made.compute)
     try:
         trainer = Trainer(WEIGHTS, made, ranks)
-        figures = trainer.step(samples(), ObjectiveSettings())
+        figures = trainer.step(samples(), GrpoSettings())
         plain = solo(optim={"warmup_steps": 0})
-        exact = plain.step(samples(), ObjectiveSettings())
+        exact = plain.step(samples(), GrpoSettings())
         assert figures.loss == pytest.approx(exact.loss, rel=0.05, abs=1e-3)
         assert all(value.dtype == torch.float32 for value in trainer.policy.parameters())
         assert all(value.dtype == torch.bfloat16 for value in trainer.weights().values())
@@ -121,12 +129,12 @@ def test_a_gradient_that_is_no_number_ends_the_run() -> None:
     broken = samples()
     broken[0] = Sample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
     with pytest.raises(TrainingError, match="learning_rate"):
-        solo().step(broken, ObjectiveSettings())
+        solo().step(broken, GrpoSettings())
 
 
 def test_a_sample_that_does_not_fit_is_refused() -> None:
     with pytest.raises(PackingError, match="room"):
-        solo(packing={"tokens": 8}).step(samples(), ObjectiveSettings())
+        solo(packing={"tokens": 8}).step(samples(), GrpoSettings())
 
 
 def test_a_process_alone_needs_no_group() -> None:

@@ -21,7 +21,7 @@ from training.logprobs import PackedPolicy
 from training.model import load_model
 from training.packing import Sample, pack
 from training.vllm_generators import VllmGenerator
-from training.vllm_settings import VllmGenerator as VllmSettings
+from training.vllm_settings import VllmGeneratorSettings
 
 pytestmark = pytest.mark.vllm
 
@@ -237,4 +237,4 @@ def test_an_update_that_fails_half_way_gives_nobody_a_token_more(random_model: P
 
 def test_a_folder_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="there is no folder"):
-        VllmGenerator(tmp_path / "absent", VllmSettings(kind="vllm"))
+        VllmGenerator(tmp_path / "absent", VllmGeneratorSettings(kind="vllm"))

@@ -10,10 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from curation.policies.checkpoints import write_weights
+from tests.waiting import until
 from training.embedded import WEIGHTS
 from training.generators import TorchGenerator, read_weights
 from training.model import load_model, load_tokenizer
-from training.weights import HandOver, Publisher, Way, follow, newest, write_weights
+from training.weights import HandOver, Publisher, Way, follow, newest
 
 
 def moved() -> dict[str, Tensor]:
@@ -51,8 +53,7 @@ def test_published_versions_reach_whoever_follows(tmp_path: Path) -> None:
             watching = asyncio.create_task(follow(tmp_path, generator, every=0.01))
             for version in (1, 2, 3):
                 await asyncio.to_thread(publisher.publish, version, moved())
-            while generator._running().version < 3:
-                await asyncio.sleep(0.01)
+            await until(lambda: generator._running().version >= 3)
             watching.cancel()
             made = await generator.generate([1, 5, 6], seed=1, max_tokens=1)
             return made.versions, held(generator)

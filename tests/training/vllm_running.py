@@ -16,7 +16,7 @@ from tests.embedded_model.make import make_tokenizer, new_model
 from training.generators import Generated
 from training.model import load_model, save_model
 from training.vllm_generators import VllmGenerator
-from training.vllm_settings import VllmGenerator as VllmSettings
+from training.vllm_settings import VllmGeneratorSettings
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class Running:
     @property
     def vllm(self) -> Any:
         """vLLM itself."""
-        return self.generator.engine._engine
+        return self.generator.engine.vllm
 
     def made(self) -> dict[str, int]:
         """Tokens made so far by each request under way, as vLLM counts them."""
@@ -61,7 +61,7 @@ def running(folder: Path, **settings: Any) -> Iterator[Running]:
     """An engine over a model of the embedded kind, in fp32."""
     loop = asyncio.new_event_loop()
     values = {"dtype": "float32", "kv_cache_mb": 64, "capacity": 32, **settings}
-    generator = VllmGenerator(folder, VllmSettings(kind="vllm", **values))
+    generator = VllmGenerator(folder, VllmGeneratorSettings(kind="vllm", **values))
     try:
         loop.run_until_complete(generator.__aenter__())
         try:

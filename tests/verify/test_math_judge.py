@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from curation.records import Outcome, SourceError
 from curation.verify import answers
 from curation.verify.judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+DATA = SHARED_DATA
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the shared data are not at {DATA}; set GOLDILOCKS_DATA")
 TRUSTED = ("unit_test", "hardverify", "scoring_example", "github_issue")
 

@@ -13,14 +13,16 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from curation.records import Outcome, VerifierError
 from curation.verify.worker import Guard
 from curation.verify.workers import Limits, WorkerPool
+from tests.places import ROOT
+from tests.waiting import wait_gone, wait_until
 
 HERE = "tests.verify.test_worker_pool"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def echo(job: Any, guard: Guard) -> Any:
@@ -42,6 +44,8 @@ def misbehave(job: dict[str, Any], guard: Guard) -> dict[str, str]:
 
 
 def _do(deed: str) -> None:
+    if deed.startswith("touch "):
+        Path(deed.removeprefix("touch ")).touch()
     if deed == "spin":
         while True:
             pass
@@ -93,7 +97,7 @@ def test_a_bad_step_is_written_off_and_its_neighbours_are_kept(deed: str, outcom
 
 
 def test_a_step_that_sleeps_meets_the_wall_guard() -> None:
-    with WorkerPool(f"{HERE}:misbehave", 1, Limits(step_s=0.2)) as pool:
+    with WorkerPool(f"{HERE}:misbehave", 1, Limits(step_s=0.02)) as pool:
         (reply,) = pool.map([{"deeds": ["sleep"]}])
     assert reply.value == {"0 sleep": "timeout"}
 
@@ -144,42 +148,23 @@ def test_a_job_outside_every_step_that_dies_is_broken() -> None:
 
 
 PARENT = """
-import sys, time, threading
+import sys, time
 sys.path.insert(0, {root!r})
 from curation.verify.workers import Limits, WorkerPool
 with WorkerPool("{here}:misbehave", 2, Limits(step_s=300)) as pool:
-    futures = [pool.submit({{"deeds": ["spin"]}}), pool.submit({{"deeds": ["sleep"]}})]
-    time.sleep(2.5)
-    print("ready", flush=True)
-    time.sleep(300)
+    deeds = [["touch {folder}/spins", "spin"], ["touch {folder}/sleeps", "sleep"]]
+    futures = [pool.submit({{"deeds": some}}) for some in deeds]
+    time.sleep(3600)
 """
 
 
-def _children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_workers_die_with_a_parent_killed_by_9() -> None:
-    code = PARENT.format(root=str(ROOT), here=HERE)
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT)
-    assert parent.stdout is not None
-    assert parent.stdout.readline().strip() == b"ready"
-    children = _children(parent.pid)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's signal at a parent's death is Linux's")
+def test_workers_die_with_a_parent_killed_by_9(tmp_path: Path) -> None:
+    code = PARENT.format(root=str(ROOT), here=HERE, folder=tmp_path)
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    wait_until(lambda: {path.name for path in tmp_path.iterdir()} == {"spins", "sleeps"}, parent)
+    children = psutil.Process(parent.pid).children()
     assert len(children) == 2
     parent.kill()
     parent.wait()
-    parent.stdout.close()
-    deadline = time.monotonic() + 5
-    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    wait_gone(children)

@@ -94,16 +94,6 @@ def move(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> Mov
     return None
 
 
-def moves(
-    pools: Mapping[str, Pool], seen: Mapping[str, Iterable[Seen]], now: int, settings: PoolSettings
-) -> list[Move]:
-    """All problems that change their pool at step ``now``, in the order of ``pools``."""
-    found = (
-        move(problem, pool, estimate(seen.get(problem, ()), now, settings), settings) for problem, pool in pools.items()
-    )
-    return [one for one in found if one is not None]
-
-
 def uncertain(estimates: Mapping[str, Estimate], settings: PoolSettings) -> list[str]:
     """Problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
 

@@ -12,4 +12,13 @@ from pathlib import Path
 WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the shipped model, in Hugging Face format."""
 
-__all__ = ["WEIGHTS"]
+EMBEDDED = "embedded"
+"""The name of the shipped model in recipes, in place of a folder."""
+
+
+def resolve_model(model: str, recipe_folder: Path) -> Path:
+    """Return the folder that a recipe names: the shipped model's, or one relative to the recipe's."""
+    return WEIGHTS if model == EMBEDDED else recipe_folder / Path(model).expanduser()
+
+
+__all__ = ["EMBEDDED", "WEIGHTS", "resolve_model"]

@@ -1,6 +1,4 @@
-"""Objectives: pure functions of named inputs. `grpo` is the paper's; `advantages` says what a group's rewards mean."""
+"""Objectives: what a minibatch is worth and how its loss is computed, one file each behind one seam (`base`).
 
-from training.objectives.advantages import advantages, centre, group_fate, moments
-from training.objectives.grpo import GrpoInputs, GrpoStats, grpo, token_weights
-
-__all__ = ["GrpoInputs", "GrpoStats", "advantages", "centre", "group_fate", "grpo", "moments", "token_weights"]
+`registry` names them; `credit` and `advantages` are what those that compare the attempts of a group share.
+"""

@@ -10,13 +10,16 @@ Everything is computed in float64. Over ranks, add up `moments` and pass the sum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from training.config import Diversity, Normalisation
 from training.rewards import Reward
 from training.schedule import Fate
+
+Normalisation = Literal["minibatch", "group", "none"]
+Diversity = Literal["reward", "correctness", "none"]
 
 SAME = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""

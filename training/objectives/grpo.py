@@ -5,121 +5,56 @@
 rho is the ratio to the probability under which the *generator* sampled the token, whatever version of the weights that
 was. KL and entropy terms exist for ablations and are off.
 
-Invariants: `grpo` is a pure function. A minibatch's loss is the sum of its micro-batches' losses: denominators are in
-the `token_weights`, made once for the whole minibatch over all ranks. So gradients accumulate over micro-batches and
-add up over ranks (where a wrapper averages gradients over ranks, multiply by their number). A sequence must lie whole
-within one micro-batch.
+Invariants: those of `training.objectives.base`. A sequence must lie whole within one micro-batch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
-from training.config import LossScale, ObjectiveSettings
+from training.objectives.base import Needs, Objective, ObjectiveInputs, Statistic
+from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
+from training.objectives.step_statistics import counted, mean_of
 
 
-@dataclass(frozen=True, slots=True)
-class GrpoInputs:
-    """One micro-batch. Tokens are generated tokens only, of whole sequences.
+class GrpoSettings(GroupCreditSettings):
+    """GRPO as in the paper's section 2.1; each part is a switch."""
 
-    Example: two sequences of 2 and 1 tokens, in one group of the only batch::
-
-        GrpoInputs(logprobs=[-1.0, -2.0, -0.5], behaviour=[-1.1, -2.0, -0.4], sequence=[0, 0, 1],
-                   advantages=[1.0, -1.0], weights=[1 / 3, 1 / 3])
-    """
-
-    logprobs: Tensor  # [tokens] under the policy in training, with gradient
-    behaviour: Tensor  # [tokens] under the distribution that the generator drew from
-    sequence: Tensor  # [tokens] int64, which sequence a token belongs to, 0 … sequences - 1
-    advantages: Tensor  # [sequences]
-    weights: Tensor  # [sequences] of each of its tokens, from `token_weights`
-    mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
-    entropy: Tensor | None = None  # [tokens] of the policy's distribution; with gradient where its bonus is on
-    reference: Tensor | None = None  # [tokens] log-probabilities of the reference policy, for the KL term
-
-
-@dataclass(frozen=True, slots=True)
-class GrpoStats:
-    """Sums over tokens that micro-batches and ranks add up; 0-d tensors without gradient. ``summary`` divides."""
-
-    tokens: Tensor
-    clipped_low: Tensor
-    clipped_high: Tensor
-    ratio: Tensor
-    ratio_max: Tensor
-    kl_generator: Tensor
-    mismatch_max: Tensor
-    entropy: Tensor
-    kl_reference: Tensor
-
-    def __add__(self, other: GrpoStats) -> GrpoStats:
-        def joined(name: str) -> Tensor:
-            one, two = getattr(self, name), getattr(other, name)
-            return torch.maximum(one, two) if name in ("ratio_max", "mismatch_max") else one + two
-
-        return GrpoStats(**{name: joined(name) for name in self.__slots__})
-
-    def summary(self) -> dict[str, float]:
-        """Means per token and maxima.
-
-        ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
-        KL(policy | reference), as if the policy had drawn the tokens; ``mismatch_max`` is the largest |log rho|.
-        Without inputs for them, entropy and KL are 0.
-        """
-        count = max(float(self.tokens), 1.0)
-        means = {
-            "clip_low": self.clipped_low,
-            "clip_high": self.clipped_high,
-            "ratio_mean": self.ratio,
-            "kl_generator": self.kl_generator,
-            "entropy": self.entropy,
-            "kl_reference": self.kl_reference,
-        }
-        return {
-            "tokens": float(self.tokens),
-            **{name: float(value) / count for name, value in means.items()},
-            "ratio_max": float(self.ratio_max),
-            "mismatch_max": float(self.mismatch_max),
-        }
+    kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's objective, and the default.")
+    eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
+    eps_high: float = Field(
+        0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
+    )
+    kl: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept.")
+    reference: str | None = Field(
+        None,
+        description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
+        "that the run starts from. Loaded only where `kl` is not 0. Not in the paper.",
+    )
+    kl_form: Literal["reward", "square"] = Field(
+        "reward",
+        description="`reward`: log-ratio to go as a penalty on each token; `square`: half the square of the sequence's "
+        "log-ratio. Both have the gradient of the sequence KL (arXiv 2506.09477).",
+    )
+    kl_ratio_cap: float = Field(
+        10.0,
+        gt=0,
+        description="The KL term weighs a sequence by its importance ratio, at most so much. Not in the paper.",
+    )
+    entropy: float = Field(0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation.")
 
 
-def token_weights(lengths: Tensor, groups: Tensor, scale: LossScale) -> Tensor:
-    """What each token of a sequence weighs in the loss of a whole minibatch; over all its tokens the weights sum to 1.
-
-    ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;
-    ``sequence``: 1 / (tokens of the sequence · sequences).
-
-    Args:
-        lengths: [sequences] trained tokens of each sequence of the minibatch, over all ranks.
-        groups: [sequences] a number per group.
-        scale: which of the three.
-
-    Returns:
-        [sequences], float64; 0 for a sequence without tokens.
-    """
-    tokens = lengths.to(torch.float64)
-    if scale == "batch":
-        per_token = (1 / tokens.sum()).expand(len(tokens))
-    elif scale == "sequence":
-        per_token = 1 / (tokens * (tokens > 0).sum())
-    else:
-        _, index = torch.unique(groups, return_inverse=True)
-        sums = torch.zeros(int(index.max()) + 1, dtype=torch.float64, device=tokens.device)
-        sums.index_add_(0, index, tokens)
-        per_token = (1 / (sums * (sums > 0).sum()))[index]
-    return torch.where(tokens > 0, per_token, 0.0)
-
-
-def grpo(inputs: GrpoInputs, settings: ObjectiveSettings) -> tuple[Tensor, GrpoStats]:
-    """Loss of one micro-batch (to be minimised, 0-d) and its statistics.
+def grpo(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return the loss of one micro-batch (to be minimised, 0-d) and the shares of its tokens that are clipped.
 
     Raises:
         ValueError: a term is switched on without its input.
     """
-    counts = torch.ones_like(inputs.sequence, dtype=torch.bool) if inputs.mask is None else inputs.mask
+    counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs - inputs.behaviour, 0.0)
     ratio = log_ratio.exp()
@@ -134,11 +69,20 @@ def grpo(inputs: GrpoInputs, settings: ObjectiveSettings) -> tuple[Tensor, GrpoS
         loss = loss - settings.entropy * (weight * inputs.entropy).sum()
     if settings.kl:
         loss = loss + settings.kl * _kl(inputs, counts, log_ratio, weight, settings)
-    return loss, _stats(inputs, counts, log_ratio.detach(), advantage, (low, high))
+    clipped = {
+        "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
+        "clip_high": mean_of((advantage > 0) & (ratio > high), counts),
+    }
+    return loss, clipped
 
 
-def _kl(inputs: GrpoInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, settings: ObjectiveSettings) -> Tensor:
-    """A term whose expected gradient is that of the sequences' KL(policy | reference), weighted like the policy's.
+def grpo_needs(settings: GrpoSettings) -> Needs:
+    """Return what is computed for the terms that are switched on."""
+    return Needs(bool(settings.entropy), bool(settings.kl), settings.reference)
+
+
+def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
+    """Return a term with the expected gradient of the sequences' KL(policy | reference), weighted as the policy's.
 
     ``reward``: sum_t (log-ratio to go, detached) · log pi(y_t); ``square``: half the square of the sequence's log-ratio
     (arXiv 2506.09477; the per-token forms k1 and k3 have other gradients). Samples of another policy count by their
@@ -157,13 +101,13 @@ def _kl(inputs: GrpoInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, s
     return (weight * importance[inputs.sequence] * to_go * logprobs).sum()
 
 
-def _per_sequence(values: Tensor, inputs: GrpoInputs) -> Tensor:
+def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
     """[tokens] summed up to [sequences]."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
     return sums.index_add(0, inputs.sequence, values)
 
 
-def _to_go(values: Tensor, inputs: GrpoInputs) -> Tensor:
+def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
     """[tokens] sum of a sequence's values from each token to its end; a sequence's tokens lie side by side."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
@@ -173,32 +117,4 @@ def _to_go(values: Tensor, inputs: GrpoInputs) -> Tensor:
     return (_per_sequence(exact, inputs)[inputs.sequence] - (before - begin)).to(values.dtype)
 
 
-def _k3(log_ratio: Tensor) -> Tensor:
-    """r - 1 - log r: never negative, and in the mean over what the ratio's denominator draws their KL."""
-    return log_ratio.exp() - 1 - log_ratio
-
-
-@torch.no_grad()
-def _stats(
-    inputs: GrpoInputs, counts: Tensor, log_ratio: Tensor, advantage: Tensor, bounds: tuple[float, float]
-) -> GrpoStats:
-    ratio = log_ratio.exp()
-    zero = ratio.new_zeros(())
-
-    def total(values: Tensor) -> Tensor:
-        return torch.where(counts, values.detach().to(ratio.dtype), 0.0).sum()
-
-    def largest(values: Tensor) -> Tensor:
-        return torch.where(counts, values, 0.0).max() if len(values) else zero
-
-    return GrpoStats(
-        tokens=counts.sum().to(ratio.dtype),
-        clipped_low=total((advantage < 0) & (ratio < bounds[0])),
-        clipped_high=total((advantage > 0) & (ratio > bounds[1])),
-        ratio=total(ratio),
-        ratio_max=largest(ratio),
-        kl_generator=total(_k3(log_ratio)),
-        mismatch_max=largest(log_ratio.abs()),
-        entropy=zero if inputs.entropy is None else total(inputs.entropy),
-        kl_reference=zero if inputs.reference is None else total(_k3(inputs.reference - inputs.logprobs.detach())),
-    )
+GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo, grpo_needs)

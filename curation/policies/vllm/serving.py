@@ -8,7 +8,7 @@ Goldilocks must be installed where it runs). Further options go to vLLM as they 
 vLLM offers weight updates in its development mode only, without asking for a key: whoever reaches the port can change
 the weights. So it listens on this machine alone unless ``--host`` says otherwise: let it be a private network's.
 
-This process becomes the server. Not here: asking it (`training.served`).
+This process becomes the server. Not here: asking it (`training.vllm_client`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from curation.policies.vllm.engine import vllm_version
+from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
 from curation.records import PolicyError
 
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
@@ -35,10 +35,9 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
     options = {
         "--model": model,
         "--host": "127.0.0.1",
-        "--generation-config": "vllm",
-        "--logprobs-mode": "processed_logprobs",
-        "--worker-extension-cls": "curation.policies.vllm.worker.TrainedWorker",
-        "--weight-transfer-config": json.dumps({"backend": "goldilocks_folder"}),
+        **{f"--{name.replace('_', '-')}": value for name, value in DRAWING.items()},
+        "--worker-extension-cls": TRAINED_WORKER,
+        "--weight-transfer-config": json.dumps({"backend": FOLDER_TRANSFER}),
     }
     # on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed
     flags = ["--enable-scale-out", *(["--enforce-eager", "--no-enable-chunked-prefill"] if on_cpu else [])]

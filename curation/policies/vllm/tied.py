@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from curation.policies.following import Follower
+from curation.policies.watchdog import Watchdog
 
 
-class Worker(Follower):
+class Worker(Watchdog):
     """Methods that a vLLM worker gains; called by `collective_rpc`."""
 
     model_runner: Any

@@ -4,8 +4,9 @@ The trainer's state dict lies in a file system in memory (or the published folde
 worker reads it through vLLM's public weight-update API, layer by layer, as it would read NCCL's broadcasts. Works
 wherever the folder can be seen, on CPUs as on GPUs.
 
-Importing this module registers the transfer under `FOLDER`: vLLM imports it in each worker process for the sake of
-`TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, in functions.
+Importing this module registers the transfer under `FOLDER_TRANSFER`: vLLM imports it in each worker process for the
+sake of `TrainedWorker`, before the model is loaded, and nobody else imports it. Hence vLLM is needed here, by
+functions.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.policies.vllm.startup import FOLDER_TRANSFER
 from curation.policies.vllm.tied import Worker, pack_tied
-
-FOLDER = "goldilocks_folder"
-"""vLLM's name for this way of transfer."""
 
 
 class TrainedWorker(Worker):
@@ -89,7 +88,7 @@ def _transfer() -> type[Any]:
 def _register() -> None:
     from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
-    WeightTransferEngineFactory.register_engine(FOLDER, _transfer())
+    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _transfer())
 
 
 _register()

@@ -27,11 +27,18 @@ __all__ = [
     "compare",
     "compare_texts",
     "is_plain",
+    "load",
     "quick",
 ]
 
 VERSION = "answers@2"
 """Changes whenever a verdict could change."""
+
+
+def load() -> None:
+    """Import what comparisons need, so that the first of them does not spend its limit on it."""
+    import curation.verify.answers.references
+    import curation.verify.answers.tiers  # noqa: F401
 
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from curation.languages.vocabulary import languages
 from curation.records import Outcome
 from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison, Shown, approximately
 
 LONGEST = 200
 """Characters of a string the quick tier looks at."""
 
-COMMA_LANGUAGES = frozenset({"fr", "de", "es", "it", "ru", "pt", "nl", "pl", "tr", "cs", "sv", "da", "fi", "uk"})
+COMMA_LANGUAGES = frozenset(
+    (*(known.code for known in languages() if known.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
+)
 """Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
 
 _INTEGER = re.compile(r"-?\d{1,30}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from curation.languages.vocabulary import languages
 from curation.verify.answers.expr import Expr, const, mul, neg, num
 from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
 from curation.verify.answers.units import convert, is_unit, normalise_unit
 
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "万": 10**4, "亿": 10**8,
-           "millions": 10**6, "millionen": 10**6, "millones": 10**6, "milioni": 10**6, "миллионов": 10**6,
-           "миллиона": 10**6, "mille": 10**3, "mil": 10**3, "тысяч": 10**3, "milliards": 10**9}  # fmt: skip
+_SCALES = {word: int(value) for known in languages() for value, words in known.answers.scales.items() for word in words}
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from curation.languages.vocabulary import one_of
 from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words
 from curation.verify.answers.policy import DEFAULT_POLICY
@@ -16,18 +17,13 @@ from curation.verify.answers.tiers import LONGEST, by_readings, clean, compare_a
 from curation.verify.answers.words import choice_of, clock_of, date_of, letters_of, parts_of, truth_of
 
 MOST_WORDS = 6
-_HEDGES = re.compile(
-    r"\b(?:or more|approximately|about|roughly|depends|varies|any (?:number|value)|etc|see solution|answers? "
-    r"(?:may|will) vary)\b",
-    re.I,
-)
+_HEDGES = re.compile(rf"\b(?:{one_of(lambda known: known.answers.hedges)})\b", re.I)
+_SPACED_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=True)
+_HAN_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=False)
 _ELSEWHERE = re.compile(
-    r"\b(?:see|refer to|as (?:shown|above|below|follows)|shown (?:in|above|below)|n/a|not (?:available|given|provided)|"
-    r"none given|to be determined|tbd|proof|proved|proven|prove|q\.?e\.?d|omitted|includegraphics)\b|!\[|https?:|"
-    r"\[(?:image|figure)\]|证明|见图|如图|略$",
-    re.I,
+    rf"\b(?:{_SPACED_ELSEWHERE}|includegraphics)\b|!\[|https?:|\[(?:image|figure)\]|{_HAN_ELSEWHERE}", re.I
 )
-_BREAKS_OFF = re.compile(r"(?<![A-Za-z\\])(?:by|of|is|are|at|on|as|if|the|from|than|then|into|with|be|for)\s*")
+_BREAKS_OFF = re.compile(rf"(?<![A-Za-z\\])(?:{one_of(lambda known: known.answers.breaks_off)})\s*")
 _EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
 _DANGLING_START = re.compile(r"[\^_*/]")
 _DANGLING_END = re.compile(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from curation.languages.vocabulary import one_of
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
 from curation.verify.answers.words import choice_of
@@ -21,16 +22,14 @@ _MATH = re.compile(
 )
 _WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 _FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_COPULA = re.compile(r"\b(?:is|are|equals|was|be|est|ist|es)\s+(?!not\b)", re.IGNORECASE)
+_COPULA = re.compile(rf"\b(?:{one_of(lambda known: known.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
 _STATES = re.compile(
-    r"\b(?:there (?:is|are|were)|it is|is|are|equals|il y a|hay|son|ci sono|sono|es gibt|sind|имеется|существует)\b"
-    r"|共有|一共|共",
+    rf"\b(?:{one_of(lambda known: known.answers.states, spaced=True)})\b"
+    rf"|{one_of(lambda known: known.answers.states, spaced=False)}",
     re.IGNORECASE,
 )
-_STRONG_CUE = re.compile(r"final answer\s*:?\s*(?:the final answer is|is|:)", re.IGNORECASE)
-_NEGATED = re.compile(
-    r"(?:\bnot|\bnon|\bpas|不是|isn't|n't be|cannot be|can not be|neither|nor|\bor)\s*\(?[A-J](?![A-Za-z])"
-)
+_STRONG_CUE = re.compile(one_of(lambda known: known.answers.strong_cues), re.IGNORECASE)
+_NEGATED = re.compile(rf"(?:{one_of(lambda known: known.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 LONGEST = 200_000
 LONGEST_PROSE = 4_000

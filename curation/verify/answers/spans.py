@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
+from curation.languages.vocabulary import every, one_of
 from curation.verify.answers.forms import Words
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
 from curation.verify.answers.words import words
 
 _TAIL = re.compile(
-    r"(?:for|where|with|if|when|such|for all|for every|for any|для|при|其中|as|in which|is both|is the|is a|和|是)\b.*",
+    rf"(?:{one_of(lambda known: known.answers.tails)})\b.*",
     re.DOTALL,
 )
-_CONDITION_WORDS = frozenset("if when for is where si wenn falls se при если".split())
+_TAIL_WORDS = frozenset(every(lambda known: known.answers.tail_words))
+_CONDITION_WORDS = frozenset(every(lambda known: known.answers.condition_words))
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
@@ -37,7 +39,7 @@ def without_tail(tokens: list[Token]) -> list[Token]:
         if position and token.text == "(" and tokens[-1].text == ")" and declared_in(tokens[position:]):
             return tokens[:position]
         if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
-            if token.kind == "word" and token.text.lower() not in ("for", "where", "with", "if", "when"):
+            if token.kind == "word" and token.text.lower() not in _TAIL_WORDS:
                 continue
             return tokens[:position]
     return tokens

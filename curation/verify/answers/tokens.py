@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from curation.languages.vocabulary import languages, one_of
+
 LONGEST = 4000
 """Characters of a text that is tokenised at all."""
 
@@ -79,10 +81,13 @@ _TOKEN = re.compile(
 _OP_SYNONYMS = {"**": "^", "=<": "<=", "=>": ">=", "==": "=", "<>": "!=", ":=": "=", "->": "→", "...": "…"}
 _CMD_SIGNS = {"{": "{s", "}": "}s", "%": "%", "$": "money", "|": "|", "\\": "newline", ";": " ", "\n": " "}
 _CONNECTIVES = {
-    "and": "and", "or": "or", "et": "and", "ou": "or", "und": "and", "oder": "or", "y": "and", "o": "or", "e": "and",
-    "и": "and", "или": "or", "и ": "and", "和": "and", "或": "or", "与": "and", "及": "and",
-    "或者": "or", "以及": "and",
-}  # fmt: skip
+    word: meaning
+    for known in languages()
+    for meaning, words in (("and", known.answers.and_words), ("or", known.answers.or_words))
+    for word in words
+}
+_AT_END = re.compile(rf"(.*?)[\s,;]+({one_of(lambda known: known.answers.connectives_at_end)})", re.DOTALL)
+_AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_start)})\s+(.*)", re.DOTALL)
 
 
 def tokenise(text: str) -> list[Token]:
@@ -153,12 +158,12 @@ def _add_text(tokens: list[Token], content: str) -> None:
 
 def _split_text(tokens: list[Token], stripped: str) -> None:
     """Words that end or begin with a connective separate answers."""
-    match = re.fullmatch(r"(.*?)[\s,;]+(and|or|und|oder|et|ou|и|или)", stripped, re.DOTALL)
+    match = _AT_END.fullmatch(stripped)
     if match and match.group(1):
         tokens.append(Token("text", match.group(1)))
         tokens.append(Token("op", _CONNECTIVES[match.group(2)]))
         return
-    match = re.fullmatch(r"(and|or|und|oder|et|ou)\s+(.*)", stripped, re.DOTALL)
+    match = _AT_START.fullmatch(stripped)
     if match:
         tokens.append(Token("op", _CONNECTIVES[match.group(1)]))
         stripped = match.group(2)

@@ -10,92 +10,90 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+from curation.languages.vocabulary import languages
+
 _TABLE = """
-length 1 m meter meters metre metres метр метров 米
-length 1/100 cm centimeter centimeters centimetre centimetres см 厘米
-length 1/1000 mm millimeter millimeters millimetre millimetres мм 毫米
-length 1/10 dm decimeter decimeters decimetre decimetres 分米
-length 1000 km kilometer kilometers kilometre kilometres км 千米 公里
-length 0.0254 inch inches
-length 0.3048 ft foot feet
-length 0.9144 yd yard yards
-length 1609.344 mile miles mi
-time 1 s sec secs second seconds 秒
-time 60 min mins minute minutes 分钟
-time 3600 h hr hrs hour hours 小时
-time 86400 day days 天
-time 604800 week weeks
-mass 1 g gram grams grammes 克
-mass 1000 kg kilogram kilograms kgs кг 千克 公斤
-mass 1/1000 mg milligram milligrams
-mass 1000000 tonne tonnes 吨
-mass 453.59237 lb lbs
-mass 28.349523125 oz ounce ounces
-length^3 1/1000 L l liter liters litre litres 升
-length^3 1/1000000 ml mL cc milliliter milliliters millilitre millilitres 毫升
-length^2 10000 hectare hectares ha
-length 1/1000000 um micrometer micrometers micrometre micrometres micron microns
-length 1/1000000000 nm nanometer nanometers
-time 1/1000 ms millisecond milliseconds
-time 1/1000000 us microsecond microseconds
-time 1/1000000000 ns nanosecond nanoseconds
-dollar 1 money dollar dollars usd 美元
-dollar 1/100 cent cents 美分
-euro 1 euro euros eur
-yuan 1 yuan rmb 元
-pound 1 pound pounds
-rupee 1 rupee rupees rs
-ruble 1 ruble rubles рублей руб
-angle 1 rad radian radians
-percent 1 % percent pct percentage percents процентов prozent
-degree 1 deg degree degrees 度
+length 1 m
+length 1/100 cm
+length 1/1000 mm
+length 1/10 dm
+length 1000 km
+length 0.0254 inch
+length 0.3048 ft
+length 0.9144 yd
+length 1609.344 mile mi
+time 1 s
+time 60 min
+time 3600 h
+time 86400 day
+time 604800 week
+mass 1 g
+mass 1000 kg
+mass 1/1000 mg
+mass 1000000 tonne
+mass 453.59237 lb
+mass 28.349523125 oz
+length^3 1/1000 L l
+length^3 1/1000000 ml mL cc
+length^2 10000 hectare ha
+length 1/1000000 um
+length 1/1000000000 nm
+time 1/1000 ms
+time 1/1000000 us
+time 1/1000000000 ns
+dollar 1 money usd
+dollar 1/100 cent
+euro 1 euro eur
+yuan 1 yuan rmb
+pound 1 pound
+rupee 1 rupee rs
+ruble 1 ruble
+angle 1 rad
+percent 1 % pct
+degree 1 deg
 length/time 5/18 kph kmh
 length/time 0.44704 mph
-mass*length^2/time^2 1000 J j joule joules 焦耳 焦
-mass*length^2/time^2 1000000 kJ kj kilojoule kilojoules
+mass*length^2/time^2 1000 J j
+mass*length^2/time^2 1000000 kJ kj
 mass*length^2/time^2 1/6241509074460763 eV
-mass*length/time^2 1000 N n newton newtons 牛顿 牛
+mass*length/time^2 1000 N n
 mass*length/time^2 1000000 kN
-mass*length^2/time^3 1000 W w watt watts 瓦
-mass*length^2/time^3 1000000 kW kw kilowatt kilowatts
-mass*length^2/time^3/current 1000 V v volt volts 伏
-mass*length^2/time^3/current^2 1000 Omega ohm ohms 欧姆 欧
-mass/length/time^2 1000 Pa pa pascal pascals
-mass/length/time^2 1000000 kPa kpa kilopascal kilopascals
-current 1 A amp amps ampere amperes 安培
+mass*length^2/time^3 1000 W w
+mass*length^2/time^3 1000000 kW kw
+mass*length^2/time^3/current 1000 V v
+mass*length^2/time^3/current^2 1000 Omega
+mass/length/time^2 1000 Pa pa
+mass/length/time^2 1000000 kPa kpa
+current 1 A
 current 1/1000 mA
-current*time 1 C coulomb coulombs 库仑
-mass/time^2/current 1000 T tesla teslas
-mass*length^2/time^2/current 1000 Wb weber webers
-time^-1 1 Hz hz hertz 赫兹
-time^-1 1000 kHz khz kilohertz
-time^-1 1000000 MHz mhz megahertz
-amount 1 mol mole moles
-kelvin 1 K kelvin kelvins
-length 0.01 centimètre centimètres centímetro centímetros centimetro centimetri zentimeter сантиметр сантиметров
-length 1 mètre mètres metro metros metri метра
-length 1000 kilomètre kilomètres kilómetro kilómetros chilometri километр километров
-time 3600 heure heures hora horas ore stunde stunden час часа часов
-time 60 minuten minuto minutos minuti минут минуты
-time 1 seconde secondes segundo segundos secondi sekunden секунд секунды
-time 86400 jour jours día días giorni tage дней дня
-mass*length^2/time^3/current 1 mV millivolt millivolts
-mass*length^2/time^3/current 1000000 kV kilovolt kilovolts
-mass*length^2/time^3 1 mW milliwatt milliwatts
-mass*length^2/time^3 1000000000 MW megawatt megawatts
+current*time 1 C
+mass/time^2/current 1000 T
+mass*length^2/time^2/current 1000 Wb
+time^-1 1 Hz hz
+time^-1 1000 kHz khz
+time^-1 1000000 MHz mhz
+amount 1 mol
+kelvin 1 K
+mass*length^2/time^3/current 1 mV
+mass*length^2/time^3/current 1000000 kV
+mass*length^2/time^3 1 mW
+mass*length^2/time^3 1000000000 MW
 mass*length^2/time^2 3600000000 kWh kwh
-mass*length^2/time^2 4184 cal calorie calories
+mass*length^2/time^2 4184 cal
 mass*length^2/time^3/current^2 1000000 kOmega
-temperature 1 degc celsius
-fahrenheit 1 degf fahrenheit
+temperature 1 degc
+fahrenheit 1 degf
 """
+"""A unit a line: its dimension, its size in base units, its name, and the signs that all languages write for it."""
+
+_WRITTEN = tuple(known.units for known in languages())
 _UNITS: dict[str, tuple[str, Fraction]] = {
     name: (dimension, Fraction(factor))
     for dimension, factor, *names in (line.split() for line in _TABLE.split("\n") if line)
-    for name in names
+    for name in (*names, *(word for units in _WRITTEN for word in units.written.get(names[0], ())))
 }
-_SAYS_NOTHING = frozenset("unit units times time th st nd rd ways way".split())
-_POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3, "平方": 2, "立方": 3}
+_SAYS_NOTHING = frozenset(word for units in _WRITTEN for word in units.empty)
+_POWERS = {word: int(power) for units in _WRITTEN for power, words in units.powers.items() for word in words}
 _PART = re.compile(r"\s*(?:([^\W\d_]+|%)(?:\s*\^?\{?\s*(-?\d)\s*\}?)?|([/*.·])|(\s|\{|\}|\(|\)))\s*")
 _POWER = re.compile(r"(.+?)\^?\{?([23])\}?")
 _WORD = re.compile(r"[^\s{}()\\.,;]+")

@@ -1,4 +1,4 @@
-"""Words as answers: yes and no in seven languages and more, choice letters, names and short texts."""
+"""Words as answers: yes and no in the languages and their neighbours, choice letters, names and short texts."""
 
 from __future__ import annotations
 
@@ -6,69 +6,37 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from curation.languages.vocabulary import language, languages, neighbours, one_of
 from curation.verify.answers.forms import Words
 
-_BOOLEANS = {
-    "yes": "yes", "true": "yes", "correct": "yes", "right": "yes", "no": "no", "false": "no",
-    "incorrect": "no", "wrong": "no",
-    "oui": "yes", "vrai": "yes", "non": "no", "faux": "no", "ja": "yes", "wahr": "yes",
-    "richtig": "yes", "nein": "no", "falsch": "no",
-    "sí": "yes", "si": "yes", "sì": "yes", "verdadero": "yes", "vero": "yes", "falso": "no",
-    "verdadeiro": "yes", "sim": "yes",
-    "não": "no", "да": "yes", "верно": "yes", "истина": "yes", "нет": "no", "неверно": "no", "ложь": "no", "是": "yes",
-    "对": "yes", "正确": "yes", "是的": "yes", "否": "no", "不是": "no", "错": "no", "错误": "no",
-    "不正确": "no", "不对": "no",
-    "はい": "yes", "いいえ": "no", "نعم": "yes", "لا": "no", "हाँ": "yes", "नहीं": "no",
-}  # fmt: skip
-_SAME_WORDS = {
-    "infinite": "infinity", "infinitely many": "infinity", "infinitely many solutions": "infinity", "∞": "infinity",
-    "no solutions": "no solution", "none": "no solution", "no real solution": "no solution",
-    "no real solutions": "no solution", "does not exist": "dne", "doesnt exist": "dne", "do not exist": "dne",
-    "undefined": "dne", "empty set": "no solution", "diverges": "divergent", "converges": "convergent",
-    "the empty set": "no solution", "all real numbers": "reals", "r": "reals", "impossible": "no solution",
-    "there is no solution": "no solution", "there are no solutions": "no solution",
-    "无解": "no solution", "不存在": "dne", "无实数解": "no solution", "无数": "infinity", "无穷多": "infinity",
-    "无限多": "infinity", "空集": "no solution", "pas de solution": "no solution", "aucune solution": "no solution",
-    "aucune": "no solution", "ensemble vide": "no solution", "keine lösung": "no solution",
-    "keine lösungen": "no solution", "unlösbar": "no solution", "keine": "no solution", "leere menge": "no solution",
-    "no hay solución": "no solution", "no hay soluciones": "no solution", "sin solución": "no solution",
-    "no tiene solución": "no solution", "ninguna": "no solution", "conjunto vacío": "no solution",
-    "nessuna soluzione": "no solution", "nessuna": "no solution", "insieme vuoto": "no solution",
-    "нет решений": "no solution", "решений нет": "no solution", "пустое множество": "no solution",
-    "не существует": "dne", "nexiste pas": "dne", "existiert nicht": "dne", "no existe": "dne", "non esiste": "dne",
-    "бесконечность": "infinity", "бесконечно много": "infinity", "infinité": "infinity", "unendlich": "infinity",
-    "infinito": "infinity", "infiniti": "infinity", "infini": "infinity", "unendlich viele": "infinity",
-}  # fmt: skip
-NUMBER_WORDS = {
-    word: number
-    for number, words in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-    for word in [words]
-}
-_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
-         "ninety": 90}  # fmt: skip
-_PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
-          "fifth": 5, "fifths": 5,
-          "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10}  # fmt: skip
-_NOTHING = re.compile(
-    r"(?:there (?:is|are) )?no (?:(?:real|integer|positive|valid|such|possible|rational) )*"
-    r"(?:solutions?|roots?|values?|integers?|numbers?|pairs?|triples?)(?: exists?)?"
+_SAID = (
+    *((known.answers.yes, known.answers.no) for known in languages()),
+    *((known.yes, known.no) for known in neighbours()),
 )
+_BOOLEANS = {word: "yes" for yes, _ in _SAID for word in yes} | {word: "no" for _, no in _SAID for word in no}
+_SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
+    phrase: meaning for known in languages() for meaning, phrases in known.answers.same.items() for phrase in phrases
+}
+# Numbers in words are read in English only.
+_ENGLISH = language("en").numerals
+NUMBER_WORDS = {word: value for value, word in enumerate((*_ENGLISH.units, _ENGLISH.tens[0]))}
+_TENS = {word: 10 * value for value, word in enumerate(_ENGLISH.tens, 2)}
+_PARTS = {word: Fraction(value).denominator for value, words in _ENGLISH.parts.items() for word in words}
+_MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for word in words}
+_NOTHING = re.compile("|".join(known.answers.nothing for known in languages() if known.answers.nothing))
 
 
 def number_in_words(text: str) -> Fraction | None:
     """Twenty-five, one hundred and five, two thirds; None for anything else."""
     if len(text) > 60:
         return None
-    names = [name for name in text.lower().replace("-", " ").split() if name != "and"]
+    names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
     if len(names) == 2 and names[1] in _PARTS and names[0] in NUMBER_WORDS and NUMBER_WORDS[names[0]]:
         return Fraction(NUMBER_WORDS[names[0]], _PARTS[names[1]])
     total, last = 0, 10**9
     for name in names:
-        if name in ("hundred", "thousand", "million") and total > 0:
-            scale = {"hundred": 100, "thousand": 1000, "million": 10**6}[name]
+        if name in _MULTIPLES and total > 0:
+            scale = _MULTIPLES[name]
             if total >= scale:
                 return None
             total, last = total * scale, scale
@@ -88,9 +56,10 @@ _COMMAND = re.compile(r"\\[a-zA-Z]+\s?|\\.")
 _FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\w")
 _COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
 _PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
-_ARTICLE = re.compile(r"\b(?:the|a|an|it is|its|only|answer is|is)\b\s*")
+_ARTICLE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.articles)})\b\s*")
 _CHOICE = re.compile(
-    r"[\s$({\[]*(?:(?i:option|choice|answer)\s*:?\s+)?\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z][a-z]|\$))(.*)",
+    rf"[\s$({{\[]*(?:(?i:{one_of(lambda known: known.answers.choice_words)})\s*:?\s+)?"
+    r"\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z][a-z]|\$))(.*)",
     re.DOTALL,
 )
 
@@ -157,24 +126,19 @@ def clock_of(text: str) -> frozenset[int] | None:
     return frozenset(value * 3600 + minute * 60 + second for value in hours)
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "january jan janvier enero gennaio januar января|february feb février febrero febbraio februar февраля|"
-        "march mar mars marzo märz марта|april apr avril abril aprile апреля|may mai mayo maggio мая|"
-        "june jun juin junio giugno juni июня|july jul juillet julio luglio juli июля|"
-        "august aug août agosto августа|september sept sep septembre septiembre settembre сентября|"
-        "october oct octobre octubre ottobre oktober октября|november nov novembre noviembre ноября|"
-        "december dec décembre diciembre dicembre dezember декабря".split("|"),
-        1,
-    )
-    for name in names.split()
-}
-_MONTH_FIRST = re.compile(r"([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?")
+_DATES = tuple(known.dates for known in languages())
+_MONTHS = {name: number for dates in _DATES for number, forms in enumerate(dates.months, 1) for name in forms.split()}
+_ENGLISH_SUFFIXES = "|".join(language("en").dates.day_suffixes)
+_SUFFIXES = one_of(lambda known: known.dates.day_suffixes)
+_BEFORE_MONTH = one_of(lambda known: known.dates.before_month)
+_BEFORE_YEAR = one_of(lambda known: known.dates.before_year)
+_AFTER_YEAR = one_of(lambda known: known.dates.after_year)
+_MONTH_FIRST = re.compile(rf"([^\W\d_]{{3,10}})\.? (\d{{1,2}})(?:{_ENGLISH_SUFFIXES})?(?:,? (\d{{4}}))?")
 _DAY_FIRST = re.compile(
-    r"(\d{1,2})(?:st|nd|rd|th|er|\.|º)?(?: of| de| di)? ([^\W\d_]{3,10})\.?(?:,?(?: de)? (\d{4})(?: года)?)?"
+    rf"(\d{{1,2}})(?:{_SUFFIXES})?(?: (?:{_BEFORE_MONTH}))? ([^\W\d_]{{3,10}})\.?"
+    rf"(?:,?(?: (?:{_BEFORE_YEAR}))? (\d{{4}})(?: (?:{_AFTER_YEAR}))?)?"
 )
-_YEAR_FIRST = re.compile(r"(?:(\d{4})\s*年)?\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]")
+_YEAR_FIRST = tuple(re.compile(dates.in_digits) for dates in _DATES if dates.in_digits)
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
@@ -183,7 +147,7 @@ def date_of(text: str) -> tuple[int, int, int] | None:
     if len(text) > 60:
         return None
     flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
-    numbered = _YEAR_FIRST.fullmatch(flat) or _ISO.fullmatch(flat)
+    numbered = next(filter(None, (pattern.fullmatch(flat) for pattern in (*_YEAR_FIRST, _ISO))), None)
     if numbered:
         return int(numbered.group(1) or 0), int(numbered.group(2)), int(numbered.group(3))
     for pattern, month, day in ((_MONTH_FIRST, 1, 2), (_DAY_FIRST, 2, 1)):
@@ -203,8 +167,13 @@ def parts_of(text: str) -> tuple[str, ...] | None:
     return tuple(sorted(parts))
 
 
-_LIST = re.compile(r"\s*(?:[,;，、；]\s*(?:and|or)?|\band\b|和)\s*")
-_LETTERS = re.compile(r"[A-J](?:\s*(?:,|;|and|&|和|、)?\s*[A-J])+")
+_LIST = re.compile(
+    rf"\s*(?:[,;，、；]\s*(?:{one_of(lambda known: known.answers.list_leads)})?"
+    rf"|\b(?:{one_of(lambda known: known.answers.list_joiners, spaced=True)})\b"
+    rf"|{one_of(lambda known: known.answers.list_joiners, spaced=False)})\s*"
+)
+_JOINERS = one_of(lambda known: known.answers.list_joiners)
+_LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
 def letters_of(raw: str) -> str | None:
@@ -212,5 +181,5 @@ def letters_of(raw: str) -> str | None:
     text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
     if len(text) > 60 or not _LETTERS.fullmatch(text):
         return None
-    found = [char for char in text.replace("and", ",") if char.isupper()]
+    found = [char for char in text if char.isupper()]
     return "".join(sorted(found)) if len(set(found)) == len(found) else None

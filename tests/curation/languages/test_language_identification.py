@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from curation.config import LanguageSettings
-from curation.languages import identify, identify_many, letters, strip
-from curation.languages.stripping import parts
+from curation.languages.identification import identify, identify_many
+from curation.languages.stripping import letters, parts, strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+DATA = SHARED_DATA
 SEVEN = ("en", "fr", "es", "it", "de", "zh", "ru")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.config import ConsistencySettings
-from curation.languages import consistent, mixed
+from curation.languages.mixing import consistent, mixed
 
 FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
 FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import Any
 import pytest
 
 from curation.config import Decoding, EndpointPolicy
-from curation.policies.drawing import seed_of
 from curation.policies.endpoint import Endpoint
+from curation.policies.seeds import seed_of
 from curation.records import Answered, PolicyError
 from tests.curation.policies.conftest import asked
+from tests.waiting import until
 
 pytest.importorskip("httpx")
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -75,7 +75,7 @@ def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
         "prompt": "plain",
         "urls": tuple(server if isinstance(server, str) else server.url for server in servers),
         "back_off_s": 0.01,
-        "connect_s": 5.0,
+        "connect_s": 120.0,
         "decoding": Decoding(seed=3),
     }
     return EndpointPolicy(**{**values, **changes})
@@ -121,7 +121,7 @@ def test_what_fails_for_now_is_asked_again(start: Start, word: str) -> None:
 
 def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
     servers = [start("hang hang"), start()]
-    answers = inside(settings(*servers, request_s=0.5), lambda policy: answer_all(policy, 6))
+    answers = inside(settings(*servers, request_s=4.0), lambda policy: answer_all(policy, 6))
     assert None not in answers
     answered = [seed for server in servers for seed in server.seeds("answered")]
     assert sorted(answered) == sorted(seeds(6))
@@ -135,8 +135,7 @@ def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> No
         assert [server.alive for server in policy.servers.all] == [False, True]
         first.stop()
         again = start(port=first.port)
-        while not policy.servers.all[0].alive:
-            await asyncio.sleep(0.05)
+        await until(lambda: policy.servers.all[0].alive)
         answers += await asyncio.gather(*[policy.answer(asked(n), 1) for n in range(20)])
         assert len(again.seeds("answered")) > 0
         return answers
@@ -152,14 +151,11 @@ def test_cancelling_closes_the_request(start: Start) -> None:
 
     async def work(policy: Endpoint) -> None:
         task = asyncio.create_task(policy.answer(asked(), 0))
-        while not server.seeds("asked"):
-            await asyncio.sleep(0.01)
+        await until(lambda: server.seeds("asked"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        deadline = time.monotonic() + 30
-        while not server.seeds("closed") and time.monotonic() < deadline:
-            await asyncio.sleep(0.01)
+        await until(lambda: server.seeds("closed"))
         assert policy.servers.all[0].outstanding == 0
         assert await policy.answer(asked(1), 0) is not None
 

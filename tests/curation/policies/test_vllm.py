@@ -21,6 +21,7 @@ from curation.policies.vllm import Vllm
 from curation.prompts import PLAIN, SOLVE
 from curation.records import Answered, PolicyError
 from tests.curation.policies.conftest import Running, asked, tiny_settings
+from tests.waiting import until, wait_gone
 
 pytestmark = pytest.mark.vllm
 
@@ -80,20 +81,19 @@ def test_the_same_seed_draws_the_same_text(engine: Vllm, run: Running) -> None:
 
 
 def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
-    tokenizer = engine._engine.get_tokenizer()
+    tokenizer = engine.engine.vllm.get_tokenizer()
     assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
 
 
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
     async def cancelled() -> int:
         tasks = [asyncio.create_task(engine.answer(asked(n), 0)) for n in range(8)]
-        while engine._engine.output_processor.get_num_unfinished_requests() < 8:
-            await asyncio.sleep(0)
+        await until(lambda: engine.engine.vllm.output_processor.get_num_unfinished_requests() >= 8, tick_s=0)
         for task in tasks:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(one, asyncio.CancelledError) for one in done)
-        return int(engine._engine.output_processor.get_num_unfinished_requests())
+        return int(engine.engine.vllm.output_processor.get_num_unfinished_requests())
 
     assert run(cancelled()) == 0
     assert answer(engine, run).finish is not None  # and the engine goes on
@@ -176,7 +176,7 @@ def test_what_cannot_be_loaded_is_one_sentence(models: Path, model: str, changes
 
 
 def test_without_vllm_it_is_said_what_to_install(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("curation.policies.vllm._version", lambda: None)
+    monkeypatch.setattr("curation.policies.vllm.startup.vllm_version", lambda: None)
     with pytest.raises(PolicyError, match=r"vLLM is not installed: pip install 'goldilocks-rl\[vllm\]'"):
         asyncio.run(Vllm(tiny_settings("first"), models).__aenter__())
 
@@ -191,7 +191,7 @@ async def main():
     async with Vllm(tiny_settings("bare"), Path(sys.argv[1])) as policy:
         made = await policy.answer(asked(), 0)
         prompt = policy._tokens(asked())
-        print("answered", made.tokens, policy._engine.get_tokenizer().decode(prompt).encode(), flush=True)
+        print("answered", made.tokens, policy.engine.vllm.get_tokenizer().decode(prompt).encode(), flush=True)
         await asyncio.sleep(600)
 
 if __name__ == "__main__":
@@ -218,8 +218,7 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path)
         assert any("EngineCore" in child.name() or "EngineCore" in " ".join(child.cmdline()) for child in children)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        _, alive = psutil.wait_procs(children, timeout=30)
-        assert alive == []
+        wait_gone(children)
     finally:
         process.kill()
         process.wait()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +15,14 @@ from curation.translation.formulas import code, formulas, formulas_of, variables
 from curation.translation.invariants import labels
 from curation.translation.numerals import in_digits, in_words, plain_digits
 from curation.translation.quantities import numbers, units
+from curation.verify import judging
 from curation.verify.judge import MathJudge, ReferenceCheck
+from curation.verify.worker import Guard
 from tests.benchmarks.bench_translation import pairs
 from tests.benchmarks.corrupting import CORRUPTIONS
+from tests.places import SHARED_DATA
 
-DATA = Path(os.environ.get("GOLDILOCKS_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+DATA = SHARED_DATA
 ORIGINAL = "Anna buys 12 apples for $3.50 each and twenty-five pears. How much does she pay for the apples?"
 GERMAN = "Anna kauft 12 Äpfel zu je 3,50 $ und fünfundzwanzig Birnen. Wie viel bezahlt sie für die Äpfel?"
 
@@ -163,8 +165,21 @@ def test_the_verifiers_own_failure_is_no_wrong_answer(failed: Outcome) -> None:
     assert failed.value in found.evidence
 
 
+def never_ends(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
+    """Do a job as the verifier does, on an answer that takes for ever; in a worker, which is this test's own."""
+
+    def spin(reference: str, lang: str) -> None:
+        while True:
+            pass
+
+    judging.answers.check_reference = spin
+    return judging.run(job, guard)
+
+
 def test_an_answer_that_takes_too_long_is_killed_and_said_to_be() -> None:
-    with MathJudge(workers=1, limit_s=0.001) as judge:  # less than the verifier's own import takes
+    judge = MathJudge(workers=1, limit_s=0.1)
+    judge._pool.target = f"{__name__}:never_ends"
+    with judge:
         (found,) = check(Text("What is it?", "the sum of all"), Text("Was ist es?", "die Summe aller"), "de", judge)
     assert found.invariant == "verifier"
     assert "timeout" in found.evidence

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from typer.main import get_command
 
 from flows.cli import app
 from tests.flows.conftest import DEMO, ROOT, TITLES, Tiny, goldilocks, refusal, stamps
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:
@@ -30,8 +30,8 @@ def commands(group: click.Command | None = None, name: str = "goldilocks") -> It
 
 
 REFUSED = {
-    "stage1.band.attempt=8": "unknown key `stage1.band.attempt`; allowed here: attempts, max_pass_rate, min_correct",
-    "stage1.bands.attempts=8": "unknown key `stage1.bands`; allowed here: band, policy",
+    "stage1.band.attempt=8": "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: ",
+    "stage1.bands.attempts=8": "unknown key `stage1.bands`; did you mean `band`? Allowed here: band, policy",
     "stage1.band.attempts=eight": "`stage1.band.attempts` = 'eight': input should be a valid integer",
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "stage2.band.min_judged=5": "stage2.band: impossible band: min_judged = 5 is more than attempts = 4",
@@ -167,7 +167,9 @@ def outside() -> dict[str, str]:
 def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The command as its own process."""
     command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=outside(), capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=outside(), capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -205,11 +207,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, prefect_server: st
         str(tmp_path / "run"),
     ]
     with subprocess.Popen(command, cwd=ROOT, env=outside(), stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 120
-        while not (tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists():
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.005)
+        wait_until((tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()

@@ -19,8 +19,9 @@ from tests.demo_data.code import make_data
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import READ, TASKS
 from tests.flows.conftest import goldilocks
+from tests.places import ROOT
 
-RECIPES = Path(__file__).parents[3] / "flows" / "recipes"
+RECIPES = ROOT / "flows" / "recipes"
 LINE = "Write the program in Python 3."
 ASK = "Given a whole number $n$, $0 \\le n \\le 1000$, print the whole number that comes right after it, on one line."
 PACKAGE = {

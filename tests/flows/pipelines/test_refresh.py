@@ -211,6 +211,13 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
     policy.write_text("kind = 'recorded'\n")
     with pytest.raises(GoldilocksError, match="write one table"):
         with_policy(run, policy)
+    policy.write_text("[policy]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
+    with pytest.raises(GoldilocksError) as caught:
+        with_policy(run, policy)
+    assert str(caught.value) == (
+        f"--policy {policy}: unknown key `policy.pth`; did you mean `path`? "
+        "Allowed here: columns, kind, models, name, path."
+    )
     with pytest.raises(GoldilocksError, match="no such file"):
         read_trained(tmp_path / "no.jsonl")
     with pytest.raises(GoldilocksError, match="columns problem"):

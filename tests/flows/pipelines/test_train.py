@@ -11,9 +11,10 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.pipelines.train import main
 from flows.pipelines.train_stage import train_stage
 from flows.run.training import load_train_recipe, read_run, train
-from training.recipe import EmbeddedData
+from tests.places import ROOT
+from training.recipe import EmbeddedData, TrainRecipe
 
-RECIPE = Path(__file__).parents[3] / "flows" / "recipes" / "train_embedded.toml"
+RECIPE = ROOT / "flows" / "recipes" / "train_embedded.toml"
 
 
 def test_the_shipped_recipe_is_one() -> None:
@@ -34,22 +35,76 @@ def test_settings_can_be_changed() -> None:
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("steps=0", "steps"),
-        ("colector.group=4", "colector"),
-        ("collector.group=7", "groups of 7"),
-        ("objective.kl=-0.1", "objective.kl"),
-        ("steps", "key=value"),
-        ("steps.more=1", "no table"),
-        ("generator.kind=telepathy", "generator"),
+        (
+            "data.problemz=4",
+            "unknown key `data.problemz`; did you mean `problems`? Allowed here: kind, kinds, problems, seed.",
+        ),
+        (
+            "evaluation.data.sed=4",
+            "unknown key `evaluation.data.sed`; did you mean `seed`? Allowed here: kind, kinds, problems, seed.",
+        ),
+        (
+            "generator.gpu_memory=1",
+            "unknown key `generator.gpu_memory`; allowed here: capacity, device, dtype, engines, kind.",
+        ),
+        (
+            "colector.group=4",
+            "unknown key `colector`; did you mean `collector`? Allowed here: "
+            f"{', '.join(sorted(TrainRecipe.model_fields))}.",
+        ),
+        ("data.problems=many", "`data.problems` = 'many': input should be a valid integer."),
+        ('data={kind="curated", folders="set"}', "`data.folders` = 'set': input should be a list."),
+        ('data={kind="curated"}', "`data.folders` is missing."),
+        ("data={problems=4}", "`data.kind` is missing; it should be one of 'embedded', 'curated'."),
+        ("data=embedded", "`data` = 'embedded': input should be a table."),
+        (
+            "generator.kind=telepathy",
+            "`generator.kind` = 'telepathy': input should be one of 'torch', 'vllm', 'endpoint'.",
+        ),
+        (
+            "generator.dtype=bfloat",
+            "`generator.dtype` = 'bfloat': input should be 'float32', 'bfloat16' or 'float16'; did you mean "
+            "'bfloat16'?",
+        ),
+        ("steps=0", "`steps` = 0: input should be greater than or equal to 1."),
+        ("objective.kl=-0.1", "`objective.kl` = -0.1: input should be greater than or equal to 0."),
+        ("optim.betas=[0.9]", "`optim.betas.1` is missing."),
+        ("curriculum.lengths=[]", "`curriculum.lengths` = []: list should have at least 1 item, not 0."),
+        ('curriculum.lengths=["long"]', "`curriculum.lengths.0` = 'long': input should be a valid integer."),
+        ("curriculum.lengths=[5, 4]", "curriculum: lengths = [5, 4] must rise."),
+        (
+            "collector.group=7",
+            "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",
+        ),
     ],
 )
-def test_what_cannot_be_meant_is_said(override: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_cannot_be_meant_is_said_in_one_sentence(override: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
         load_train_recipe(RECIPE, [override])
+    assert str(caught.value) == f"recipe {RECIPE}: {said}"
+    table = {"kind": "training", "recipe": load_train_recipe(RECIPE).model_dump(mode="json"), "recipe_folder": "."}
+    (tmp_path / "run.json").write_text(json.dumps(table))
+    with pytest.raises(ConfigError) as caught:
+        read_run(tmp_path, [override])
+    assert str(caught.value) == f"recipe {tmp_path / 'run.json'}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("steps", "write key=value, as in seed=1."),
+        ("steps.more=1", "`more` lies inside a value that is no table."),
+        ("packing.tokens.more.still=1", "`more` lies inside a value that is no table."),
+    ],
+)
+def test_a_set_that_leads_nowhere_is_refused(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_train_recipe(RECIPE, [override])
+    assert str(caught.value) == f"--set {override}: {said}"
 
 
 def test_missing_and_damaged_files(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         load_train_recipe(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(ConfigError, match="not TOML"):

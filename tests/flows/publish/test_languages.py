@@ -119,10 +119,25 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         open_translator("gpt")
     table = tmp_path / "policy.toml"
     table.write_text('kind = "oracle"\nmodel = "m"\n')
-    with pytest.raises(ConfigError, match=r"oracle|kind"):
+    with pytest.raises(ConfigError) as caught:
         open_translator(str(table))
+    assert str(caught.value) == (
+        f"--policy {table}: `policy.kind` = 'oracle': input should be one of 'vllm', 'endpoint'."
+    )
+    table.write_text('policy = "m"\n')
+    with pytest.raises(ConfigError, match="`policy` = 'm': input should be a table"):
+        open_translator(str(table))
+    with pytest.raises(ConfigError, match="there is no such file"):
+        open_translator(str(tmp_path / "none.toml"))
     with pytest.raises(SourceError, match="holds no curated set"):
         translate_set(tmp_path, open_translator(str(translations(tmp_path / "t.jsonl"))), TranslationSettings())
+
+
+def test_a_share_of_nothing_is_refused_in_a_sentence(curated: Path, tmp_path: Path) -> None:
+    table = translations(tmp_path / "made.jsonl")
+    said = goldilocks("translate", curated, "--policy", table, "--share", "0")
+    assert said.status == 1
+    assert "goldilocks translate: `share` = 0.0: input should be greater than 0." in said.err
 
 
 def test_a_policy_table_opens_a_live_translator(tmp_path: Path) -> None:

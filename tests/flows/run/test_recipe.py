@@ -11,7 +11,7 @@ import pytest
 import flows
 from curation.config import Pick, Recipe
 from curation.records import ConfigError
-from flows.run.recipe import as_printed, as_toml, load_recipe, override_recipe, parse_recipe
+from flows.run.recipe import as_printed, load_recipe, override_recipe, parse_recipe
 from flows.run.training import load_train_recipe
 
 RECIPE = """
@@ -117,7 +117,7 @@ def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("seed", "--set seed: write key=value, as in stage1.band.attempts=8"),
+        ("seed", "--set seed: write key=value, as in seed=1."),
         ("=5", "--set =5: write key=value"),
         ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
         ("sources.one.limit=5", "`one` is not a position; the list has 2, from 0"),
@@ -126,7 +126,10 @@ def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
         ("sources.9=5", "`9` is not a position"),
         ("name.first=x", "`first` lies inside a value that is no table"),
         ("name.first.second=x", "lies inside a value that is no table"),
-        ("stage1.band.attempt=8", "unknown key `stage1.band.attempt`; allowed here: attempts, max_pass_rate"),
+        (
+            "stage1.band.attempt=8",
+            "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: attempts, max_pass_rate",
+        ),
         ("stage1.band.attempts=eight", "`stage1.band.attempts` = 'eight': input should be a valid integer"),
         ("stage1.band.attempts=1", "stage1.band: impossible band: min_correct = 1"),
         ("sources.1.name=one", "two sources are named one; names must differ"),
@@ -141,15 +144,17 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
     [
         (
             changed(shard_row=5),
-            f"unknown key `shard_row`; allowed here: {', '.join(sorted(Recipe.model_fields))}.",
+            "unknown key `shard_row`; did you mean `shard_rows`? Allowed here: "
+            f"{', '.join(sorted(Recipe.model_fields))}.",
         ),
         (
             changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"statment": "q"}}]),
-            "unknown key `sources.0.columns.statment`; allowed here: answer, choices, lang, meta, solution, statement.",
+            "unknown key `sources.0.columns.statment`; did you mean `statement`? Allowed here: answer, choices, lang, "
+            "meta, solution, statement.",
         ),
         (
             changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"pth": "q"}}}]),
-            "unknown key `sources.0.columns.answer.pth`; allowed here: path, take, value.",
+            "unknown key `sources.0.columns.answer.pth`; did you mean `path`? Allowed here: path, take, value.",
         ),
         (
             changed(
@@ -167,10 +172,13 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             changed(stage1={"policy": {"kind": "oracle"}}),
             "`stage1.policy.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
-        (changed(stage1={"policy": {"model": "m"}}), "`stage1.policy.kind` is missing."),
+        (
+            changed(stage1={"policy": {"model": "m"}}),
+            "`stage1.policy.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
+        ),
         (
             changed(stage1={"policy": "m"}),
-            "`stage1.policy` = 'm': input should be a valid dictionary or object to extract fields from.",
+            "`stage1.policy` = 'm': input should be a table.",
         ),
         (changed(stage1={"policy": {"kind": "vllm"}}), "`stage1.policy.model` is missing."),
         (
@@ -183,7 +191,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(stage1={"policy": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
-            "stage1.policy: urls: 'localhost' is no address; write http://host:port/v1.",
+            "stage1.policy.urls: 'localhost' is no address; write http://host:port/v1.",
         ),
         (
             changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
@@ -192,16 +200,14 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
         (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),
-        (changed(statements={"languages": "en"}), "`statements.languages` = 'en': input should be a valid tuple."),
+        (changed(statements={"languages": "en"}), "`statements.languages` = 'en': input should be a list."),
     ],
 )
 def test_one_mistake_is_one_sentence(table: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_recipe(table, "here.toml")
     lines = [line.strip() for line in str(caught.value).removeprefix("recipe here.toml: ").splitlines()]
-    assert said in lines
-    # Nothing false stands beside it: the source is there, and a table was allowed.
-    assert [line for line in lines if "at least 1 item" in line or "valid string" in line] == []
+    assert lines == [said]
 
 
 def test_several_mistakes_are_told_at_once() -> None:
@@ -238,11 +244,9 @@ def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:
 
 def test_a_recipe_survives_its_own_writing(path: Path) -> None:
     recipe = load_recipe(path, ["seed=3", "export.size=9", "stage2.band.max_pass_rate=0.75"])
-    again = parse_recipe(tomllib.loads(as_toml(recipe)), "again")
+    again = parse_recipe(recipe.model_dump(mode="json"), "again")
     assert again == recipe
     assert again.digest() == recipe.digest()
-    assert parse_recipe(recipe.model_dump(mode="json"), "again") == recipe
-    assert "shard_rows = 2000" in as_toml(recipe)  # what the run ran with, defaults too
 
 
 def test_a_printed_recipe_holds_no_path_of_the_machine(path: Path, tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from curation.records import ConfigError, SourceError
 from curation.store import Shard, read_table
-from curation.verify.code_extraction import CodeLang
-from curation.verify.code_judging import ProgramJudge, Wanted
 from curation.verify.judge import JudgeTask, Response
-from curation.verify.programs import CodeProblem, CodeTest
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import ProgramJudge
+from curation.verify.programs.problem import CodeProblem, CodeTest
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import run_pipeline
@@ -106,9 +106,9 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
     return told | {"runs": read_table(matrix.folder, "runs").drop("cpu_s").rows()}
 
 
-def known(name: str) -> Wanted:
+def known(name: str) -> CodeProblem:
     """A problem that wants the next number."""
-    return Wanted(CodeProblem(name, (CodeTest(b"1\n", b"2\n"),)), CodeLang.PYTHON)
+    return CodeProblem(name, (CodeTest(b"1\n", b"2\n"),), lang=CodeLang.PYTHON)
 
 
 def judged(judge: ProgramJudge) -> Shard:

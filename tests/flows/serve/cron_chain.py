@@ -22,6 +22,7 @@ from typing import Any
 from flows.publish.versions import held
 from flows.serve.server import _free_port
 from tests.flows.conftest import ROOT, TINY, tries, write_jsonl, write_tiny
+from tests.waiting import PATIENCE_S
 
 SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntimezone = "Europe/Paris"\ntrain = "train.toml"\nrounds = 2\n'
 
@@ -33,15 +34,12 @@ from flows.serve.serving import serve_recipes
 serve_recipes([Path(sys.argv[1])], Path(sys.argv[2]), int(sys.argv[3]))
 """
 
-PATIENCE_S = 280.0
-"""Seconds that a link of the chain may take: at most a minute until the cron, then the run on a busy machine."""
-
 
 def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
     """The tiny recipe with a schedule, and a trainer's recipe beside it."""
     recipe = write_tiny(folder)
     recipe.write_text(recipe.read_text() + schedule)
-    (folder / "train.toml").write_text('name = "stage"\n')
+    (folder / "train.toml").write_text('name = "stage"\nsteps = 1\nmodel = "nowhere"\n')
     return recipe
 
 
@@ -83,7 +81,7 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
         _until(lambda: len(held(run)) == 2, server, leave)
     finally:
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(timeout=60)
+        server.wait(timeout=PATIENCE_S)
     return [version.origin for version in held(run)]
 
 
@@ -100,7 +98,7 @@ def _emit(here: dict[str, str], port: int, event: str, resource: str, payload: d
     told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
     script = (
         "import json, sys\nfrom prefect.events import emit_event\nfrom prefect.events.worker import EventsWorker\n"
-        "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=30)\n"
+        "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=600)\n"
     )
     address = f"http://127.0.0.1:{port}/api"
     subprocess.run([sys.executable, "-c", script, told], env={**here, "PREFECT_API_URL": address}, check=True)

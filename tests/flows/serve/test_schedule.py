@@ -14,6 +14,7 @@ from flows.run.run_folder import open_run
 from flows.serve.serving import serve_recipes, serving_api
 from tests.flows.conftest import Tiny
 from tests.flows.serve.cron_chain import scheduled
+from tests.waiting import PATIENCE_S
 
 
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, prefect_server: str) -> None:
@@ -85,6 +86,15 @@ def test_refusals(schedule: str, words: str, tmp_path: Path, prefect_server: str
         deployments(scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n"))
 
 
+def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, prefect_server: str) -> None:
+    from flows.serve.schedule import deployments
+
+    recipe = scheduled(tmp_path / "in", '\n[schedule]\ntrain = "odd.toml"\n')
+    (tmp_path / "in" / "odd.toml").write_text('name = "odd"\nmodel = "embedded"\nstep = 3\n')
+    with pytest.raises(ConfigError, match=r"odd\.toml: unknown key `step`; did you mean `steps`\?"):
+        deployments(recipe)
+
+
 def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
     recipe = scheduled(tmp_path / "in")
     with pytest.raises(ConfigError, match="one name"):
@@ -154,7 +164,6 @@ def test_what_was_there_before_the_first_scheduled_run_is_not_announced(tiny_cop
     assert told == []
 
 
-@pytest.mark.slow
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
     """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
-    assert cron_chain.result(timeout=600) == ["run", "refresh"]
+    assert cron_chain.result(timeout=3 * PATIENCE_S) == ["run", "refresh"]

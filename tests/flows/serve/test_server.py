@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from curation.records import GoldilocksError
 from flows.serve.server import QUIET, prefect_api, quiet
 from tests.flows.conftest import Tiny
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def children() -> set[psutil.Process]:
@@ -23,7 +23,7 @@ def children() -> set[psutil.Process]:
 
 def answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"{address}/health", timeout=2) as reply:
+        with urllib.request.urlopen(f"{address}/health", timeout=PATIENCE_S) as reply:
             return bool(reply.status == 200)
     except (urllib.error.URLError, ConnectionError):
         return False
@@ -88,11 +88,9 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, prefect
         table, card = sorted(found, key=lambda artifact: str(artifact.type), reverse=True)
         run = client.read_flow_run(card.flow_run_id)
         flow = client.read_flow(run.flow_id)
-        end = time.monotonic() + 30
-        tasks = []
-        while len(tasks) < 12 and time.monotonic() < end:  # the server writes them down a little later
-            tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [run.id]}))
-            time.sleep(0.1)
+        of_run = FlowRunFilter(id={"any_": [run.id]})
+        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= 12, tick_s=0.1)  # written down later
+        tasks = client.read_task_runs(flow_run_filter=of_run)
     assert flow.name == "curate-math"
     assert run.state is not None
     assert run.state.is_completed()

@@ -215,11 +215,6 @@ def landlock_allow(ruleset: int, path: str, access: int) -> None:
         os.close(descriptor)
 
 
-def landlock_enter(ruleset: int) -> None:
-    """landlock_restrict_self(2). Needs no_new_privs."""
-    _call("landlock_restrict_self", ctypes.c_int(ruleset), ctypes.c_uint32(0))
-
-
 def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
     """close_range(2): every descriptor from ``first`` on, up to and with ``last``."""
     if _close_range(NUMBER["close_range"], first, last, 0) < 0:  # before Linux 5.9

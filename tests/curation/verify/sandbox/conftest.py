@@ -34,6 +34,9 @@ ONCE = {
     "test_untouched_arrays_pass",
 }
 
+ON_EVERY_RUNG = {"test_every_property_holds_on_each_rung", "test_the_next_test_finds_nothing_of_the_last"}
+"""What `make test` runs on every rung; the rest on the weaker ones is a repetition, for `make test-all`."""
+
 Runner = Callable[..., Ran]
 
 
@@ -43,7 +46,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         rungs = [None] if metafunc.function.__name__ in ONCE else list(ISOLATING)
         if rungs != [None] and metafunc.module.__name__.endswith(("_files", "_kernel")):
             rungs.append(BY_PYTHON)
-        metafunc.parametrize("box", rungs, indirect=True, scope="session", ids=lambda rung: rung or "strongest")
+        repeats = () if metafunc.function.__name__ in ON_EVERY_RUNG else rungs[1:]
+        marked = [pytest.param(rung, marks=pytest.mark.slow if rung in repeats else ()) for rung in rungs]
+        metafunc.parametrize("box", marked, indirect=True, scope="session", ids=lambda rung: rung or "strongest")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from curation.records import VerifierError
 from curation.verify.sandbox import RUNGS, Ending, Limits, Ran, Sandbox
 from curation.verify.sandbox.box import Slot
+from tests.waiting import wait_gone, wait_until
 
 
 def test_the_chosen_rung_is_told() -> None:
@@ -85,14 +85,11 @@ def test_nothing_stays_of_a_judge_that_is_killed(rung: str, tmp_path: Path) -> N
         judge.wait()
         pytest.skip(f"rung {rung!r} does not work here")
     slot = psutil.Process(number)
-    while len(slot.children(recursive=True)) < 2:  # the program runs
-        assert slot.is_running()
-        time.sleep(0.05)
+    wait_until(lambda: len(slot.children(recursive=True)) >= 2, judge)  # the program runs
     below = slot.children(recursive=True)
     judge.kill()
     judge.wait()
-    _, alive = psutil.wait_procs([slot, *below], timeout=30)
-    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    wait_gone([slot, *below])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,6 +115,7 @@ CROWD = {
 }
 
 
+@pytest.mark.slow
 def test_two_hundred_programs_at_once(strongest: Sandbox) -> None:
     dice = random.Random(7)
     kinds = [dice.choice(list(CROWD)) for _ in range(200)]
@@ -144,6 +142,7 @@ def test_stop_ends_the_tests_early(strongest: Sandbox) -> None:
     assert [ran.exit_code for ran in runs] == [0, 1]
 
 
+@pytest.mark.slow
 def test_endings_stay_the_same_under_eightfold_load(strongest: Sandbox) -> None:
     limits = Limits(cpu_s=0.4, wall_s=4.0, memory_mb=100)
     programs = {

@@ -77,5 +77,5 @@ def test_a_binary_that_cannot_be_executed_is_the_boxs_failure_and_no_verdict(str
 def test_a_slow_test_among_quick_ones_is_limited_alone(strongest: Sandbox) -> None:
     source = "if input() == 'slow':\n    while True: pass"
     inputs = [b"", b"", b"", b"slow", b"", b"", b"slow"]
-    endings = [ran.ending for ran in strongest.run_python(source, inputs, Limits(cpu_s=0.1))]
+    endings = [ran.ending for ran in strongest.run_python(source, inputs, Limits(cpu_s=0.5))]
     assert endings == [Ending.CPU_LIMIT if given else Ending.EXITED for given in inputs]

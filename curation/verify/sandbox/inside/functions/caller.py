@@ -1,6 +1,6 @@
 """In the box of a test program: run its assertions against results that were obtained in another box.
 
-Not run in this process: `curation.verify.programs_functions` sends its text, behind that of `values`,
+Not run in this process: `curation.verify.programs.functions` sends its text, behind that of `values`,
 into the sandbox. The judged function never comes here; calls of it are answered
 from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
 whose every use abandons the statement; the statements behind it still run, so one pass gathers most calls. The

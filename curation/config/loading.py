@@ -1,0 +1,131 @@
+"""Recipes from TOML: one loader for every kind of settings, and one error, `ConfigError`, for whatever cannot be meant.
+
+A recipe is read, changed by ``--set``, looked through for keys that were renamed, and checked, in this order. The error
+names the recipe and holds a sentence for each mistake: `curation.config.mistakes`, `curation.config.renaming`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from curation.config.base import Settings, plain, toml_value
+from curation.config.mistakes import sentences
+from curation.config.renaming import renamed_keys
+from curation.records import ConfigError
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] = ()) -> SettingsT:
+    """Read and check a recipe.
+
+    Args:
+        model: what the recipe is: `Recipe`, `TrainRecipe`, or any other settings.
+        overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``); the value is
+            read as TOML, or as text where it is not TOML.
+
+    Raises:
+        ConfigError: there is no such file, it is not TOML, or it cannot be meant.
+    """
+    subject = f"recipe {path}"
+    return parse_settings(model, read_toml(path, subject), subject, overrides)
+
+
+def parse_settings(
+    model: type[SettingsT], table: Mapping[str, Any], subject: str, overrides: Sequence[str] = ()
+) -> SettingsT:
+    """Check a recipe given as a table, which is not changed; ``subject`` begins the error, as in ``recipe a.toml``.
+
+    Raises:
+        ConfigError: it cannot be meant.
+    """
+    changed = _copy(table)
+    for override in overrides:
+        set_value(changed, override, model.renamed)
+    _refuse(subject, renamed_keys(changed, model.renamed))
+    try:
+        return model.model_validate(plain(changed))
+    except ValidationError as error:
+        raise ConfigError(_message(subject, sentences(model, error))) from error
+
+
+def read_toml(path: Path, subject: str) -> dict[str, Any]:
+    """Return the tables of a TOML file; ``subject`` begins the error.
+
+    Raises:
+        ConfigError: there is no such file, it cannot be read, or it is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ConfigError(f"{subject}: there is no such file.") from error
+    except OSError as error:
+        raise ConfigError(f"{subject}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{subject}: not TOML ({error}).") from error
+
+
+def set_value(table: dict[str, Any], override: str, renamed: Mapping[str, str]) -> None:
+    """Change one setting of a recipe's table: ``key=value`` with a dotted key; tables that are not there are made.
+
+    Raises:
+        ConfigError: it is not written so, the key was renamed, or it leads into a value that is no table.
+    """
+    subject = f"--set {override}"
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"{subject}: write key=value, as in seed=1.")
+    *path, last = key.strip().split(".")
+    value = toml_value(text)
+    alone: Any = {last: value}
+    for step in reversed(path):
+        alone = {step: alone}
+    _refuse(subject, renamed_keys(alone, renamed))
+    target: Any = table
+    for step in path:
+        target = _enter(target, step, subject)
+    if isinstance(target, list):
+        target[_position(target, last, subject)] = value
+    elif isinstance(target, dict):
+        target[last] = value
+    else:
+        raise ConfigError(f"{subject}: `{last}` lies inside a value that is no table.")
+
+
+def _enter(target: Any, step: str, subject: str) -> Any:
+    if isinstance(target, list):
+        return target[_position(target, step, subject)]
+    if not isinstance(target, dict):
+        raise ConfigError(f"{subject}: `{step}` lies inside a value that is no table.")
+    if target.get(step) is None:  # absent, or written down as left out
+        target[step] = {}
+    return target[step]
+
+
+def _position(target: list[Any], step: str, subject: str) -> int:
+    if not (step.isascii() and step.isdigit()) or int(step) >= len(target):
+        raise ConfigError(f"{subject}: `{step}` is not a position; the list has {len(target)}, from 0.")
+    return int(step)
+
+
+def _copy(value: Any) -> Any:
+    """Return a table with tables and lists of its own, so that nobody else sees what ``--set`` changes."""
+    if isinstance(value, Mapping):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(item) for item in value]
+    return value
+
+
+def _refuse(subject: str, wrong: Sequence[str]) -> None:
+    if wrong:
+        raise ConfigError(_message(subject, wrong))
+
+
+def _message(subject: str, wrong: Sequence[str]) -> str:
+    return f"{subject}: " + "\n  ".join(wrong)

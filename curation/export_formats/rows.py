@@ -1,0 +1,215 @@
+"""One function per format, from a problem to its row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from curation.verify.programs.checkers import as_script
+from curation.verify.programs.files import row_of_problem
+from curation.verify.programs.problem import CodeProblem, FunctionCall, FunctionTests
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedProblem:
+    """A row of the set with what all formats need of it; ``program`` and ``tests`` are None for math."""
+
+    row: Row
+    number: int
+    messages: list[dict[str, str]]
+    program: CodeProblem | None
+    tests: list[dict[str, str]] | None
+
+    @property
+    def statement(self) -> str:
+        return str(self.row["statement"])
+
+    @property
+    def answer(self) -> str:
+        return str(self.row["answer"])
+
+    @property
+    def about(self) -> Row:
+        """Where the problem comes from and how hard it was found to be."""
+        return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
+
+    @property
+    def columns(self) -> Row:
+        """The same as columns of a table; the group's name is a keyword in too many places."""
+        return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
+
+    @property
+    def judging(self) -> Row | None:
+        """How a program is judged, beside its tests; None for math."""
+        if self.program is None:
+            return None
+        return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
+
+    @property
+    def function(self) -> FunctionTests | None:
+        """The function asked for."""
+        return self.program.function if self.program is not None else None
+
+    def in_and_out(self) -> Row:
+        """Return the tests as the object of two lists that verl's scorers read."""
+        tests = self.tests or []
+        return {"inputs": [test["input"] for test in tests], "outputs": [test["output"] for test in tests]}
+
+
+def _verl(problem: ExportedProblem) -> Row:
+    # verl picks its scorer by data_source and raises on one it does not know: that of taco runs tests, that of
+    # lighteval/MATH reads \boxed{}
+    code = problem.tests is not None
+    function = {} if problem.function is None else {"fn_name": problem.function.entry.removeprefix("Solution.")}
+    truth = as_json({**problem.in_and_out(), **function}) if code else problem.answer
+    return {
+        "data_source": "taco" if code else "lighteval/MATH",
+        "prompt": problem.messages,
+        "ability": "code" if code else "math",
+        "reward_model": {"style": "rule", "ground_truth": truth},
+        "extra_info": {"split": "train", "index": problem.number, **problem.about},
+    }
+
+
+def _trl(problem: ExportedProblem) -> Row:
+    # its accuracy_reward reads the solution as LaTeX; the columns of programs are for a reward function of yours
+    code = problem.tests is not None
+    return {
+        "prompt": problem.messages,
+        "solution": None if code else _boxed(problem.answer),
+        "tests": as_json(problem.in_and_out()) if code else None,
+        "judging": as_json(problem.judging) if code else None,
+        **problem.columns,
+    }
+
+
+def _open_r1(problem: ExportedProblem) -> Row:
+    # code_reward compares outputs; cf_code_reward runs generated_checker with three files where there is one
+    program = problem.program
+    script = as_script(program.checker) if program is not None and program.checker is not None else None
+    verification = None
+    if program is not None and script is None:
+        cases = [{**test, "type": "stdin_stdout"} for test in problem.tests or ()]
+        verification = {"language": str(program.lang), "test_cases": cases}
+    return {
+        "problem": problem.statement,
+        "prompt": problem.messages,
+        "solution": None if program is not None else _boxed(problem.answer),
+        "verification_info": verification,
+        "language": None if program is None else str(program.lang),
+        "official_tests": problem.tests,
+        "generated_checker": script,
+        "time_limit": None if program is None else program.cpu_s,
+        "memory_limit": None if program is None else float(program.memory_mb),
+        "input_mode": None if program is None else "stdio",
+        **problem.columns,
+    }
+
+
+def _verifiers(problem: ExportedProblem) -> Row:
+    code = problem.tests is not None
+    about = {**problem.about, **({"tests": problem.tests, "judging": problem.judging} if code else {})}
+    return {
+        "prompt": problem.messages,
+        "answer": "" if code else problem.answer,
+        "info": as_json(about),
+        "task": "code" if code else "math",
+    }
+
+
+def _nemo_rl(problem: ExportedProblem) -> Row:
+    code = problem.tests is not None
+    output = as_json({**problem.in_and_out(), "judging": problem.judging}) if code else problem.answer
+    return {"input": problem.messages[-1]["content"], "output": output, **problem.columns}
+
+
+def _areal(problem: ExportedProblem) -> Row:
+    code = problem.tests is not None
+    return {
+        "messages": problem.messages,
+        "answer": None if code else problem.answer,
+        "tests": as_json(problem.in_and_out()) if code else None,
+        "judging": as_json(problem.judging) if code else None,
+        **problem.columns,
+    }
+
+
+def _open_instruct(problem: ExportedProblem) -> Row:
+    # `dataset` names its verifier: code runs assertions, code_stdio programs
+    kind, truth = "math", problem.answer
+    if problem.function is not None:
+        kind, truth = "code", as_json([_assertion(problem.function.entry, call) for call in problem.function.calls])
+    elif problem.tests is not None:
+        kind, truth = "code_stdio", as_json(problem.tests)
+    return {"messages": problem.messages, "ground_truth": truth, "dataset": kind, **problem.columns}
+
+
+def _assertion(entry: str, call: FunctionCall) -> str:
+    inside, dot, name = entry.rpartition(".")
+    arguments = ", ".join(map(repr, call.args))
+    return f"assert {inside + '().' if dot else ''}{name}({arguments}) == {call.expected!r}"
+
+
+FORMATS: Mapping[str, Callable[[ExportedProblem], Row]] = {
+    "verl": _verl,
+    "trl": _trl,
+    "open-r1": _open_r1,
+    "verifiers": _verifiers,
+    "nemo-rl": _nemo_rl,
+    "areal": _areal,
+    "open-instruct": _open_instruct,
+}
+"""Names for ``goldilocks export --format``."""
+
+_MESSAGES = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
+_TESTS = pl.List(pl.Struct({"input": pl.String, "output": pl.String}))
+_VERIFICATION = pl.Struct(
+    {
+        "language": pl.String,
+        "test_cases": pl.List(pl.Struct({"input": pl.String, "output": pl.String, "type": pl.String})),
+    }
+)
+TYPES: Mapping[str, Any] = {
+    "prompt": _MESSAGES,
+    "messages": _MESSAGES,
+    "verification_info": _VERIFICATION,
+    "official_tests": _TESTS,
+    "language": pl.String,
+    "generated_checker": pl.String,
+    "time_limit": pl.Float64,
+    "memory_limit": pl.Float64,
+    "input_mode": pl.String,
+    "judging": pl.String,
+    "solution": pl.String,
+    "tests": pl.String,
+    "answer": pl.String,
+    "pass_rate": pl.Float64,
+    "source": pl.String,
+    "lang": pl.String,
+}
+"""Columns that may be null in every row, or whose type must not depend on the first one."""
+
+
+def tests_of(program: CodeProblem) -> list[dict[str, str]]:
+    """Return inputs and expected outputs; of a function the arguments, one a line, and the value, as JSON."""
+    if program.function is None:
+        return [{"input": test.input.decode(), "output": test.output.decode()} for test in program.tests]
+    return [
+        {"input": "\n".join(map(as_json, call.args)), "output": as_json(call.expected)}
+        for call in program.function.calls
+    ]
+
+
+def _boxed(answer: str) -> str:
+    return f"\\boxed{{{answer}}}"
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON, letters as they are."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,119 @@
+"""A curated set read, its problems turned into rows of a format, and the file written."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from curation.export_formats.needs import CARRIES, Need, needs_of
+from curation.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
+from curation.prompts import SOLVE
+from curation.prompts.solving import FENCE
+from curation.records import Domain, Prompted, SourceError
+from curation.store import replacing, write_aside, write_parquet
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.tables import set_problems
+
+NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
+"""Columns of a curated set that formats read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: rows in ``file``, and ``system_prompt`` where the trainer wants it in a file of its own.
+
+    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
+    """
+
+    file: Path
+    rows: int
+    system_prompt: Path | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def export_set(curated: Path, form: str, out: Path) -> Exported:
+    """Write a curated set for another trainer: ``out/train.parquet``, or ``out/train.jsonl`` for nemo-rl.
+
+    Args:
+        curated: folder with ``data/*.parquet`` in the `CURATED` schema.
+        form: one of `FORMATS`.
+        out: folder to write to; made where it is missing.
+
+    Raises:
+        SourceError: no such format, no set there, or a problem that the format cannot carry.
+    """
+    if form not in FORMATS:
+        raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
+    files = sorted((curated / "data").glob("*.parquet"))
+    if not files:
+        raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+    frame = pl.concat([_read(file) for file in files])
+    if frame.is_empty():
+        raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
+    programs = set_problems(curated, _languages(frame, curated))
+    left_out: Counter[str] = Counter()
+    rows = []
+    for number, row in enumerate(frame.iter_rows(named=True)):
+        problem = _problem(row, number, programs, curated)
+        lacking = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
+        if lacking:
+            left_out[next(need for need in Need if need in lacking).value] += 1
+        else:
+            rows.append(FORMATS[form](problem))
+    if not rows:
+        why = ", ".join(f"{reason} ({count})" for reason, count in left_out.items())
+        raise SourceError(f"{curated}: {form} knows the judging of none of its {frame.height} problems: {why}.")
+    if form == "nemo-rl":
+        file = out / "train.jsonl"
+        with replacing(file) as handle:
+            handle.writelines((as_json(row) + "\n").encode() for row in rows)
+        prompt = out / "system_prompt.txt"
+        write_aside(prompt, SOLVE.system)
+        return Exported(file, len(rows), prompt, left_out=left_out)
+    file = out / "train.parquet"
+    known = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
+    write_parquet(file, pl.DataFrame(rows, schema_overrides=known, infer_schema_length=None))
+    return Exported(file, len(rows), left_out=left_out)
+
+
+def _read(file: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file, columns=[*NEEDED, "meta"], glob=False)
+    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
+
+
+def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
+    """Return the group and the language asked for of each problem of code."""
+    languages = {}
+    code = frame.filter(pl.col("domain") == Domain.CODE)
+    for name, group, meta in code.select("id", "group", "meta").iter_rows():
+        try:
+            languages[name] = group or name, CodeLang(str(json.loads(meta or "{}").get(FENCE, "python")))
+        except ValueError as error:
+            raise SourceError(f"{curated}: problem {name} asks for {error}; leave it out.") from error
+    return languages
+
+
+def _problem(row: Row, number: int, programs: Mapping[str, CodeProblem], curated: Path) -> ExportedProblem:
+    code = row["domain"] == Domain.CODE
+    where = f"{curated}, row {number}, problem {row['id']}"
+    if row["statement"] is None:
+        raise SourceError(f"{where}: has no statement.")
+    if code and row["id"] not in programs:
+        raise SourceError(
+            f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests beside data."
+        )
+    if not code and row["answer"] is None:
+        raise SourceError(f"{where}: has no reference answer, which every trainer needs.")
+    program = programs[row["id"]] if code else None
+    details = {FENCE: str(program.lang)} if program is not None else {}
+    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    messages = [{"role": message["role"], "content": message["content"]} for message in SOLVE.messages(asked)]
+    return ExportedProblem(row, number, messages, program, tests_of(program) if program is not None else None)

@@ -1,0 +1,74 @@
+"""What the verifier reads: yes and no, the words around an answer and within it.
+
+Expressions are in Python's syntax; letters match in any case unless the reader says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """The table ``answers`` of a language's file."""
+
+    yes: tuple[str, ...]
+    """Words that say yes, in lower case."""
+    no: tuple[str, ...]
+    """Words that say no, in lower case."""
+    same: dict[str, tuple[str, ...]]
+    """Meaning (infinity, no solution, dne, reals, divergent …) → phrases for it, in lower case without signs."""
+    nothing: str
+    """Expression of whole answers that say that there is nothing; empty for none."""
+    articles: tuple[str, ...]
+    """Expressions of words in front of an answer that say nothing."""
+    choice_words: tuple[str, ...]
+    """Words before the letter of a choice."""
+    and_words: tuple[str, ...]
+    """Words between answers that all hold."""
+    or_words: tuple[str, ...]
+    """Words between answers of which one holds."""
+    connectives_at_end: tuple[str, ...]
+    """Of both, those that are cut off at the end of a text."""
+    connectives_at_start: tuple[str, ...]
+    """Of both, those that are cut off at the start of a text, and count as words between boxes."""
+    box_joiners: tuple[str, ...]
+    """Words between boxes that are one answer."""
+    box_fillers: tuple[str, ...]
+    """Expressions of further words between such boxes."""
+    list_joiners: tuple[str, ...]
+    """Words between the items of a list of words."""
+    list_leads: tuple[str, ...]
+    """Words behind a comma of such a list."""
+    scales: dict[str, tuple[str, ...]]
+    """Value → words that multiply the number before them."""
+    cues: tuple[str, ...]
+    """Expressions that a final answer follows."""
+    weak_cues: tuple[str, ...]
+    """Expressions of cues that count only where there is no better."""
+    strong_cues: tuple[str, ...]
+    """Expressions of cues that count more than a box before them."""
+    farewells: tuple[str, ...]
+    """Expressions at the end of a response that do not belong to the answer."""
+    second_thoughts: tuple[str, ...]
+    """Words between two boxes that take the first one back."""
+    nothing_recorded: tuple[str, ...]
+    """Whole recorded answers that say that there is none."""
+    copulas: tuple[str, ...]
+    """Words for "is" before an answer in a sentence."""
+    states: tuple[str, ...]
+    """Expressions that state a number of things."""
+    negations: tuple[str, ...]
+    """Expressions before a letter that is not the answer."""
+    tails: tuple[str, ...]
+    """Expressions of words that begin a condition behind a formula."""
+    tail_words: tuple[str, ...]
+    """Of these, single words that do so outside of text commands."""
+    condition_words: tuple[str, ...]
+    """Words that begin a condition."""
+    hedges: tuple[str, ...]
+    """Expressions of references that leave the answer open."""
+    elsewhere: tuple[str, ...]
+    """Expressions of references that point elsewhere, or are proofs."""
+    breaks_off: tuple[str, ...]
+    """Words that a whole reference does not end in."""

@@ -1,0 +1,171 @@
+"""Files of words into `Language` and `Neighbour`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from curation.languages.vocabulary.answers import Answers
+from curation.languages.vocabulary.choices import Choices
+from curation.languages.vocabulary.parts import (
+    Dates,
+    Duplicates,
+    Identification,
+    Numerals,
+    Prompts,
+    Translation,
+    Units,
+)
+from curation.languages.vocabulary.statements import Statements
+from curation.records import ConfigError
+
+FOLDER = Path(__file__).resolve().parent.parent / "data"
+SCRIPTS = ("latin", "cyrillic", "han")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """All that the house knows of one language."""
+
+    code: str
+    """ISO 639-1; the file's name."""
+    name: str
+    """In English, for people."""
+    position: int
+    """Place among the languages, from 1: in this order their alternatives are joined."""
+    script: str
+    """latin, cyrillic or han."""
+    decimal_comma: bool
+    """Whether 1,5 is three halves; then a comma or point before three digits can mean either."""
+    identification: Identification
+    numerals: Numerals
+    dates: Dates
+    units: Units
+    prompts: Prompts
+    translation: Translation
+    duplicates: Duplicates
+    statements: Statements
+    choices: Choices
+    answers: Answers
+
+    @property
+    def spaced(self) -> bool:
+        """Whether words stand apart; Chinese ones do not, so their expressions have no boundaries."""
+        return self.script != "han"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A language that is only told apart from the others, and read where an answer is given in it."""
+
+    code: str
+    """ISO 639-1; the file's name."""
+    name: str
+    """In English, for people."""
+    tasks: tuple[str, ...]
+    """As `Identification.tasks`."""
+    yes: tuple[str, ...]
+    """As `Answers.yes`."""
+    no: tuple[str, ...]
+    """As `Answers.no`."""
+    cues: tuple[str, ...]
+    """As `Answers.cues`."""
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """Return every language that has a file, in order of position.
+
+    Raises:
+        ConfigError: a file lacks a field, has one too many or of another type, or two share a position.
+    """
+    found = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda known: known.position)
+    if [known.position for known in found] != list(range(1, len(found) + 1)):
+        listed = ", ".join(f"{known.code} {known.position}" for known in found)
+        raise ConfigError(f"the languages' positions are not 1 to {len(found)}, each once ({listed}); mend the files.")
+    return tuple(found)
+
+
+@cache
+def neighbours() -> tuple[Neighbour, ...]:
+    """Return the languages of which only a little is known, in order of code."""
+    return tuple(read(path, Neighbour) for path in sorted((FOLDER / "neighbours").glob("*.toml")))
+
+
+@cache
+def language(code: str) -> Language:
+    """Return the language of an ISO 639-1 code. Raises `KeyError` where it has no file."""
+    return {known.code: known for known in languages()}[code]
+
+
+def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
+    """Return what ``pick`` takes of each language, one after the other in order of position.
+
+    Example: ``every(lambda known: known.statements.proof)``
+    """
+    return tuple(item for known in languages() for item in pick(known))
+
+
+def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = None) -> str:
+    """Return what ``pick`` takes as the alternatives of a regular expression, each once, not yet in brackets.
+
+    Args:
+        pick: as in `every`.
+        spaced: only languages whose words stand apart (True) or run together (False); None for all.
+    """
+    chosen = (known for known in languages() if spaced is None or known.spaced is spaced)
+    return "|".join(dict.fromkeys(item for known in chosen for item in pick(known)))
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Return a file's words as a `Language` or a `Neighbour`.
+
+    Raises:
+        ConfigError: a field is missing, unknown, or of another type.
+    """
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    built = _table({"code": path.stem, **table}, kind, path.name)
+    script = getattr(built, "script", SCRIPTS[0])
+    if script not in SCRIPTS:
+        raise ConfigError(f"{path.name}: script is {script!r}; write one of {', '.join(SCRIPTS)}.")
+    return built
+
+
+def _built(value: Any, kind: Any, where: str) -> Any:
+    """Return a value of TOML as the type that a field has."""
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        return _table(value, kind, where)
+    if type(value) is kind:
+        return value
+    inner = get_args(kind)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_built(item, inner[0], where) for item in value)
+    if get_origin(kind) is dict and isinstance(value, dict):
+        return {key: _built(item, inner[1], f"{where}, {key}") for key, item in value.items()}
+    if kind is float and type(value) is int:
+        return float(value)
+    raise ConfigError(f"{where}: {value!r} is not of the type that belongs here ({kind}); correct it.")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _table(table: dict[str, Any], kind: type[T], where: str) -> T:
+    """Return a table of TOML as the class that describes it."""
+    described: type = kind
+    hints = _hints(described)
+    for name in hints:
+        if name not in table:
+            raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
+    for name in table:
+        if name not in hints:
+            raise ConfigError(f"{where}: {name} is no field; take it out, or correct its name.")
+    return kind(**{name: _built(table[name], hints[name], f"{where}, {name}") for name in hints})

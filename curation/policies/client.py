@@ -1,0 +1,252 @@
+"""The one client of servers over HTTP: the connection, the key, whom to ask, what is asked again, and when.
+
+Invariants:
+  - a request that was answered is never asked again, and a call of `ask` ends with one answer or fails;
+  - what a server could not answer for now (429, 5xx, no answer in time, a broken connection) is asked again after a
+    pause that doubles, with chance added, of whichever server has the shortest queue; `Retry-After` is obeyed;
+  - cancelling a call closes the connection, at which vLLM aborts the generation;
+  - the key never stands in settings, errors or the store.
+
+Not here: what is asked (`curation.policies.endpoint`, and for training `training.vllm_client`), which server has the
+shortest queue (`curation.policies.servers`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from curation.config.engines import ServerSettings
+from curation.policies.servers import Server, Servers, TemporaryFailure
+from curation.records import PolicyError
+
+if TYPE_CHECKING:
+    import httpx
+
+_T = TypeVar("_T")
+_BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""Statuses that another try may mend."""
+
+_LONGEST_PAUSE_S = 60.0
+
+
+class ServerClient:
+    """Asks the servers of one model. Lives inside its ``async with`` block, in one event loop.
+
+    Args:
+        settings: how patiently they are asked.
+        model: the name under which they hold it; None: the first that each lists.
+        urls: their addresses, where not as the settings have them.
+        models: path of the list of models under each address.
+        welcome: what is to be done before a server gets requests, when it is met first and whenever it has been away:
+            its address and its context in tokens, where it says so. Raises `TemporaryFailure` where the server cannot
+            answer for now, `PolicyError` where it never will.
+
+    Raises:
+        PolicyError: the environment lacks the key; on entering: no server answers, or one never will.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        model: str | None,
+        *,
+        welcome: Callable[[str, int | None], Awaitable[None]],
+        urls: Sequence[str] | None = None,
+        models: str = "/models",
+    ) -> None:
+        self.context: int | None = None
+        """Tokens of prompt and answer together, the least of all servers, as far as they say."""
+        self.servers = Servers(urls or settings.urls, settings.per_server, settings.give_up_s, self._greet)
+        self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
+        self._headers = _authorisation(settings.api_key_env, model)
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        import httpx
+
+        timeout = httpx.Timeout(self._settings.request_s, connect=self._settings.connect_s)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        self._http = httpx.AsyncClient(timeout=timeout, limits=limits, headers=self._headers)
+        entered = False
+        try:
+            await self.servers.greet()
+            entered = True
+        finally:
+            if not entered:
+                await self.close()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def ask(
+        self,
+        path: str,
+        body: Callable[[], Mapping[str, Any]],
+        read: Callable[[Server, httpx.Response], _T],
+        request: str,
+    ) -> _T:
+        """Return what ``read`` makes of the answer of whichever server has the shortest queue.
+
+        Args:
+            path: under the server's address.
+            body: called once for each try, when a server has room.
+            read: gets every answer whose status no other try would mend; raises `TemporaryFailure` where the request
+                is worth another try all the same.
+            request: what errors call it.
+
+        Raises:
+            PolicyError: the request failed too often, or no server is alive; whatever ``read`` raises.
+        """
+        failures = 0
+        while True:
+            async with self.servers.one() as server:
+                try:
+                    return read(server, await self._ask_of(server, path, body()))
+                except TemporaryFailure as failure:
+                    failures += 1
+                    last = f"{server.url}: {failure}"
+            if failures > self._settings.retries:
+                raise PolicyError(f"{request}: failed {failures} times, last at {last}.")
+            await asyncio.sleep(self._pause_s(failures))
+
+    async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> httpx.Response:
+        """Return what the server answers, whatever its status; ``limit_s`` where not the settings' ``request_s``.
+
+        Raises:
+            TemporaryFailure: the connection broke.
+        """
+        import httpx
+
+        try:
+            if limit_s is None:
+                return await self._running().post(url, json=body)
+            timeout = httpx.Timeout(limit_s, connect=self._settings.connect_s)
+            return await self._running().post(url, json=body, timeout=timeout)
+        except httpx.TransportError as error:
+            raise TemporaryFailure(f"{type(error).__name__} {error}".strip()) from error
+
+    async def get(self, url: str) -> httpx.Response:
+        """Return what the server answers, whatever its status, within ``connect_s`` of the settings.
+
+        Raises:
+            TemporaryFailure: the connection broke.
+        """
+        import httpx
+
+        try:
+            return await self._running().get(url, timeout=self._settings.connect_s)
+        except httpx.TransportError as error:
+            raise TemporaryFailure(f"{type(error).__name__} {error}".strip()) from error
+
+    def require_ok(self, response: httpx.Response, url: str) -> None:
+        """Raise for every status but 200: `TemporaryFailure` where another try may do, else `PolicyError`."""
+        status = response.status_code
+        if status == 200:
+            return
+        if status in _BUSY:
+            raise TemporaryFailure(f"{status} {message(response)}")
+        if status in (401, 403):
+            name = self._settings.api_key_env
+            key = f"the key in {name}" if name else "a request without key: api_key_env"
+            raise PolicyError(f"{url}: refuses {key} ({status} {message(response)}).")
+        if status == 404:
+            raise PolicyError(f"{url}: knows no such address or model ({self._model!r}): 404 {message(response)}.")
+        raise PolicyError(f"{url}: {status} {message(response)}.")
+
+    async def _ask_of(self, server: Server, path: str, body: Mapping[str, Any]) -> httpx.Response:
+        """One request to one server, which gets nothing more for now where its connection broke or it says so."""
+        try:
+            response = await self.post(server.url + path, body)
+        except TemporaryFailure as failure:
+            self.servers.suspect(server, str(failure))
+            raise
+        if response.status_code in _BUSY:
+            server.trouble = f"{response.status_code} {message(response)}"
+            if (wait := _retry_after(response)) is not None:
+                server.paused_until = time.monotonic() + wait
+            raise TemporaryFailure(server.trouble)
+        return response
+
+    async def _greet(self, url: str) -> None:
+        """Look whether a server holds the model, and have it welcomed."""
+        response = await self.get(url + self._models)
+        self.require_ok(response, url)
+        context = _context_of(response, url, self._model)
+        if context is not None:
+            self.context = min(context, self.context or context)
+        await self._welcome(url, context)
+
+    def _pause_s(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
+        return min(_LONGEST_PAUSE_S, self._settings.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
+
+    def _running(self) -> httpx.AsyncClient:
+        if self._http is None:
+            raise PolicyError("servers are asked before they were entered, or after they were left: use `async with`.")
+        return self._http
+
+    async def close(self) -> None:
+        """End the probing, and all connections."""
+        await self.servers.close()
+        client, self._http = self._http, None
+        if client is not None:
+            await client.aclose()
+
+
+def message(response: httpx.Response) -> str:
+    """Return what a server says was wrong, in one line of at most 200 letters."""
+    try:
+        content = response.json()
+    except ValueError:
+        content = response.text
+    if isinstance(content, Mapping):
+        error = content.get("error", content)
+        content = error.get("message", error) if isinstance(error, Mapping) else error
+    return f"{' '.join(str(content).split()):.200}".rstrip(".")
+
+
+def _context_of(response: httpx.Response, url: str, model: str | None) -> int | None:
+    """Return the tokens of context that the list of models of the server at ``url`` gives for ``model``, if any.
+
+    Raises:
+        PolicyError: it is no such list, or the model is not in it.
+    """
+    try:
+        contexts = {str(entry["id"]): entry.get("max_model_len") for entry in response.json()["data"]}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise PolicyError(f"{url}: no OpenAI-compatible server; {response.url} holds no list of models.") from error
+    name = model or next(iter(contexts), "")
+    if name not in contexts:
+        raise PolicyError(f"{url}: holds no model {name!r}, but {', '.join(contexts) or 'none'}.")
+    context = contexts[name]
+    return context if isinstance(context, int) else None
+
+
+def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
+    """Return the header with the key that the environment holds under ``name``; none where no name is given.
+
+    Raises:
+        PolicyError: the environment has no such key.
+    """
+    if name is None:
+        return {}
+    if not os.environ.get(name):
+        raise PolicyError(f"model {model or 'of the servers'}: the environment has no {name}; api_key_env names it.")
+    return {"Authorization": f"Bearer {os.environ[name]}"}
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return the seconds that a server asks to be left alone; a date is taken for an unknown wait."""
+    try:
+        return min(max(float(response.headers["retry-after"]), 0.0), 10 * _LONGEST_PAUSE_S)
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,115 @@
+"""New weights for vLLM's engine while requests run: what the trainer adds to `curation.policies.vllm.engine`.
+
+Invariants:
+  - an update pauses the engine between two tokens and aborts nothing: requests in flight keep their tokens and their KV
+    cache and go on with the new weights;
+  - weights of another shape are refused before the engine is touched; after an update that failed half-way nobody gets
+    a token more (`VllmEngine.abandon`).
+
+What it does not do: generating; gathering weights from a sharded trainer; carrying them (`weight_senders`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from curation.policies.checkpoints import fitting, require_same_shape
+from curation.policies.vllm.engine import VllmEngine
+from curation.policies.vllm.startup import FOLDER_TRANSFER, first_line
+from curation.policies.vllm.weight_senders import DeviceSender, FolderSender, Sender, Transfer, Weights
+from curation.records import PolicyError
+
+BACKENDS = {"folder": FOLDER_TRANSFER, "nccl": "nccl", "ipc": "ipc"}
+"""vLLM's names for the ways in which weights come."""
+
+
+class WeightUpdates:
+    """Exchanges the weights of one engine, which was started with the backend of ``transfer``.
+
+    Args:
+        folder: the checkpoint that the engine started with.
+        transfer: how weights come; see `curation.policies.vllm.weight_senders`.
+        address: of this machine as the engine reaches it, for ``nccl``.
+    """
+
+    def __init__(self, engine: VllmEngine, folder: Path, transfer: Transfer, address: str = "127.0.0.1") -> None:
+        self.version = 0
+        """Of the weights that make the next token."""
+        self._engine, self._folder = engine, folder
+        self._sender: Sender = (
+            FolderSender() if transfer == "folder" else DeviceSender(transfer, engine.settings.tensor_parallel, address)
+        )
+        self._one_at_a_time = asyncio.Lock()
+        self._exchanges: set[asyncio.Task[None]] = set()
+
+    async def update(self, weights: Weights, version: int) -> float:
+        """Exchange the weights between two tokens; return the seconds it took. Tokens from then on carry ``version``.
+
+        Once begun, an update goes on to its end even where the call is cancelled.
+
+        Raises:
+            PolicyError: the weights are of another shape (nothing has changed); or the update failed half-way.
+        """
+        self._engine.require_running()
+        begun = time.perf_counter()
+        exchange = asyncio.create_task(self._exchange(self._fitting(weights), version))
+        self._exchanges.add(exchange)
+        exchange.add_done_callback(self._exchanges.discard)
+        await asyncio.shield(exchange)
+        return time.perf_counter() - begun
+
+    async def close(self) -> None:
+        """Let updates that have begun end, and give back what the transfer holds; called before the engine ends."""
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        self._sender.close()
+
+    async def _exchange(self, weights: Weights, version: int) -> None:
+        async with self._one_at_a_time:
+            control = _Control(self, self._engine.vllm, version)
+            sending = asyncio.create_task(asyncio.to_thread(self._sender.send, weights, control))
+            await asyncio.wait([sending])
+            if (failure := sending.exception()) is not None:  # the engine's process answers with bare exceptions
+                why = f"weights {version} were not exchanged to the end ({first_line(failure)}); start again"
+                await self._engine.abandon(why)
+                raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
+
+    def _fitting(self, weights: Weights) -> Weights:
+        """The weights under the names of the checkpoint: a tensor under a second name (tied weights) goes once."""
+        if isinstance(weights, Path):
+            require_same_shape(self._folder, weights)
+            return weights
+        return fitting(self._folder, weights)
+
+
+class _Control:
+    """One update, as senders drive it from their thread: the engine pauses while weights are exchanged."""
+
+    def __init__(self, updates: WeightUpdates, engine: Any, version: int) -> None:
+        self._updates, self._engine, self._version = updates, engine, version
+        self._loop = asyncio.get_running_loop()
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
+
+        self._do(self._engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info)))
+
+    def start_weight_update(self) -> None:
+        self._do(self._engine.pause_generation(mode="keep", clear_cache=False))
+        self._do(self._engine.start_weight_update())
+
+    def update_weights(self, update_info: dict[str, Any]) -> None:
+        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
+
+        self._do(self._engine.update_weights(WeightTransferUpdateRequest(update_info)))
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self._do(self._engine.finish_weight_update(weight_version or str(self._version)))
+        self._updates.version = self._version
+        self._do(self._engine.resume_generation())
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()

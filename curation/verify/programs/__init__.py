@@ -1,0 +1,1 @@
+"""Programs: code found in responses, problems made from tables, verdicts by one judge, files of programs."""

@@ -1,0 +1,136 @@
+"""Custom checkers and validators: programs that say whether an output is right, or an input valid.
+
+They run in the sandbox as everything foreign does.
+
+Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
+on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
+and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
+checker's own failure: BROKEN. A Kattis input validator is called with its flags and the input on standard input, and
+exits with 42 where it is valid.
+
+What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
+`CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
+from curation.verify.programs.tools import Program, Toolbox, ready
+from curation.verify.sandbox import Ending, Limits, Ran
+
+CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
+"""Not in the paper: a checker is given more than any program it checks."""
+_STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
+_INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
+_VALID = 42
+_EXITS = {
+    CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
+    CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
+}
+
+
+_AS_SCRIPT = """\
+import json, os, subprocess, sys, tempfile
+held = json.loads({held!r})
+given, answer, output = map(os.path.abspath, sys.argv[1:4])
+with tempfile.TemporaryDirectory() as folder:
+    for name, text in held["sources"].items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+    feedback = os.path.join(folder, "feedback", "")
+    os.mkdir(feedback)
+    files = [given, answer, feedback] if held["kind"] == "kattis" else [given, output, answer]
+    with open(output if held["kind"] == "kattis" else os.devnull, "rb") as printed:
+        command = [sys.executable, held["main"], *files, *held["args"]]
+        done = subprocess.run(command, cwd=folder, stdin=printed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+if str(done.returncode) not in held["exits"]:
+    sys.exit("the checker failed with " + str(done.returncode))
+print(held["exits"][str(done.returncode)])
+"""
+
+
+def as_script(checker: Checker) -> str | None:
+    """Return a checker as one Python script, for other trainers; None where it is not in Python.
+
+    The script is called with the paths of input, expected output and output, and prints 1 or 0, as those of
+    open-r1's Codeforces problems are; it fails where the checker does.
+    """
+    if checker.lang is not CodeLang.PYTHON:
+        return None
+    if SCRIPT_FILE in checker.sources:
+        return checker.sources[SCRIPT_FILE]
+    exits = {str(code): int(verdict is CodeVerdict.AC) for code, verdict in _EXITS[checker.kind].items()}
+    held = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
+    return _AS_SCRIPT.format(held=json.dumps({**held, "args": list(checker.args), "exits": exits}))
+
+
+def check_outputs(
+    tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
+) -> list[tuple[CodeVerdict, str]]:
+    """AC, WA, or BROKEN with what failed, for each (input, answer, output), each in a process of its own."""
+    program = _prepared(tools, checker)
+    if isinstance(program, str):
+        return [(CodeVerdict.BROKEN, program)] * len(runs)
+    beside = _beside(checker)
+    files = [{**beside, _INPUT: given, _ANSWER: answer} for given, answer, _ in runs]
+    if checker.kind is CheckerKind.KATTIS:
+        for held in files:
+            held[f"{_FEEDBACK}/.keep"] = b""
+        args = (_INPUT, _ANSWER, f"{_FEEDBACK}/", *checker.args)
+        stdins = [output for _, _, output in runs]
+    else:
+        for held, (_, _, output) in zip(files, runs, strict=True):
+            held[_OUTPUT] = output
+        args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
+        stdins = [b""] * len(runs)
+    return [_said(checker, ran) for ran in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)]
+
+
+def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
+    """Whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none pass."""
+    program = _prepared(tools, validator)
+    if isinstance(program, str):
+        return [False] * len(inputs)
+    files = [_beside(validator)] * len(inputs)
+    ran = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
+    return [one.ending is Ending.EXITED and one.exit_code == _VALID for one in ran]
+
+
+def _beside(checker: Checker) -> dict[str, bytes]:
+    """The modules that a program in Python imports from beside it."""
+    if checker.lang is not CodeLang.PYTHON:
+        return {}
+    return {
+        name: text.encode("utf-8", "surrogateescape")
+        for name, text in checker.sources.items()
+        if name not in checker.main
+    }
+
+
+def _said(checker: Checker, ran: Ran) -> tuple[CodeVerdict, str]:
+    said = (ran.stderr or ran.stdout)[:300].decode("utf-8", "replace").strip()
+    if ran.ending is Ending.EXITED and ran.exit_code in _EXITS[checker.kind]:
+        verdict = _EXITS[checker.kind][ran.exit_code]
+        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {said}".rstrip(": ")
+    how = f"exit code {ran.exit_code}" if ran.ending is Ending.EXITED else ran.ending.value
+    return CodeVerdict.BROKEN, f"the checker failed: {how}: {said or ran.note}"
+
+
+def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
+    """The checker ready to run, or what is wrong with it."""
+    if checker.lang is CodeLang.PYTHON:
+        return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
+    sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}
+    why = ""
+    for standard in _STANDARDS:
+        program = ready(tools.cpp(sources, checker.main, (standard, "-O2")), "")
+        if isinstance(program, Program):
+            return program
+        why = why or program.how
+        if program.verdict is CodeVerdict.BROKEN:
+            return program.how
+    return f"the checker cannot be compiled: {why}"

@@ -1,0 +1,178 @@
+"""Comparing a program's output with the expected one, as contest judges do.
+
+The rules and the names of the flags are those of the Kattis problem package format's default output validator:
+output is a sequence of tokens parted by white space; case does not matter unless ``case_sensitive``; how much white
+space stands between tokens does not matter unless ``space_change_sensitive``; with a float tolerance, a token that
+reads as a number in the expected output must read as a number in the program's output and be near enough by one of
+the two measures, absolute or relative.
+
+Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content that must match; white space is what
+C's isspace says in the C locale; garbage behind the right answer, or a right beginning alone, is wrong; nothing of
+either output is executed or interpreted. Memory stays near the size of the outputs: they are read block by block.
+
+What it does not do: problems with several right outputs need a checker (`curation.verify.programs.checkers`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from curation.records import VerifierError
+
+_BLOCK = 1 << 19
+_SPACES = re.compile(rb"([ \t\n\r\x0b\f]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How outputs are compared. Without a tolerance tokens are compared as text, numbers included.
+
+    ``absolute`` and ``relative`` bound ``|program - expected|`` and ``|program - expected| / |expected|``; one that
+    holds is enough. The default is the default of Kattis packages.
+
+    Example: ``Comparison(absolute=1e-6, relative=1e-6)``
+    """
+
+    case_sensitive: bool = False
+    space_change_sensitive: bool = False
+    absolute: float | None = None
+    relative: float | None = None
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether numbers may differ."""
+        return self.absolute is not None or self.relative is not None
+
+
+TOKENS = Comparison(case_sensitive=True)
+"""Token by token, with their case: how outputs are compared unless a problem says otherwise."""
+
+EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
+"""Byte for byte."""
+
+
+def comparison_of_flags(flags: str) -> Comparison:
+    """The comparison that ``validator_flags`` of a Kattis package ask for.
+
+    Raises `VerifierError` on a flag that the default validator does not know, or a tolerance that is no number.
+
+    Example: ``comparison_of_flags("case_sensitive float_tolerance 1e-6")``
+    """
+    case = space = False
+    absolute: float | None = None
+    relative: float | None = None
+    words = iter(flags.split())
+    for word in words:
+        if word == "case_sensitive":
+            case = True
+        elif word == "space_change_sensitive":
+            space = True
+        elif word in {"float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"}:
+            value = _number(next(words, "").encode())
+            if value is None or not value >= 0:
+                raise VerifierError(f"validator flags {flags!r}: {word} must be followed by a number from 0 up")
+            if word != "float_relative_tolerance":
+                absolute = value
+            if word != "float_absolute_tolerance":
+                relative = value
+        else:
+            raise VerifierError(f"validator flags {flags!r}: the default validator has no flag {word!r}")
+    return Comparison(case, space, absolute, relative)
+
+
+def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) -> bool:
+    """Whether ``output`` is right. Linear in time; some 10 MB take a fraction of a second.
+
+    Example: ``same_output(b"Case 1: 3\\n", b"case 1:   3")`` is True.
+    """
+    if output == expected:
+        return True
+    if how.space_change_sensitive and not how.tolerant:
+        return not how.case_sensitive and output.lower() == expected.lower()
+    if how.space_change_sensitive:
+        return _same_in_space(expected, output, how)
+    mine, theirs = _tokens(expected, how), _tokens(output, how)
+    left: list[bytes] = []
+    right: list[bytes] = []
+    while True:
+        if not left:
+            left = next(mine, [])
+        if not right:
+            right = next(theirs, [])
+        if not left or not right:
+            return not left and not right
+        count = min(len(left), len(right))
+        if not _same_tokens(left[:count], right[:count], how):
+            return False
+        del left[:count]
+        del right[:count]
+
+
+def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
+    """The tokens of an output in lists that are never empty, folded in case where the rule says so."""
+    start = 0
+    while start < len(text):
+        end = start + _BLOCK
+        if end < len(text):
+            found = _SPACES.search(text, end)
+            end = found.start() if found else len(text)
+        block = text[start:end]
+        tokens = (block if how.case_sensitive else block.lower()).split()
+        if tokens:
+            yield tokens
+        start = end
+
+
+def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) -> bool:
+    if expected == output:
+        return True
+    if not how.tolerant:
+        return False
+    return all(
+        one == other or _near(one, other, how.absolute, how.relative)
+        for one, other in zip(expected, output, strict=True)
+    )
+
+
+def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
+    """White space byte for byte, the tokens between by the rule."""
+    if not how.case_sensitive:
+        expected, output = expected.lower(), output.lower()
+    mine, theirs = _SPACES.split(expected), _SPACES.split(output)
+    return len(mine) == len(theirs) and mine[1::2] == theirs[1::2] and _same_tokens(mine[::2], theirs[::2], how)
+
+
+def _near(expected: bytes, output: bytes, absolute: float | None, relative: float | None) -> bool:
+    wanted, got = _number(expected), _number(output)
+    if wanted is None or got is None:
+        return False
+    if math.isnan(wanted) or math.isnan(got):
+        return math.isnan(wanted) and math.isnan(got)
+    if math.isinf(wanted) or math.isinf(got):
+        return wanted == got
+    apart = abs(wanted - got)
+    if apart < 1024 and abs(wanted) >= 2**53 and _is_whole(expected) and _is_whole(output):
+        apart = float(abs(int(expected) - int(output)))
+    return (absolute is not None and apart <= absolute) or (relative is not None and apart <= relative * abs(wanted))
+
+
+def _is_whole(token: bytes) -> bool:
+    return token.lstrip(b"+-").isdigit() and len(token) < 400
+
+
+def _number(token: bytes) -> float | None:
+    """A token as C's strtod reads it whole, else None: Python's digit separators are no number here."""
+    if b"_" in token or len(token) > 4096:
+        return None
+    try:
+        return float(token)
+    except ValueError:
+        if token.lstrip(b"+-")[:2].lower() != b"0x":
+            return None
+    try:
+        return float.fromhex(token.decode("ascii", "replace"))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,225 @@
+"""`goldilocks verify code`: a file of programs, or of responses, comes back with verdicts.
+
+Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and perhaps ``language`` (python or cpp: what
+is asked for), ``time_limit_s``, ``memory_mb``, ``comparison``, ``checker`` and ``function``. A comparison is
+{"case_sensitive", "space_change_sensitive", "absolute", "relative"}; outputs are compared by tokens and with their case
+where there is none. A checker is either the flags of Kattis's default output validator ("case_sensitive float_tolerance
+1e-6"), where case does not matter unless they say so, or a program: {"kind": "kattis" or "testlib", "lang": "python" or
+"cpp", "sources": {name: text}, "main": [name], "args": []}. A function is {"entry", "calls": [{"args", "kwargs",
+"expected"}]} or {"entry", "program", "setup"}.
+
+Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` (python or cpp) and ``code``, or ``response``:
+a model's whole text, whose program is found as in attempts. Rows out, in the submissions' order: ``id``, ``problem``,
+``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null), ``how``
+and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and ``how``.
+
+Problems are made by `curation.verify.programs.tables`, as everywhere; programs are judged by all their tests.
+
+Invariants: one row out per row in; a program's runs end with its first failure unless every test is asked for; the
+output appears under its name only when it is complete. The problems are held in memory, the submissions are not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from curation.records import JUDGING, SourceError, VerifierError
+from curation.store import replacing
+from curation.verify.judge import Response
+from curation.verify.programs.comparison import Comparison, comparison_of_flags
+from curation.verify.programs.extraction import LANGUAGES, CodeLang
+from curation.verify.programs.judge import Job, judge_programs, submission_in
+from curation.verify.programs.problem import CodeProblem, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs.tables import build_problem, comparison_text, function_text
+from curation.verify.programs.tools import Runner
+
+
+def verify_programs(
+    problems: Path,
+    submissions: Path,
+    out: Path,
+    runner: Runner,
+    progress: Callable[[int], None] | None = None,
+    *,
+    every: bool = False,
+) -> dict[str, int]:
+    """Judge every submission into ``out``; return the number of submissions per verdict.
+
+    ``progress`` is called with the number of submissions done so far. Raises `SourceError` on a line that is no
+    problem or no submission, with its number.
+    """
+    known = read_problems(problems)
+    counts = {verdict.value: 0 for verdict in CodeVerdict}
+    waiting: deque[tuple[Any, Any]] = deque()
+
+    def jobs() -> Iterator[Job]:
+        for number, row in _rows(submissions):
+            job = _job(row, known, f"{submissions}, line {number}")
+            waiting.append((row.get("id"), row["problem"]))
+            yield job
+
+    with replacing(out) as file:
+        for done, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
+            name, problem = waiting.popleft()
+            counts[result.verdict.value] += 1
+            file.write(json.dumps({"id": name, "problem": problem, **as_row(result)}).encode() + b"\n")
+            if progress is not None:
+                progress(done)
+    return counts
+
+
+def as_row(result: ProgramResult) -> dict[str, Any]:
+    """Return a result as the columns of the output."""
+    return {
+        "verdict": result.verdict.value,
+        "outcome": result.outcome.value,
+        "first_failed": result.first_failed,
+        "how": result.how,
+        "tests": [
+            {
+                "index": run.index,
+                "verdict": run.verdict.value,
+                "time_s": round(run.cpu_s, 4),
+                "wall_s": round(run.wall_s, 4),
+                "memory_mb": round(run.memory_mb, 1),
+                "how": run.how,
+            }
+            for run in result.tests
+        ],
+    }
+
+
+def read_problems(path: Path) -> dict[str, CodeProblem]:
+    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is none."""
+    known: dict[str, CodeProblem] = {}
+    for number, row in _rows(path):
+        where = f"{path}, line {number}"
+        problem = problem_of_row(row, where)
+        if problem.id in known:
+            raise SourceError(f"{where}: the id {problem.id!r} stands twice; give each problem its own")
+        known[problem.id] = problem
+    return known
+
+
+def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
+    """Return one problem of the schema above. Raises `SourceError` beginning with ``where``."""
+    name = row.get("id")
+    if not isinstance(name, (str, int)):
+        raise SourceError(f"{where}: id is {name!r}; it must be a string")
+    try:
+        tests = [(_text(test["input"]), _text(test["output"])) for test in row.get("tests") or ()]
+        judging = {**dict.fromkeys(JUDGING), **_comparison(row), **_checker(row.get("checker"))}
+        if row.get("function") is not None:
+            judging["function"] = json.dumps(row["function"])
+        lang = None if row.get("language") is None else LANGUAGES[str(row["language"]).lower()]
+    except (KeyError, TypeError, ValueError, AttributeError, VerifierError) as error:
+        raise SourceError(f"{where}: problem {name!r} is not as it should be: {error!r}") from error
+    judging["time_limit_s"] = _positive(row, "time_limit_s", where)
+    memory = _positive(row, "memory_mb", where)
+    judging["memory_mb"] = None if memory is None else int(memory)
+    try:
+        return build_problem(str(name), tests, judging, lang=lang)
+    except SourceError as error:
+        raise SourceError(f"{where}: {error}") from error
+
+
+def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
+    """Return a problem in the schema above: `problem_of_row` makes the same of it. Its tests must be UTF-8."""
+    row: dict[str, Any] = {
+        "id": problem.id,
+        "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],
+        "time_limit_s": problem.cpu_s,
+        "memory_mb": problem.memory_mb,
+        "comparison": asdict(problem.comparison),
+    }
+    if problem.lang is not None:
+        row["language"] = problem.lang.value
+    if problem.checker is not None:
+        checker = problem.checker
+        sources, main, args = dict(checker.sources), list(checker.main), list(checker.args)
+        row["checker"] = {
+            "kind": checker.kind.value,
+            "lang": checker.lang.value,
+            "sources": sources,
+            "main": main,
+            "args": args,
+        }
+    if problem.function is not None:
+        row["function"] = json.loads(function_text(problem.function))
+    return row
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        lines = path.open("rb")
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
+    with lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise SourceError(f"{path}, line {number} is not JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise SourceError(f"{path}, line {number} holds {type(row).__name__}, not an object")
+            yield number, row
+
+
+def _job(row: Mapping[str, Any], known: Mapping[str, CodeProblem], where: str) -> Job:
+    problem = known.get(str(row.get("problem")))
+    if problem is None:
+        raise SourceError(f"{where}: there is no problem with the id {row.get('problem')!r}")
+    response = row.get("response")
+    if response is not None:
+        if not isinstance(response, str) or "code" in row:
+            raise SourceError(f"{where}: give either response, a string, or lang and code")
+        return problem, submission_in(Response(response, None))
+    lang = LANGUAGES.get(str(row.get("lang")).lower())
+    if lang is None:
+        raise SourceError(f"{where}: lang is {row.get('lang')!r}; it must be python or cpp")
+    if not isinstance(row.get("code"), str):
+        raise SourceError(f"{where}: code must be a string")
+    return problem, Submission(lang, row["code"], str(row.get("id", "")))
+
+
+def _positive(row: Mapping[str, Any], key: str, where: str) -> float | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
+        raise SourceError(f"{where}: {key} is {value!r}; it must be a number above 0")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a test's input and output are strings, not {type(value).__name__}")
+    return value
+
+
+def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``comparison`` column of `JUDGING`."""
+    flags, comparison = row.get("checker"), row.get("comparison")
+    if isinstance(flags, str):
+        if comparison is not None:
+            raise ValueError("a checker of flags and a comparison say the same twice; give one of them")
+        return {"comparison": comparison_text(comparison_of_flags(flags))}
+    return {"comparison": None if comparison is None else comparison_text(Comparison(**comparison))}
+
+
+def _checker(checker: Any) -> dict[str, Any]:
+    """Return the columns of `JUDGING` that hold a checker."""
+    if checker is None or isinstance(checker, str):
+        return {}
+    sources = {str(name): str(text) for name, text in checker["sources"].items()}
+    packed = {"sources": sources, "main": list(checker.get("main") or sources)}
+    packed["args"] = list(map(str, checker.get("args") or ()))
+    lang = CodeLang(LANGUAGES[str(checker["lang"]).lower()])
+    return {"checker": json.dumps(packed), "checker_lang": lang.value, "checker_kind": str(checker["kind"])}

@@ -1,0 +1,279 @@
+"""Judging functions: calls with arguments, and test programs that assert, through one mechanism.
+
+The submission runs in one box and is asked for the results of calls; whoever judges them sits elsewhere, so nothing
+the submission does in its process (ending it early, printing PASS, replacing ``==`` or the built-in functions, looking
+through frames for what is expected) can reach the judgement. Results travel as plain data
+(`…sandbox.inside.functions.values`): a cunning object arrives as the data of its base type.
+
+Calls with expected values as data are compared here, as trees of plain JSON: nothing is hashed and no method of a
+value is called. One call is one test, with a process and limits of its own. A test program (HumanEval, MBPP) runs in
+a second box (`caller` beside it) that answers its calls from what the submission returned, in rounds;
+the first round only gathers calls and is the same for all submissions.
+
+C++ test programs: `curation.verify.programs.linked`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import math
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.linked import run_linked
+from curation.verify.programs.problem import (
+    CaseRun,
+    CodeProblem,
+    CodeVerdict,
+    FunctionCall,
+    FunctionStyle,
+    FunctionTests,
+    Submission,
+)
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
+from curation.verify.sandbox import Limits, Ran
+from curation.verify.sandbox.inside import functions
+from curation.verify.sandbox.inside.functions.values import encode
+
+_ROUNDS = 40
+_CALLS = 20_000
+_RESULT_BYTES = 16 << 20
+_ERRORS = frozenset(
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)
+)
+_Call = list[str]
+"""``[name, encoded positional arguments, encoded keyword arguments]``"""
+
+
+def run_function(
+    tools: Toolbox,
+    problem: CodeProblem,
+    submission: Submission,
+    indices: Sequence[int],
+    *,
+    every: bool = False,
+    cut: Callable[[], bool] = bool,
+) -> list[CaseRun] | Unready:
+    """The submission against the problem's function tests: one run per call, or one for a whole test program."""
+    tests = problem.function
+    assert tests is not None
+    if submission.lang is CodeLang.CPP:
+        if tests.style is FunctionStyle.CALLS:
+            return Unready(CodeVerdict.BROKEN, "calls as data are judged in Python only; C++ needs a test program")
+        return run_linked(tools, problem, submission)
+    if tests.style is FunctionStyle.ASSERTIONS:
+        return [_run_assertions(tools, problem, tests, submission)]
+    return _run_calls(tools, problem, tests, submission, indices, every, cut)
+
+
+@lru_cache
+def _boxed(room: str) -> str:
+    """The program that goes into a box: the room's text behind that of the values, with a call of its main function."""
+    parts = []
+    for name in ("values", room):
+        text = Path(functions.__file__).with_name(f"{name}.py").read_text("utf-8")
+        parts += [line for line in text.splitlines() if not line.startswith(("from __future__", "from .values"))]
+    return "\n".join(("from __future__ import annotations", *parts, f"main_{room}()", ""))
+
+
+def _limits(problem: CodeProblem) -> Limits:
+    return Limits(cpu_s=problem.cpu_s, memory_mb=problem.memory_mb, output_bytes=_RESULT_BYTES)
+
+
+def _request(tests: FunctionTests, submission: Submission, calls: Sequence[_Call]) -> bytes:
+    return json.dumps({"code": submission.code, "setup": tests.setup, "calls": calls}).encode()
+
+
+def _run_calls(
+    tools: Toolbox,
+    problem: CodeProblem,
+    tests: FunctionTests,
+    submission: Submission,
+    indices: Sequence[int],
+    every: bool,
+    cut: Callable[[], bool],
+) -> list[CaseRun]:
+    runs: list[CaseRun] = []
+
+    def look(position: int, ran: Ran) -> bool:
+        index = indices[position]
+        verdict, how = _judge_call(ran, tests.calls[index], tests.tolerance)
+        runs.append(CaseRun(index, verdict, ran.cpu_s, ran.wall_s, ran.memory_mb, how))
+        return (not every and verdict is not CodeVerdict.AC) or cut()
+
+    stdins = [_request(tests, submission, [_call(tests.entry, tests.calls[index])]) for index in indices]
+    with closing(tools.run(_callee(submission), stdins, _limits(problem))) as results:
+        for position, ran in enumerate(results):
+            if look(position, ran):
+                break
+    return runs
+
+
+def _callee(submission: Submission) -> Program:
+    return Program(CodeLang.PYTHON, _boxed("callee"), numpy=wants_numpy(submission.code))
+
+
+def _call(entry: str, call: FunctionCall) -> _Call:
+    return [entry, encode(list(call.args)), encode(dict(call.kwargs))]
+
+
+def _judge_call(ran: Ran, call: FunctionCall, tolerance: float | None) -> tuple[CodeVerdict, str]:
+    lines = _lines(ran, 1)
+    if isinstance(lines, tuple):
+        return lines
+    (line,) = lines
+    if "error" in line:
+        return CodeVerdict.RTE, f"{line['error'][0]}: {line['error'][1][:200]}"
+    expected = json.loads(encode(call.expected))
+    try:
+        right = _same(expected, json.loads(line["value"]), tolerance)
+    except (ValueError, RecursionError):
+        right = False
+    return (CodeVerdict.AC, "") if right else (CodeVerdict.WA, f"it returned {line['value'][:200]}")
+
+
+def _lines(ran: Ran, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
+    """What the callee's box said of each of its ``count`` calls, made safe to hand on; or what became of the program.
+
+    The submission can write here whatever it likes; what is not of the agreed shape counts as a crash of its own.
+    """
+    failed = failure_of(ran)
+    if failed is not None:
+        return failed
+    try:
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    except (ValueError, RecursionError):
+        return CodeVerdict.RTE, "it wrote into the channel of its results"
+    if lines and isinstance(lines[0], dict) and "syntax" in lines[0]:
+        return CodeVerdict.CE, str(lines[0]["syntax"])[:300]
+    if len(lines) != count + 1:
+        return CodeVerdict.RTE, "it ended the process before it had returned"
+    kept = [_safe(line) for line in lines[1:]]
+    if any(line is None for line in kept):
+        return CodeVerdict.RTE, "it wrote into the channel of its results"
+    return [line for line in kept if line is not None]
+
+
+def _safe(line: object) -> dict[str, Any] | None:
+    if not isinstance(line, dict):
+        return None
+    args = {"args": line["args"]} if isinstance(line.get("args"), str) else {}
+    match line:
+        case {"value": str(value)}:
+            return {"value": value, **args}
+        case {"error": [str(kind), str(text)]}:
+            return {"error": [kind if kind in _ERRORS else "Exception", text], **args}
+    return None
+
+
+def _same(expected: Any, got: Any, tolerance: float | None) -> bool:
+    """Equality of two encoded values, by the kinds that Python's ``==`` tells apart; a tuple may stand for a list."""
+    left, right = _kind(expected), _kind(got)
+    if left[0] != right[0]:
+        return False
+    kind, one, other = left[0], left[1], right[1]
+    if kind == "number":
+        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+            near = tolerance is not None and math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+            return one == other or near or (one != one and other != other)
+        return bool(one == other)
+    if kind in {"plain", "other"}:
+        return bool(one == other)
+    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
+        return False
+    if kind == "set":
+        one, other = sorted(one, key=json.dumps), sorted(other, key=json.dumps)
+    elif kind == "dict":
+        one, other = sorted(one, key=_key), sorted(other, key=_key)
+    return all(_same(mine, theirs, tolerance) for mine, theirs in zip(one, other, strict=True))
+
+
+def _key(pair: Any) -> str:
+    return json.dumps(pair[:1] if isinstance(pair, list) else pair)
+
+
+_FAMILY = {
+    **dict.fromkeys(("list", "tuple", "deque"), "list"),
+    **dict.fromkeys(("set", "frozenset", "keys"), "set"),
+    **dict.fromkeys(("dict", "ordered", "counter"), "dict"),
+}
+
+
+def _kind(value: Any) -> tuple[str, Any]:
+    if isinstance(value, list):
+        return "list", value
+    if isinstance(value, dict):
+        word, inner = value.get("t"), value.get("v")
+        if word == "int":
+            return "number", str(inner)
+        return _FAMILY.get(str(word), "other"), inner if str(word) in _FAMILY else value
+    return ("number", value) if isinstance(value, (int, float)) else ("plain", value)
+
+
+def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
+    """Rounds of calls and assertions until the test program meets nothing unknown."""
+    results: dict[str, list[dict[str, Any]]] = {}
+    cpu = wall = memory = 0.0
+    need = _first_need(tools, problem, tests)
+    count = 0
+    for _ in range(_ROUNDS):
+        if isinstance(need, tuple):
+            return CaseRun(0, need[0], cpu, wall, memory, need[1])
+        count += len(need)
+        if not need or count > _CALLS:
+            break
+        (ran,) = tools.run(_callee(submission), [_request(tests, submission, need)], _limits(problem))
+        cpu, wall, memory = cpu + ran.cpu_s, wall + ran.wall_s, max(memory, ran.memory_mb)
+        lines = _lines(ran, len(need))
+        if isinstance(lines, tuple):
+            return CaseRun(0, lines[0], cpu, wall, memory, lines[1])
+        if cpu > problem.cpu_s:
+            return CaseRun(0, CodeVerdict.TLE, cpu, wall, memory, "the calls together")
+        for call, line in zip(need, lines, strict=True):
+            results.setdefault(json.dumps(call), []).append(line)
+        need = _ask(tools, problem, tests, results)
+    why = "the calls of the test program could not be gathered"
+    return CaseRun(0, CodeVerdict.BROKEN, cpu, wall, memory, why)
+
+
+def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
+    """The calls that the test program makes before it knows any result: made once per problem."""
+    key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
+    if key not in tools.gathered:
+        found = _ask(tools, problem, tests, {})
+        if isinstance(found, tuple):
+            return found
+        tools.gathered[key] = found
+    return tools.gathered[key]
+
+
+def _ask(
+    tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
+) -> list[_Call] | tuple[CodeVerdict, str]:
+    """One round of the test program: the calls it still needs, or its verdict."""
+    request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
+    program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
+    limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)
+    (ran,) = tools.run(program, [json.dumps(request).encode()], limits)
+    try:
+        line = json.loads(ran.stdout)
+    except ValueError:
+        line = {}
+    match line:
+        case {"passed": True}:
+            return CodeVerdict.AC, ""
+        case {"failed": str(how)}:
+            return CodeVerdict.WA, how
+        case {"need": [*calls]} if calls:
+            return [[str(part) for part in call] for call in calls]
+        case {"broken": str(how)}:
+            return CodeVerdict.BROKEN, how
+    failed = failure_of(ran)
+    how = failed[1] if failed is not None else "it said nothing"
+    return CodeVerdict.BROKEN, f"the test program failed: {how} {ran.stderr[-300:].decode('utf-8', 'replace')}".strip()

@@ -1,0 +1,307 @@
+"""The judge of programs: one way from a program, or a response that holds one, to its verdict.
+
+    with Runner(workers=4) as runner:
+        for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out: files of programs
+
+    with ProgramJudge(problems.__getitem__, seed=7) as judge:
+        for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does: measuring, training
+
+A final answer of an attempt at a program is the program in one fenced block that names the language (`fenced`), so that
+it can be stored, compared as text and judged again. All attempts of one task are judged by the same tests: those that
+`draw_tests` draws by the seed and the problem's id, which twins share.
+
+What decides, in order: the response holds a program in a block that names its language, and it is the language asked
+for (else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
+its function, up to the first failure unless every one is asked for. Outputs are compared as the problem says
+(`curation.verify.programs.tables`): tokens with their case, where it says nothing.
+
+Invariants: one verdict per response, and one result per program, in order; results do not depend on how the work was
+split among threads; equal answers within a task are judged once; programs have no answer class but 0 (accepted), so
+that equal failures never look like a rival answer; BROKEN is never WRONG and counts in no pass rate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+from itertools import chain, islice
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from curation.records import Outcome, VerifierError
+from curation.verify.judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
+from curation.verify.programs.extraction import extract_code, fenced
+from curation.verify.programs.functions import run_function
+from curation.verify.programs.problem import (
+    TESTS_A_GROUP,
+    CaseRun,
+    CodeProblem,
+    CodeVerdict,
+    ProgramResult,
+    Submission,
+    draw_tests,
+)
+from curation.verify.programs.running import run_tests
+from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
+
+VERSION = "programs-3"
+"""Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
+
+Job = tuple[CodeProblem, Submission | Unready]
+"""A program, or why there is none, with the problem that it answers."""
+_Part = list[CaseRun] | Unready
+
+
+class ProgramJudge:
+    """The verifier of attempts at programs, called as `MathJudge` is. A context manager.
+
+    Args:
+        find: from a problem's id to what its attempts are judged by.
+        seed: draws the tests of a task that names no seed of its own.
+        tests: how many are drawn; None for all.
+        every: whether all of them are run, also behind a failure, so that verdicts tell the share that passed.
+        runner: what runs the programs; one of its own where none is given.
+    """
+
+    version = VERSION
+
+    def __init__(
+        self,
+        find: Callable[[str], CodeProblem],
+        seed: int,
+        workers: int | None = None,
+        tests: int | None = TESTS_A_GROUP,
+        *,
+        every: bool = False,
+        rung: str | None = None,
+        allow_none: bool = False,
+        runner: Runner | None = None,
+    ) -> None:
+        self.find, self.seed, self.tests, self.every = find, seed, tests, every
+        self.runner = runner or Runner(workers, rung=rung, allow_none=allow_none)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.runner.__exit__(kind, error, trace)
+
+    def final_answer(self, response: Response) -> str | None:
+        """Return the final answer of a response."""
+        return program_answer(response)
+
+    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
+        """Yield the verdicts on each task's responses, in order."""
+        for task in tasks:
+            yield JudgeResult(task.problem, self.submit(task).result())
+
+    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+        """Return the verdicts on one task's responses, as a future.
+
+        Args:
+            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+        """
+        answers = [program_answer(response) for response in task.responses] if found is None else list(found)
+        result: Future[tuple[Judged, ...]] = Future()
+        distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
+        if not distinct:
+            result.set_result(tuple(self._no_answer() for _ in answers))
+            return result
+        problem = self.find(task.problem)
+        drawn = draw_tests(problem, self.seed if task.seed is None else task.seed, self.tests)
+        lock = Lock()
+        verdicts: dict[str, Judged] = {}
+
+        def finish(answer: str, done: Future[Judged]) -> None:
+            with lock:
+                if result.done():
+                    return
+                if done.cancelled():
+                    result.cancel()
+                    return
+                error = done.exception()
+                if error is not None:
+                    result.set_exception(error)
+                    return
+                verdicts[answer] = done.result()
+                if len(verdicts) == len(distinct):
+                    result.set_result(tuple(self._no_answer() if one is None else verdicts[one] for one in answers))
+
+        tools = self.runner.tools
+        for answer in distinct:
+            future = self.runner.threads.submit(self._judged, tools, problem, answer, drawn)
+            future.add_done_callback(partial(finish, answer))
+        return result
+
+    def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Judged:
+        runs = run_program(tools, problem, submission_of(answer), drawn, every=self.every)
+        result = _joined([runs], self.every)
+        passed = _share(result) if self.every else None
+        if result.verdict is CodeVerdict.AC:
+            return Judged(Outcome.CORRECT, answer, 0, f"AC on {len(drawn)} tests", passed)
+        if result.verdict is CodeVerdict.NA:
+            return Judged(Outcome.NO_ANSWER, answer, None, result.how, passed)
+        if result.first_failed is None:
+            how = f"{result.verdict.value}: {_first_error(result.how)}"
+        else:
+            how = f"{result.verdict.value} on test {result.first_failed}" + (f": {result.how}" if result.how else "")
+        return Judged(result.outcome, answer, None, how, passed)
+
+    def _no_answer(self) -> Judged:
+        how = "no program in a block that names its language"
+        return Judged(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
+
+    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+        """Refuse: code problems have no reference answer to check; their tests were, by agreement."""
+        for _ in references:
+            raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")
+        yield from ()
+
+    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """Yield CORRECT where two programs are the same text."""
+        for reference, answer in pairs:
+            yield Outcome.CORRECT if reference == answer else Outcome.WRONG
+
+
+def program_answer(response: Response) -> str | None:
+    """Return the final answer of a code attempt; None where the form is not kept."""
+    found = extract_code(response.text if response.text is not None else response.answer or "")
+    if found.lang is None or found.code is None:
+        return None
+    return fenced(found.lang, found.code)
+
+
+def submission_of(answer: str) -> Submission | Unready:
+    """Return the program of a final answer, or that there is none."""
+    found = extract_code(answer)
+    if found.lang is None or found.code is None:
+        return Unready(CodeVerdict.NA, found.why)
+    return Submission(found.lang, found.code)
+
+
+def submission_in(response: Response) -> Submission | Unready:
+    """Return the program of a response by way of its final answer, as attempts are judged."""
+    answer = program_answer(response)
+    return submission_of(response.text or response.answer or "" if answer is None else answer)
+
+
+def run_program(
+    tools: Toolbox,
+    problem: CodeProblem,
+    submission: Submission | Unready,
+    indices: Sequence[int],
+    *,
+    every: bool = False,
+    cut: Callable[[], bool] = bool,
+) -> list[CaseRun] | Unready:
+    """Run one program on these tests of its problem, to the first failure unless ``every`` is asked for.
+
+    ``cut`` is asked between tests whether the rest has become needless.
+    """
+    if isinstance(submission, Unready):
+        return submission
+    if problem.lang is not None and submission.lang is not problem.lang:
+        how = f"asked for {problem.lang.value}, answered in {submission.lang.value}"
+        return Unready(CodeVerdict.NA, how)
+    if problem.refused is not None:
+        return Unready(CodeVerdict.BROKEN, problem.refused)
+    if not problem.test_count:
+        return Unready(CodeVerdict.BROKEN, "the problem has no tests")
+    if cut():
+        return []
+    if problem.function is not None:
+        return run_function(tools, problem, submission, indices, every=every, cut=cut)
+    program = tools.prepare(submission)
+    if not isinstance(program, Program):
+        return program
+    return run_tests(tools, problem, program, indices, every=every, cut=cut)
+
+
+def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
+    """Yield the verdict on each program by all tests of its problem, in order, with its runs.
+
+    A bounded number is in flight. Where fewer programs wait than there are workers, the tests of one are split among
+    them.
+    """
+    flying: deque[list[Future[_Part]]] = deque()
+    source = iter(jobs)
+    ahead = list(islice(source, runner.workers))
+    parts = max(1, runner.workers // len(ahead)) if ahead and len(ahead) < runner.workers else 1
+    try:
+        for problem, submission in chain(ahead, source):
+            flying.append(_start(runner, problem, submission, every, parts))
+            while len(flying) >= 4 * runner.workers:
+                yield _joined([future.result() for future in flying.popleft()], every)
+        while flying:
+            yield _joined([future.result() for future in flying.popleft()], every)
+    finally:
+        for futures in flying:
+            for future in futures:
+                future.cancel()
+
+
+class _Race:
+    """The first failure seen so far among the parts of one program: parts behind it are needless."""
+
+    def __init__(self, every: bool) -> None:
+        self._first: int | None = None
+        self._every = every
+        self._lock = Lock()
+
+    def failed(self, part: int) -> None:
+        with self._lock:
+            self._first = part if self._first is None else min(self._first, part)
+
+    def needless(self, part: int) -> bool:
+        return not self._every and self._first is not None and self._first < part
+
+
+def _start(
+    runner: Runner, problem: CodeProblem, submission: Submission | Unready, every: bool, parts: int
+) -> list[Future[_Part]]:
+    total = problem.test_count
+    parts = max(1, min(parts, total))
+    size = -(-total // parts)
+    race = _Race(every)
+    tools = runner.tools
+
+    def run_part(part: int) -> _Part:
+        indices = range(total)[part * size : (part + 1) * size]
+        runs = run_program(tools, problem, submission, indices, every=every, cut=lambda: race.needless(part))
+        if isinstance(runs, list) and any(run.verdict is not CodeVerdict.AC for run in runs):
+            race.failed(part)
+        return runs
+
+    return [runner.threads.submit(run_part, part) for part in range(parts)]
+
+
+def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
+    runs: list[CaseRun] = []
+    for part in parts:
+        if isinstance(part, Unready):
+            return ProgramResult(part.verdict, None, (), part.how)
+        for run in part:
+            runs.append(run)
+            if run.verdict is not CodeVerdict.AC and not every:
+                return ProgramResult(run.verdict, run.index, tuple(runs), run.how)
+    failed = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
+    if failed is None:
+        return ProgramResult(CodeVerdict.AC, None, tuple(runs))
+    return ProgramResult(failed.verdict, failed.index, tuple(runs), failed.how)
+
+
+def _share(result: ProgramResult) -> float:
+    """Return the share of a program's tests that it passed, of those that the judge could run."""
+    known = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
+    return sum(run.verdict is CodeVerdict.AC for run in known) / len(known) if known else 0.0
+
+
+def _first_error(log: str) -> str:
+    """Return the compiler's first error, on one line."""
+    lines = log.splitlines() or [""]
+    return next((line for line in lines if "error" in line), lines[0])[:300]

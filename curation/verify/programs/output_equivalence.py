@@ -1,0 +1,184 @@
+"""Which outputs of one test are the same: classes of outputs, named by a digest of their first member.
+
+Where outputs are compared as text a class is a canonical form (tokens by the problem's comparison). Where a tolerance
+or a checker decides, it is the first output, in the solutions' order, that accepts it in the place of the expected one;
+the expected output's class is always the first.
+
+A checker may look at the input alone and accept every right output, whatever the expected one is. So it is also asked
+whether the expected output is right itself, with a solution's in its place; where it is not, on a few tests of a
+problem whose other expected outputs are, the expected output stays in a class of its own.
+
+Invariants: classes depend on the outputs and their order only; at most `_MOST_CLASSES` representatives are compared
+with; a checker's own failure is never a difference: an output at which it fails whatever the answer has no class.
+What it does not do: run solutions, or decide which class is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import IO
+
+from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.comparison import Comparison, same_output
+from curation.verify.programs.problem import CodeProblem, CodeVerdict
+from curation.verify.programs.tools import Toolbox
+
+_MOST_CLASSES = 6
+"""Representatives that an output is compared with where a tolerance or a checker decides."""
+_FORM_SHARE = 1 / 3
+"""Where more expected outputs than this share are no right outputs themselves, they are taken to be of another form
+(a hint to the checker, the best value alone), which the problem package format allows. Not in the paper."""
+
+
+class Spill:
+    """Outputs in a file, each distinct one once."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the matrix
+        self._places: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+        self._end = 0
+
+    def put(self, digest: str, output: bytes) -> None:
+        with self._lock:
+            if digest in self._places:
+                return
+            self._file.seek(self._end)
+            self._file.write(output)
+            self._places[digest] = (self._end, len(output))
+            self._end += len(output)
+
+    def get(self, digest: str) -> bytes:
+        with self._lock:
+            start, size = self._places[digest]
+            self._file.seek(start)
+            return self._file.read(size)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def canonical(output: bytes, how: Comparison) -> str:
+    """A digest that outputs share which the comparison, tolerance aside, calls the same."""
+    folded = output if how.case_sensitive else output.lower()
+    if not how.space_change_sensitive:
+        folded = b" ".join(folded.split())
+    return hashlib.blake2b(folded, digest_size=10).hexdigest()
+
+
+@dataclass(slots=True)
+class Classes:
+    """The classes of one problem's outputs.
+
+    ``wanted`` holds the digests of the expected outputs, None where a test has none; ``broken`` and ``why`` tell of
+    checks of given expected outputs that the checker failed at.
+    """
+
+    tools: Toolbox
+    problem: CodeProblem
+    spill: Spill
+    wanted: Sequence[str | None]
+    broken: int = 0
+    why: str = ""
+    _found: dict[int, dict[str, str]] = field(default_factory=dict)
+    _failed: set[tuple[int, str]] = field(default_factory=set)  # outputs of which the checker says nothing
+
+    def find(self, outputs: Sequence[Sequence[str]], voting: Sequence[Sequence[str]]) -> None:
+        """Group the outputs of each test.
+
+        Args:
+            outputs: per test, digests of its outputs in order, no two alike.
+            voting: the same for the outputs of solutions not known to be wrong.
+        """
+        for place, digests in enumerate(outputs):
+            self._found[place] = self._grouped(place, digests, self.wanted[place])
+        self._settle()
+        for place in self._doubted(voting):
+            self._found[place] = self._grouped(place, outputs[place], None)
+
+    def of(self, place: int, digest: str) -> str | None:
+        """The class of an output of the test at ``place``; None where the checker failed and nothing is known."""
+        if (place, digest) in self._failed:
+            return None
+        return self._found.get(place, {}).get(digest, digest)
+
+    def _settle(self) -> None:
+        """Outputs at which the checker failed: where it does not fail with each as its own answer, the given answer is
+        what it cannot read, and the output stays in a class of its own; else nothing is known of it."""
+        checker = self.problem.checker
+        if checker is None or not self._failed:
+            return
+        asked = sorted(self._failed)
+        texts = [(self.problem.tests[place].input, self.spill.get(digest)) for place, digest in asked]
+        verdicts = check_outputs(self.tools, checker, [(given, text, text) for given, text in texts])
+        for one, (verdict, _) in zip(asked, verdicts, strict=True):
+            if verdict is not CodeVerdict.BROKEN:
+                self._failed.discard(one)
+
+    def _grouped(self, place: int, digests: Sequence[str], wanted: str | None) -> dict[str, str]:
+        """Digest → class, where it is not its own; ``wanted`` leads the first class where it is given."""
+        test = self.problem.tests[place]
+        found: dict[str, str] = {}
+        left = list(digests)
+        leaders = [wanted] if wanted is not None else []
+        for number in range(_MOST_CLASSES):
+            left = [digest for digest in left if digest not in leaders]
+            if not left:
+                break
+            if number >= len(leaders):
+                leaders.append(left.pop(0))
+            leader = leaders[number]
+            answer = test.output if leader == wanted else self.spill.get(leader)
+            for digest, joins in zip(left, self._same(place, answer, left, leader == wanted), strict=True):
+                if joins:
+                    found[digest] = leader
+            left = [digest for digest in left if digest not in found]
+        return found
+
+    def _same(self, place: int, answer: bytes, digests: Sequence[str], given: bool) -> list[bool]:
+        """Whether each of these outputs is right where ``answer`` is expected.
+
+        A checker may fail on an answer that is none: that is counted only where the answer is the one ``given``.
+        """
+        checker = self.problem.checker
+        if checker is None:
+            return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
+        given_input = self.problem.tests[place].input
+        verdicts = check_outputs(self.tools, checker, [(given_input, answer, self.spill.get(one)) for one in digests])
+        for digest, (verdict, how) in zip(digests, verdicts, strict=True):
+            if verdict is CodeVerdict.BROKEN and given:
+                self.broken += 1
+                self.why = how
+                self._failed.add((place, digest))
+        return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
+
+    def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
+        """Tests whose expected output the checker accepts solutions under, but rejects as an output itself.
+
+        Asked with the first voting solution's output as the answer; a test says nothing where the checker fails there,
+        or where no voting output is accepted. Where most that say anything reject, none is doubted (`_FORM_SHARE`).
+        """
+        checker = self.problem.checker
+        if checker is None:
+            return []
+        asked: dict[int, tuple[bytes, bytes, bytes]] = {}
+        sound = 0
+        for place, test in enumerate(self.problem.tests):
+            wanted = self.wanted[place]
+            if wanted is None:
+                continue
+            if wanted in voting[place]:
+                sound += 1
+                continue
+            joined = [digest for digest in voting[place] if self.of(place, digest) == wanted]
+            if joined:
+                asked[place] = (test.input, self.spill.get(joined[0]), test.output)
+        verdicts = check_outputs(self.tools, checker, list(asked.values())) if asked else []
+        said = {place: verdict for place, (verdict, _) in zip(asked, verdicts, strict=True)}
+        sound += sum(verdict is CodeVerdict.AC for verdict in said.values())
+        doubted = [place for place, verdict in said.items() if verdict is CodeVerdict.WA]
+        return doubted if len(doubted) <= _FORM_SHARE * (sound + len(doubted)) else []

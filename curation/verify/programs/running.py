@@ -1,0 +1,137 @@
+"""Running one program: each test in a box of its own, the output compared out here.
+
+Invariants: expected outputs never enter a box; a program that does not end by itself with exit code 0 is never
+accepted, whatever it printed; a failure of the sandbox or of a checker is BROKEN and never a verdict on the program.
+
+What it does not do: function problems (`curation.verify.programs.functions`), many programs at once
+(`curation.verify.programs.judge`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.comparison import same_output
+from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict
+from curation.verify.programs.tools import Program, Toolbox
+from curation.verify.sandbox import Ending, Limits, Ran
+
+_OUTPUT_LEAST = 16 << 20
+_OUTPUT_MOST = 64 << 20
+
+_ENDED = {
+    Ending.SIGNALED: CodeVerdict.RTE,
+    Ending.CPU_LIMIT: CodeVerdict.TLE,
+    Ending.WALL_LIMIT: CodeVerdict.TLE,
+    Ending.MEMORY_LIMIT: CodeVerdict.MLE,
+    Ending.OUTPUT_LIMIT: CodeVerdict.OLE,
+    Ending.BROKEN: CodeVerdict.BROKEN,
+}
+
+
+def failure_of(ran: Ran) -> tuple[CodeVerdict, str] | None:
+    """What its ending alone says against a run, or None where its output must be looked at."""
+    if ran.ending is Ending.EXITED:
+        if ran.exit_code == 0:
+            return None
+        if _is_syntax_error(ran.stderr):
+            return CodeVerdict.CE, _last_line(ran.stderr)
+        return CodeVerdict.RTE, f"exit code {ran.exit_code}: {_last_line(ran.stderr)}".rstrip(": ")
+    verdict = _ENDED[ran.ending]
+    if ran.ending is Ending.SIGNALED:
+        return verdict, f"signal {ran.signal}"
+    if ran.ending is Ending.BROKEN:
+        return verdict, f"the sandbox failed: {ran.note}"
+    return verdict, ran.ending.value
+
+
+def _last_line(stderr: bytes) -> str:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""
+
+
+def _is_syntax_error(stderr: bytes) -> bool:
+    """Python rejected the program's text: it says so without a traceback."""
+    kind = _last_line(stderr).partition(":")[0]
+    return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
+
+
+def run_tests(
+    tools: Toolbox,
+    problem: CodeProblem,
+    program: Program,
+    indices: Sequence[int],
+    *,
+    every: bool = False,
+    cut: Callable[[], bool] = bool,
+) -> list[CaseRun]:
+    """The program on these tests of the problem, in order, to the first failure unless ``every`` is asked for.
+
+    ``cut`` is asked between tests whether the rest has become needless.
+    """
+    runs: list[CaseRun] = []
+    done = 0
+    size = len(indices) if problem.checker is None else 1
+    while done < len(indices):
+        part = indices[done : done + size]
+        _run_part(tools, problem, program, part, runs, every, cut)
+        done += len(part)
+        size = min(2 * size, 16)
+        if len(runs) < done or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
+            break
+    return runs
+
+
+def _run_part(
+    tools: Toolbox,
+    problem: CodeProblem,
+    program: Program,
+    indices: Sequence[int],
+    runs: list[CaseRun],
+    every: bool,
+    cut: Callable[[], bool],
+) -> None:
+    """Run a part of the tests. Outputs for a checker are kept until its box is free of the program."""
+    expected = max((len(problem.tests[index].output) for index in indices), default=0)
+    limits = Limits(
+        cpu_s=problem.cpu_s,
+        memory_mb=problem.memory_mb,
+        output_bytes=min(_OUTPUT_MOST, max(_OUTPUT_LEAST, 4 * expected)),
+    )
+    unchecked: list[tuple[int, Ran]] = []
+
+    def look(position: int, ran: Ran) -> bool:
+        index = indices[position]
+        failed = failure_of(ran)
+        if failed is None and problem.checker is not None:
+            unchecked.append((len(runs), ran))
+            failed = CodeVerdict.AC, ""
+        elif failed is None:
+            right = same_output(problem.tests[index].output, ran.stdout, problem.comparison)
+            failed = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
+        runs.append(CaseRun(index, failed[0], ran.cpu_s, ran.wall_s, ran.memory_mb, failed[1]))
+        return (not every and failed[0] is not CodeVerdict.AC) or cut()
+
+    with closing(tools.run(program, [problem.tests[index].input for index in indices], limits)) as results:
+        for position, ran in enumerate(results):
+            if look(position, ran):
+                break
+    if problem.checker is None or not unchecked:
+        return
+    triples = [
+        (problem.tests[runs[place].index].input, problem.tests[runs[place].index].output, ran.stdout)
+        for place, ran in unchecked
+    ]
+    for (place, _), (verdict, how) in zip(unchecked, check_outputs(tools, problem.checker, triples), strict=True):
+        runs[place] = dataclasses.replace(runs[place], verdict=verdict, how=how)
+        if verdict is not CodeVerdict.AC and not every:
+            del runs[place + 1 :]
+            break
+
+
+def _excerpt(output: bytes) -> str:
+    text = output[:200].decode("utf-8", "replace")
+    return f"it printed {text!r}{'…' if len(output) > 200 else ''}"

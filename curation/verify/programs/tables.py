@@ -1,0 +1,241 @@
+"""From tables to `CodeProblem`: what the sandbox judges by is built here, and nowhere else.
+
+`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, whoever asks: the stages of the code line, a
+trainer that reads a curated set (`set_problems`), an export, a user's file (`curation.verify.programs.files`).
+
+What the columns of `JUDGING` mean:
+  comparison  a JSON object of `Comparison`; null: tokens with their case, which is not the default of Kattis packages
+  checker     a program of kind kattis, testlib or script (`checker_of`); it decides in the place of a comparison
+  function    the name of a Python function, which stands in class Solution where ``starter`` has that class. Its tests
+              hold the arguments as JSON values, one a line, and the value expected as JSON. Or, where calls have
+              keywords, numbers a tolerance, or a program tests the function: the JSON object of `function_text`
+  interactive, files   such problems are refused: each attempt at one is BROKEN
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.records import JUDGING, TEST, SourceError
+from curation.verify.programs.comparison import TOKENS, Comparison
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import (
+    CPU_S,
+    MEMORY_MB,
+    SCRIPT_FILE,
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    FunctionCall,
+    FunctionTests,
+)
+
+_SCRIPT = """\
+import contextlib, io, runpy, sys
+given, answer = sys.argv[1], sys.argv[2]
+output = "/tmp/output"
+with open(output, "wb") as file:
+    file.write(sys.stdin.buffer.read())
+sys.argv = ["checker_script.py", given, answer, output]
+said = io.StringIO()
+code = 0
+with contextlib.redirect_stdout(said):
+    try:
+        runpy.run_path("checker_script.py", run_name="__main__")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+lines = said.getvalue().split()
+if code or not lines:
+    sys.exit(f"the script ended with {code} and said {said.getvalue()[:100]!r}")
+try:
+    points = float(lines[-1])
+except ValueError:
+    sys.exit(f"the script said {said.getvalue()[:100]!r}, no number")
+sys.exit(42 if points > 0 else 43)
+"""
+"""A checker script is given input, expected output and output as files, and says 1 or 0 as the last word."""
+
+
+def build_problem(
+    name: str,
+    tests: Iterable[tuple[str, str | None]],
+    judging: Mapping[str, Any],
+    time_s: float = CPU_S,
+    memory_mb: int = MEMORY_MB,
+    factor: float = 1.0,
+    *,
+    lang: CodeLang | None = None,
+) -> CodeProblem:
+    """Return a problem as the sandbox judges it.
+
+    Args:
+        name: seeds the draw of tests; the group of twins.
+        tests: (input, expected output), in order; an output that is not known yet is empty.
+        judging: its row of `JUDGING`.
+        time_s, memory_mb: limits where that row names none.
+        factor: multiplies the time limit.
+        lang: the language asked for; None where any will do.
+
+    Raises:
+        SourceError: a column does not hold what it should.
+    """
+    pairs = [(given, wanted or "") for given, wanted in tests]
+    try:
+        function = function_of(judging, pairs)
+        comparison, checker = comparison_of(judging["comparison"]), checker_of(judging)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceError(f"problem {name!r} is not as it should be: {error!r}") from error
+    cases = [] if function is not None else pairs
+    return CodeProblem(
+        name,
+        tuple(CodeTest(_bytes(given), _bytes(wanted), str(i)) for i, (given, wanted) in enumerate(cases)),
+        cpu_s=(judging["time_limit_s"] or time_s) * factor,
+        memory_mb=judging["memory_mb"] or memory_mb,
+        comparison=comparison,
+        checker=checker,
+        function=function,
+        refused=_refused(judging),
+        lang=lang,
+    )
+
+
+def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) -> dict[str, CodeProblem]:
+    """Return the programs of a curated set by id, from the tables beside its data; those without tests are absent.
+
+    Args:
+        languages: per id the problem's group and the language that it asks for.
+
+    Raises:
+        SourceError: a table is not in its schema, or a row does not hold what it should.
+    """
+    rules = {
+        row["problem"]: row
+        for file in sorted((folder / "judging").glob("*.parquet"))
+        for row in _read(file, JUDGING).iter_rows(named=True)
+        if row["problem"] in languages
+    }
+    tests: dict[str, list[tuple[int, str, str]]] = {}
+    for file in sorted((folder / "tests").glob("*.parquet")):
+        columns = _read(file, TEST).select("problem", "index", "input", "output")
+        for name, index, given, wanted in columns.iter_rows():
+            if name not in languages:
+                continue
+            if given is None or wanted is None:
+                raise SourceError(f"{file}: test {index} of problem {name} has no input or no output")
+            tests.setdefault(name, []).append((index, given, wanted))
+    nothing = dict.fromkeys(JUDGING)
+    problems = {}
+    for name, (group, lang) in languages.items():
+        pairs = [(given, wanted) for _, given, wanted in sorted(tests.get(name, ()))]
+        try:
+            problem = build_problem(group, pairs, rules.get(name, nothing), lang=lang)
+        except SourceError as error:
+            raise SourceError(f"{folder}, problem {name}: {error}") from error
+        if problem.test_count:
+            problems[name] = problem
+    return problems
+
+
+def _read(file: Path, schema: pl.Schema) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file, columns=schema.names(), glob=False)
+    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return a comparison as the JSON object that `JUDGING` holds."""
+    return json.dumps(dataclasses.asdict(comparison))
+
+
+def comparison_of(text: str | None) -> Comparison:
+    """Return the comparison that `JUDGING` holds; tokens, case included, where it names none."""
+    return TOKENS if text is None else Comparison(**json.loads(text))
+
+
+def checker_text(checker: Checker) -> str:
+    """Return a checker of one or more files as the JSON object that `JUDGING` holds, whatever bytes they have."""
+    return json.dumps({"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)})
+
+
+def checker_of(judging: Mapping[str, Any]) -> Checker | None:
+    """Return the checker of a `JUDGING` row.
+
+    A `script` is the source itself, a Python program that is given three files and prints 1 or 0; those of the kinds
+    kattis and testlib are the JSON object of `checker_text`, or the source of one file.
+    """
+    text = judging["checker"]
+    if text is None:
+        return None
+    if judging["checker_kind"] == "script":
+        sources = {"checker_main.py": _SCRIPT, SCRIPT_FILE: text}
+        return Checker(CheckerKind.KATTIS, CodeLang.PYTHON, sources, ("checker_main.py",))
+    kind, lang = CheckerKind(judging["checker_kind"]), CodeLang(judging["checker_lang"])
+    if not text.lstrip().startswith('{"sources"'):
+        name = "checker.py" if lang is CodeLang.PYTHON else "checker.cpp"
+        return Checker(kind, lang, {name: text}, (name,))
+    held = json.loads(text)
+    main = tuple(held["main"])
+    missing = [name for name in main if name not in held["sources"]]
+    if missing or not main:
+        raise ValueError(f"the checker's main file {''.join(missing[:1])!r} is not among its sources")
+    return Checker(kind, lang, held["sources"], main, tuple(held["args"]))
+
+
+def validator_of(judging: Mapping[str, Any]) -> Checker | None:
+    """Return the program of a `JUDGING` row that says whether an input is valid, where there is one."""
+    if judging["validator"] is None:
+        return None
+    held = json.loads(judging["validator"])
+    lang = CodeLang(judging["validator_lang"])
+    return Checker(CheckerKind.KATTIS, lang, held["sources"], tuple(held["main"]), tuple(held["args"]))
+
+
+def function_text(function: FunctionTests) -> str:
+    """Return the tests of a function as the JSON object that `JUDGING` holds; their values are JSON values."""
+    calls = [
+        {"args": list(call.args), "kwargs": dict(call.kwargs), "expected": call.expected} for call in function.calls
+    ]
+    about = {"calls": calls} if function.program is None else {"program": function.program}
+    return json.dumps({"entry": function.entry, **about, "setup": function.setup, "tolerance": function.tolerance})
+
+
+def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) -> FunctionTests | None:
+    """Return the function that a `JUDGING` row asks for, with its calls or its test program."""
+    text = judging["function"]
+    if text is None:
+        return None
+    if not text.lstrip().startswith("{"):
+        inside = "class Solution" in (judging["starter"] or "") and "." not in text
+        return FunctionTests(f"Solution.{text}" if inside else text, tuple(_call(*test) for test in tests))
+    held = json.loads(text)
+    calls = tuple(
+        FunctionCall(tuple(call.get("args") or ()), call["expected"], dict(call.get("kwargs") or {}))
+        for call in held.get("calls") or ()
+    )
+    program = held.get("program")
+    if (program is None) == (not calls):
+        raise ValueError("a function has either calls or a program")
+    return FunctionTests(held["entry"], calls, program, held.get("setup") or "", held.get("tolerance"))
+
+
+def _call(given: str, wanted: str) -> FunctionCall:
+    """Return one test of a function: arguments as JSON values, one a line, and the value expected."""
+    return FunctionCall(tuple(json.loads(line) for line in given.splitlines() if line.strip()), json.loads(wanted))
+
+
+def _refused(judging: Mapping[str, Any]) -> str | None:
+    if judging["interactive"]:
+        return "it is interactive"
+    return "it reads or writes files" if judging["files"] else None
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

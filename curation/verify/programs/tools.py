@@ -1,0 +1,224 @@
+"""What runs programs: the sandbox, the threads that drive it, and programs compiled once by the hash of their sources.
+
+Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
+sandbox failed is not remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections import OrderedDict
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.sandbox import Compiled, Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox.library import cache_folder
+
+COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=30.0, memory_mb=2048)
+"""The recipe's 10 s, of CPU time; memory is not in the paper."""
+CPP_FLAGS = ("-std=gnu++20", "-O2")
+"""C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
+PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
+OUTPUT = "a.out"
+_INCLUDE = "include"
+"""Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
+_KEPT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program ready to run: source, or a binary. ``numpy``: it wants the server that has it loaded."""
+
+    lang: CodeLang
+    source: str
+    artifact: bytes | None = None
+    numpy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """Why there is no program to run: NA, CE, or BROKEN where the compiler's box failed."""
+
+    verdict: CodeVerdict
+    how: str
+
+
+class Toolbox:
+    """The sandbox and the compiled programs, shared by threads. The newest 512 binaries are kept.
+
+    ``gathered`` remembers, per test program, the calls it makes before it knows any result.
+    """
+
+    def __init__(self, box: Sandbox) -> None:
+        self.box = box
+        self._header: bool | None = None
+        self._compiled: OrderedDict[str, Future[Compiled]] = OrderedDict()
+        self._lock = Lock()
+        self.gathered: dict[str, list[list[str]]] = {}
+
+    def compile(
+        self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
+    ) -> Compiled:
+        """The binary that ``command`` makes of ``sources``; the same request is compiled once, also under threads."""
+        digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
+        with self._lock:
+            future = self._compiled.get(digest)
+            mine = future is None
+            if future is None:
+                future = self._compiled[digest] = Future()
+                while len(self._compiled) > _KEPT:
+                    self._compiled.popitem(last=False)
+            else:
+                self._compiled.move_to_end(digest)
+        if mine:
+            try:
+                compiled = self.box.compile(sources, command, limits)
+                if compiled.ran.ending is Ending.BROKEN:
+                    self._forget(digest)
+                future.set_result(compiled)
+            finally:
+                if not future.done():  # who waits for it must not wait for ever
+                    self._forget(digest)
+                    future.cancel()
+        return future.result()
+
+    def _forget(self, digest: str) -> None:
+        with self._lock:
+            self._compiled.pop(digest, None)
+
+    def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> Compiled:
+        """A C++ program of the files ``main``; the other sources are headers."""
+        return self.compile(sources, ("g++", *flags, *self._header_flags(), *main, "-o", OUTPUT))
+
+    def _header_flags(self) -> tuple[str, ...]:
+        """Where the precompiled bits/stdc++.h lies; it is made on the first call, in the box, and kept on disk.
+
+        Where it cannot be made the compiler reads the header as it is: slower, with the same result.
+        """
+        folder = self.box.tools
+        if folder is None:
+            return ()
+        with self._lock:
+            if self._header is None:
+                self._header = precompiled(self.box, folder)
+        return ("-I", str(folder.resolve() / _INCLUDE)) if self._header else ()
+
+    def prepare(self, submission: Submission) -> Program | Unready:
+        """A submission ready to run."""
+        if submission.lang is CodeLang.PYTHON:
+            return Program(CodeLang.PYTHON, submission.code, numpy=wants_numpy(submission.code))
+        compiled = self.cpp({"main.cpp": submission.code.encode("utf-8", "surrogateescape")}, ("main.cpp",))
+        return ready(compiled, submission.code)
+
+    def run(
+        self,
+        program: Program,
+        stdins: Sequence[bytes],
+        limits: Limits,
+        *,
+        args: Sequence[str] = (),
+        files: Sequence[Mapping[str, bytes]] | None = None,
+    ) -> Generator[Ran]:
+        """One run per standard input, in order, in a fresh process with its ``files``. To be exhausted or closed."""
+        if program.artifact is not None:
+            yield from self.box.run_binary(program.artifact, stdins, limits, args=args, files=files or {})
+        else:
+            yield from self.box.run_python(
+                program.source, stdins, limits, args=args, files=files or {}, numpy=program.numpy
+            )
+
+
+class Runner:
+    """A sandbox, its compiled programs, and threads that drive it. A context manager; started when first needed."""
+
+    def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self.rung, self.allow_none = rung, allow_none
+        self._box: Sandbox | None = None
+        self._tools: Toolbox | None = None
+        self._opening = Lock()
+        self.threads = ThreadPoolExecutor(self.workers, "programs")
+
+    @property
+    def tools(self) -> Toolbox:
+        """The sandbox with its compilers. Raises `VerifierError` where no isolation is to be had."""
+        with self._opening:
+            if self._tools is None:
+                self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
+                self._box.__enter__()
+                self._tools = Toolbox(self._box)
+            return self._tools
+
+    @property
+    def description(self) -> str:
+        """What isolates the programs here; opens the sandbox."""
+        return self.tools.box.description
+
+    def open(self) -> None:
+        """Open the sandbox now. Raises `VerifierError` where no isolation is to be had."""
+        self.tools  # noqa: B018  opened by being asked for
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.threads.shutdown(wait=kind is None, cancel_futures=True)
+        if self._box is not None:
+            self._box.__exit__(kind, error, trace)
+
+
+def tools_folder() -> Path:
+    """Where the precompiled header is kept: the user's cache, by the flags it holds for."""
+    folder = cache_folder() / f"cpp-{hashlib.sha256(repr(CPP_FLAGS).encode()).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    return folder
+
+
+def precompiled(box: Sandbox, folder: Path) -> bool:
+    """Have ``bits/stdc++.h.gch`` below this folder, made by the compiler that the box has; whether it is there."""
+    asked = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
+    version = hashlib.sha256(asked.log.encode()).hexdigest()
+    mark, header = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch"
+    if header.is_file() and mark.is_file() and mark.read_text() == version:
+        return True
+    command = ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)
+    made = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
+    if not made.ok or made.artifact is None:
+        return False
+    for part in (folder / _INCLUDE, header.parent):
+        part.mkdir(mode=0o755, exist_ok=True)
+    mark.unlink(missing_ok=True)
+    aside = header.with_name(f"{header.name}.{os.getpid()}")
+    aside.write_bytes(made.artifact)
+    aside.chmod(0o644)
+    aside.replace(header)
+    mark.write_text(version)
+    return True
+
+
+def wants_numpy(code: str) -> bool:
+    """Whether a program names numpy and this machine has it: it then runs where numpy is loaded already."""
+    return "numpy" in code and importlib.util.find_spec("numpy") is not None
+
+
+def ready(compiled: Compiled, source: str) -> Program | Unready:
+    """What the compiler left, as a program or as a verdict."""
+    if compiled.ok and compiled.artifact is not None:
+        return Program(CodeLang.CPP, source, compiled.artifact)
+    if compiled.ran.ending is Ending.BROKEN:
+        return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.ran.note}")
+    if compiled.ran.ending is not Ending.EXITED:
+        return Unready(CodeVerdict.CE, f"the compiler was stopped: {compiled.ran.ending.value}")
+    return Unready(CodeVerdict.CE, compiled.log[:500])

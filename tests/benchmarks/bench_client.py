@@ -1,0 +1,145 @@
+"""What asking servers costs the client: CPU per attempt, for measuring (chat) and for training (tokens).
+
+    python -m tests.benchmarks.bench_client [--requests 2000] [--rounds 3] [--in-flight 64]
+
+The server is a process of its own that answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are
+those of the client's process alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import cast
+
+from curation.config import Decoding, EndpointPolicy
+from curation.policies.endpoint import Endpoint
+from curation.records import Domain, Prompted
+from training.vllm_client import TrainingServers
+from training.vllm_settings import EndpointGeneratorSettings
+
+TOKENS = 64
+LENGTH = b"content-length:"
+CHAT = {
+    "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "thinking " * 200}}],
+    "usage": {"prompt_tokens": 40, "completion_tokens": 210},
+}
+MODELS = {"data": [{"id": "m", "max_model_len": 32768}]}
+
+
+def _answer(path: str, body: bytes, state: dict[str, str]) -> object:
+    if path.endswith("/models"):
+        return MODELS
+    if path.endswith("/chat/completions"):
+        return CHAT
+    if path.endswith("/inference/v1/generate"):
+        return {
+            "choices": [
+                {
+                    "token_ids": list(range(TOKENS)),
+                    "finish_reason": "stop",
+                    "weight_versions": [{"version": state["version"], "start": 0, "end": TOKENS}],
+                    "logprobs": {"content": [{"token_id": token, "logprob": -0.5} for token in range(TOKENS)]},
+                }
+            ]
+        }
+    if path.endswith("/finish_weight_update"):
+        state["version"] = json.loads(body)["weight_version"]
+    return {"weight_version": state["version"]}
+
+
+def serve(port: Connection) -> None:
+    """Answer whatever comes, until killed; ``port`` hears where."""
+    state = {"version": "default"}
+
+    class Answering(asyncio.Protocol):
+        """One connection; requests come one after another, each perhaps in pieces."""
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self._to, self._read = cast(asyncio.WriteTransport, transport), b""
+
+        def data_received(self, data: bytes) -> None:
+            self._read += data
+            head, end, body = self._read.partition(b"\r\n\r\n")
+            lengths = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(LENGTH)]
+            if not end or len(body) < (lengths or [0])[0]:
+                return
+            self._read = b""
+            content = json.dumps(_answer(head.split()[1].decode().partition("?")[0], body, state)).encode()
+            self._to.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(content), content))
+
+    async def run() -> None:
+        server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0, backlog=1024)
+        port.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_flight: int) -> float:
+    """CPU milliseconds of this process per request."""
+    numbers = iter(range(requests))
+
+    async def work() -> None:
+        for number in numbers:
+            await ask(number)
+
+    begun = time.process_time()
+    await asyncio.gather(*(work() for _ in range(in_flight)))
+    return (time.process_time() - begun) / requests * 1000
+
+
+async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[str, list[float]]:
+    """Milliseconds by kind of request, round by round."""
+    decoding = Decoding(seed=3, max_tokens=4096)
+    policy = EndpointPolicy(
+        kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), per_server=in_flight, decoding=decoding
+    )
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), per_server=in_flight)
+    prompt = tuple(range(200))
+    spent: dict[str, list[float]] = {"chat": [], "tokens": []}
+    with tempfile.TemporaryDirectory() as folder:
+        async with Endpoint(policy, Path()) as endpoint, TrainingServers(generator, Path(folder)) as servers:
+
+            async def chat(number: int) -> object:
+                return await endpoint.answer(Prompted(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
+
+            async def tokens(number: int) -> object:
+                return await servers.generate(prompt, {"seed": number, "max_tokens": TOKENS, "temperature": 1.0})
+
+            for _ in range(rounds):
+                spent["chat"].append(await measure(chat, requests, in_flight))
+                spent["tokens"].append(await measure(tokens, requests, in_flight))
+    return spent
+
+
+def main() -> None:
+    """Print the milliseconds of each round, and their median."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--in-flight", type=int, default=64)
+    arguments = parser.parse_args()
+    here, there = multiprocessing.get_context("spawn").Pipe()
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    server.start()
+    try:
+        url = f"http://127.0.0.1:{here.recv()}"
+        spent = asyncio.run(compare(url, arguments.requests, arguments.rounds, arguments.in_flight))
+    finally:
+        server.kill()
+    for kind, found in spent.items():
+        rounds = ", ".join(f"{one:.2f}" for one in found)
+        print(f"{kind}: {statistics.median(found):.2f} ms CPU per attempt (rounds: {rounds})")
+
+
+if __name__ == "__main__":
+    main()

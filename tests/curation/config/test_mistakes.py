@@ -1,0 +1,202 @@
+"""What is wrong with a recipe, in sentences: every key of both kinds of recipe, and every shape of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, field_validator, model_validator
+
+from curation.config import PolicyFile, Recipe, Settings
+from curation.config.loading import parse_settings
+from curation.records import ConfigError
+from tests.curation.config.recipe_keys import Key, recipe_keys
+from training.recipe import TrainRecipe
+
+
+def sentences(model: type[Settings], table: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(model, table, "recipe r")
+    return [line.strip() for line in str(caught.value).removeprefix("recipe r: ").splitlines()]
+
+
+def misspelt(name: str) -> Iterator[str]:
+    """Yield a name with a letter too many, with one too few, and with two that changed places."""
+    middle = len(name) // 2
+    yield name + name[-1]
+    if len(name) > 2:
+        yield name[:middle] + name[middle + 1 :]
+    if len(name) > 3:
+        yield name[: middle - 1] + name[middle] + name[middle - 1] + name[middle + 1 :]
+
+
+KEYS = [pytest.param(model, id=model.__name__) for model in (Recipe, TrainRecipe, PolicyFile)]
+
+
+@pytest.mark.parametrize("model", KEYS)
+def test_a_misspelt_key_is_named_as_it_is_written_and_the_right_one_suggested(model: type[Settings]) -> None:
+    keys = recipe_keys(model)
+    names = {key.path: {other.name for other in keys if other.path == key.path} for key in keys}
+    wrong, tried = [], 0
+    for key in keys:
+        for name in misspelt(key.name):
+            if name in names[key.path]:
+                continue  # another setting is called so, or the name is no other
+            said = sentences(model, key.table(name, date(1979, 5, 27)))
+            about = [sentence for sentence in said if f"`{key.dotted(name)}`" in sentence]
+            suggested = [sentence.partition("did you mean ")[2].partition("?")[0].split(" or ") for sentence in about]
+            tried += 1
+            if len(about) != 1 or f"`{key.name}`" not in suggested[0]:
+                wrong.append((key.dotted(name), said))
+    assert wrong == []
+    assert tried > 2 * len(keys)
+
+
+@pytest.mark.parametrize("model", KEYS)
+def test_a_value_that_no_setting_takes_is_named_with_its_key(model: type[Settings]) -> None:
+    wrong = []
+    for key in recipe_keys(model):
+        said = sentences(model, key.table(key.name, date(1979, 5, 27)))
+        about = [sentence for sentence in said if f"`{key.dotted()}` = 1979-05-27: input should be " in sentence]
+        if len(about) != 1 and not is_kind(key):
+            wrong.append((key.dotted(), said))
+    assert wrong == []
+
+
+def is_kind(key: Key) -> bool:
+    """Whether the key is the one that tells a table's kind: any other kind is called a missing one."""
+    return key.name == "kind" and bool(key.path) and bool(key.path[-1][1])
+
+
+class Disc(Settings):
+    """A shape."""
+
+    kind: Literal["disc"]
+    radius: float = Field(gt=0)
+
+
+class Square(Settings):
+    """A shape whose key is the other's tag."""
+
+    kind: Literal["square"]
+    disc: int = 1
+    side: tuple[float, float] = (1.0, 1.0)
+
+
+class Spring(Settings):
+    """A table that is checked as a whole."""
+
+    low: int = 0
+    high: int = 1
+
+    @model_validator(mode="after")
+    def _order(self) -> Spring:
+        if self.low > self.high:
+            raise ValueError(f"low = {self.low} is above high = {self.high}")
+        return self
+
+    @field_validator("high")
+    @classmethod
+    def _even(cls, high: int) -> int:
+        if high > 99:
+            raise ValueError(f"{high} is too many")
+        return high
+
+
+Shape = Annotated[Disc | Square, Field(discriminator="kind")]
+
+
+class Toy(Settings):
+    """Every shape that a recipe may have."""
+
+    name: str = "toy"
+    shape: Shape | None = None
+    shapes: tuple[Shape, ...] = ()
+    by_name: dict[str, Spring] = Field({})
+    by_letter: dict[Literal["a", "b"], tuple[Spring, ...]] = Field({})
+    spring: str | Spring = ""
+    springs: tuple[Spring, ...] | Spring | None = None
+    either: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    drawn: str | Shape = ""
+    pair: tuple[float, float] = (0.0, 1.0)
+    words: tuple[str, ...] = Field(("a",), min_length=1)
+
+
+MISTAKES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"shape": {"kind": "disc"}}, ["`shape.radius` is missing."]),
+    ({"shape": {"kind": "disc", "radius": 0}}, ["`shape.radius` = 0: input should be greater than 0."]),
+    ({"shape": {"kind": "square", "disc": "x"}}, ["`shape.disc` = 'x': input should be a valid integer."]),
+    (
+        {"shape": {"kind": "square", "dsic": 1}},
+        ["unknown key `shape.dsic`; did you mean `disc`? Allowed here: disc, kind, side."],
+    ),
+    (
+        {"shape": {"kind": "disk"}},
+        ["`shape.kind` = 'disk': input should be one of 'disc', 'square'; did you mean 'disc'?"],
+    ),
+    ({"shape": {"kind": "cone"}}, ["`shape.kind` = 'cone': input should be one of 'disc', 'square'."]),
+    ({"shape": {"radius": 1}}, ["`shape.kind` is missing; it should be one of 'disc', 'square'."]),
+    (
+        {"shape": {"kin": "disc"}},
+        ["unknown key `shape.kin`; did you mean `kind`? It should be one of 'disc', 'square'."],
+    ),
+    ({"shape": 3}, ["`shape` = 3: input should be a table."]),
+    (
+        {"shape": {"kind": "disc", "raduis": 1}},
+        ["unknown key `shape.raduis`; did you mean `radius`? Allowed here: kind, radius."],
+    ),
+    (
+        {"shapes": ({"kind": "square"}, {"kind": "disc", "radius": "x"})},
+        ["`shapes.1.radius` = 'x': input should be a valid number."],
+    ),
+    ({"shapes": {"kind": "disc"}}, ["`shapes` = {'kind': 'disc'}: input should be a list."]),
+    (
+        {"by_name": {"disc": {"lwo": 1}}},
+        ["unknown key `by_name.disc.lwo`; did you mean `low`? Allowed here: high, low."],
+    ),
+    ({"by_name": {"x": {"low": 3}}}, ["by_name.x: low = 3 is above high = 1."]),
+    ({"by_name": {"x": {"high": 100}}}, ["by_name.x.high: 100 is too many."]),
+    ({"by_name": ()}, ["`by_name` = []: input should be a table."]),
+    ({"by_letter": {"c": ()}}, ["`by_letter.c` = 'c': input should be 'a' or 'b'."]),
+    ({"by_letter": {"a": ({"low": 1.5},)}}, ["`by_letter.a.0.low` = 1.5: input should be a valid integer."]),
+    ({"spring": 3}, ["`spring` = 3: input should be a valid string or a table."]),
+    ({"spring": {"hihg": 3}}, ["unknown key `spring.hihg`; did you mean `high`? Allowed here: high, low."]),
+    ({"spring": {"low": 5}}, ["spring: low = 5 is above high = 1."]),
+    ({"springs": ({"low": "x"},)}, ["`springs.0.low` = 'x': input should be a valid integer."]),
+    ({"springs": {"low": "x"}}, ["`springs.low` = 'x': input should be a valid integer."]),
+    ({"springs": "x"}, ["`springs` = 'x': input should be a list or a table."]),
+    ({"either": "atuo"}, ["`either` = 'atuo': input should be a valid integer or 'auto'."]),
+    ({"either": 0}, ["`either` = 0: input should be greater than or equal to 1."]),
+    ({"drawn": {"kind": "disc"}}, ["`drawn.radius` is missing."]),
+    ({"drawn": {"kind": "cone"}}, ["`drawn.kind` = 'cone': input should be one of 'disc', 'square'."]),
+    ({"drawn": 3}, ["`drawn` = 3: input should be a valid string or a table."]),
+    ({"pair": (1.0,)}, ["`pair.1` is missing."]),
+    ({"pair": (1.0, "x")}, ["`pair.1` = 'x': input should be a valid number."]),
+    ({"pair": (1.0, 2.0, 3.0)}, ["`pair` = [1.0, 2.0, 3.0]: list should have at most 2 items, not 3."]),
+    ({"words": ()}, ["`words` = []: list should have at least 1 item, not 0."]),
+    ({"words": (True,)}, ["`words.0` = true: input should be a valid string."]),
+    (
+        {"name": {"a": 1}, "pair": 1},
+        ["`name` = {'a': 1}: input should be a valid string.", "`pair` = 1: input should be a list."],
+    ),
+    ({"colour": "red"}, [f"unknown key `colour`; allowed here: {', '.join(sorted(Toy.model_fields))}."]),
+    (
+        {"nam": "x"},
+        [f"unknown key `nam`; did you mean `name`? Allowed here: {', '.join(sorted(Toy.model_fields))}."],
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "said"), MISTAKES, ids=lambda part: str(part)[:60])
+def test_one_mistake_is_one_sentence_whatever_the_shape(table: dict[str, Any], said: list[str]) -> None:
+    assert sentences(Toy, table) == said
+
+
+def test_names_that_are_equally_near_are_all_suggested() -> None:
+    assert sentences(Recipe, {"stage": {}})[-1].startswith("unknown key `stage`; did you mean `stage1` or `stage2`?")
+
+
+def test_what_is_no_table_is_no_recipe() -> None:
+    assert sentences(Toy, 3) == ["3: input should be a table."]

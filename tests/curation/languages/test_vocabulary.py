@@ -1,0 +1,177 @@
+"""The languages' files: whole, typed, the only place of their words, and all that a new language needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from curation.config.languages import LANGUAGES
+from curation.languages.vocabulary import Language, Neighbour, language, languages, neighbours
+from curation.languages.vocabulary.loading import FOLDER, read
+from curation.records import ConfigError
+from tests.places import ROOT
+
+CODES = {path.stem for path in FOLDER.glob("*.toml")}
+WORD = re.compile(
+    "[\u0400-\u04ff]{2,}|[\u3400-\u9fff]{2,}|(?=[A-Za-z\u00c0-\u024f]*[\u00c0-\u024f])[A-Za-z\u00c0-\u024f]{3,}"
+)
+"""A word that no English one looks like: two letters in Cyrillic, two Chinese characters, an accent among three."""
+NO_WORDS = {
+    "curation/languages/stripping.py": "single letters that are words",
+    "curation/statements/wholeness.py": "remains of wrong encodings",
+    "curation/translation/formulas.py": "letters that look like Latin ones",
+}
+"""Modules with runs of such letters that are no words of a language, and what they are."""
+
+
+def test_every_language_has_a_file_with_every_field() -> None:
+    assert {known.code for known in languages()} == CODES >= set(LANGUAGES)
+    assert [known.position for known in languages()] == list(range(1, len(CODES) + 1))
+    assert {known.code for known in neighbours()} == {path.stem for path in (FOLDER / "neighbours").glob("*.toml")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ("position = 5\n", "", "de.toml: position is missing"),
+        ('joiners = ["und"]\n', "", "de.toml, numerals: joiners is missing"),
+        ('joiners = ["und"]', 'joiners = ["und"]\nzahlen = []', "de.toml, numerals: zahlen is no field"),
+        ('joiners = ["und"]', 'joiners = "und"', "de.toml, numerals, joiners: 'und' is not of the type"),
+        ("relative_length = 1.13", 'relative_length = "long"', "de.toml, translation, relative_length: 'long'"),
+        ('script = "latin"', 'script = "runes"', "de.toml: script is 'runes'"),
+    ],
+)
+def test_a_file_with_a_fault_is_refused(tmp_path: Path, before: str, after: str, complaint: str) -> None:
+    text = (FOLDER / "de.toml").read_text()
+    assert text.count(before) == 1
+    broken = tmp_path / "de.toml"
+    broken.write_text(text.replace(before, after))
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        read(broken, Language)
+
+
+def test_a_neighbour_with_a_fault_is_refused(tmp_path: Path) -> None:
+    broken = tmp_path / "pt.toml"
+    broken.write_text((FOLDER / "neighbours" / "pt.toml").read_text().replace("cues", "clues"))
+    with pytest.raises(ConfigError, match=r"pt\.toml: cues is missing"):
+        read(broken, Neighbour)
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_the_tables_of_numbers_are_whole(code: str) -> None:
+    known = language(code)
+    numerals, dates = known.numerals, known.dates
+    assert numerals.order in ("apart", "unit_first", "ten_first", "positional")
+    assert len(numerals.units) >= 10
+    assert len(numerals.tens) == (0 if numerals.order == "positional" else 8)
+    assert bool(numerals.glue) == (numerals.order in ("unit_first", "ten_first"))
+    assert bool(numerals.positional) == (numerals.order == "positional")
+    for words in (numerals.scales, numerals.parts, numerals.more, numerals.behind_digits, known.answers.scales):
+        assert all(Fraction(value) >= 0 and listed for value, listed in words.items())
+    assert len(dates.months) in (0, 12)
+    assert len(dates.month_stems) in (0, 12)
+    low, high = known.translation.spread
+    assert 0 < low < 1 < high
+    assert "\\boxed{}" in known.prompts.boxed
+    assert "{fence}" in known.prompts.fenced
+
+
+def code_of_curation() -> Iterator[tuple[str, ast.Module]]:
+    """Name and syntax tree of each module of curation."""
+    for path in sorted((ROOT / "curation").rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+
+
+def strings(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Every string of a module that is no docstring."""
+    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
+            yield node
+
+
+def is_code(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value in CODES
+
+
+def test_no_code_holds_a_table_by_language() -> None:
+    tables = [
+        f"{name}:{node.lineno}"
+        for name, tree in code_of_curation()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict) and sum(map(is_code, node.keys)) >= 3
+    ]
+    assert not tables, "what differs between languages belongs into curation/languages/data"
+
+
+def test_no_code_asks_which_language_it_is() -> None:
+    questions = [
+        f"{name}:{node.lineno}"
+        for name, tree in code_of_curation()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare) and any(map(is_code, (node.left, *node.comparators)))
+    ]
+    assert not questions, "a field of the language's file says what differs"
+
+
+def test_no_code_holds_words_of_other_languages() -> None:
+    words = [
+        (name, node.lineno, found.group())
+        for name, tree in code_of_curation()
+        for node in strings(tree)
+        for found in WORD.finditer(str(node.value))
+    ]
+    assert [word for word in words if word[0] not in NO_WORDS] == []
+    assert {name for name, _, _ in words} == set(NO_WORDS), "a module that needs no exception any more"
+
+
+def test_words_are_read_only_where_they_are_needed() -> None:
+    script = """
+import sys, curation
+assert "tomllib" not in sys.modules
+import curation.verify.worker, curation.verify.answers
+assert "curation.languages.vocabulary" in sys.modules
+assert "pydantic" not in sys.modules, "the verifier's workers start without it"
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=300)
+
+
+def test_a_new_language_is_a_new_file(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "data")
+    text = (FOLDER / "es.toml").read_text()
+    for before, after in {
+        'name = "Spanish"\nposition = 3': f'name = "Polish"\nposition = {len(CODES) + 1}',
+        '"cero", "uno", "dos", "tres"': '"zero", "jeden", "dwa", "trzy"',
+        'yes = ["sí"': 'yes = ["tak"',
+        r"proof = [": "proof = [\n  'udowodnij',",
+        "proof_needles = [": 'proof_needles = ["udowodn",',
+        '"enero"': '"stycznia"',
+    }.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    (tmp_path / "data" / "pl.toml").write_text(text)
+    script = f"""
+from pathlib import Path
+from curation.languages.vocabulary import loading
+loading.FOLDER = Path({str(tmp_path / "data")!r})
+import polars as pl
+from curation.prompts.solving import BOXED
+from curation.statements import words
+from curation.statements.tags import TAGS
+from curation.translation.numerals import in_words
+from curation.verify.answers.words import date_of, truth_of
+assert TAGS[-1] == "pl" and "pl" in BOXED
+assert "udowodn" in words.PROOF_NEEDLES
+assert pl.Series(["Udowodnij, że liczba jest parzysta."]).str.contains(words.PROOF).item()
+assert in_words("dwa koty i trzy psy", "pl") == [2, 3]
+assert truth_of("tak") == "yes" and date_of("3 stycznia 1999") == (1999, 1, 3)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=300)

@@ -1,0 +1,144 @@
+"""One way to open any policy, and the names of folders with weights."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from curation.config import LivePolicy, PolicySettings, Settings, plain
+from curation.policies import open_policy
+from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
+from curation.policies.endpoint import Endpoint
+from curation.policies.factory import POLICIES
+from curation.policies.recorded import Recorded
+from curation.policies.seeds import seed_of
+from curation.policies.vllm import Vllm
+from curation.prompts import Prompt
+from curation.records import Answered, AttemptKey, PolicyError, Prompted
+from flows.run.policies import POLICIES as FLOWS_POLICIES
+from flows.run.policies import open_policy as open_by_flows
+from training.embedded import WEIGHTS, resolve_model
+
+
+def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
+    settings: Any = TypeAdapter(PolicySettings).validate_python(plain(table))
+    return open_policy(settings, folder, prompt)
+
+
+def test_each_kind_opens_its_policy(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"problem": "2 + 2 = ?", "text": "4"}\n')
+    columns = {"text": "text"}
+    recorded = opened(tmp_path, kind="recorded", name="m@1", path="a.jsonl", columns=columns)
+    assert isinstance(recorded, Recorded)
+    assert isinstance(opened(models, kind="vllm", model="first"), Vllm)
+    assert isinstance(opened(tmp_path, kind="endpoint", model="m", revision="1", urls=["http://h:1/v1"]), Endpoint)
+
+
+class Parrot:
+    """A policy of a kind that the house does not know: what it is asked, it says."""
+
+    in_flight = 1
+    about: Mapping[str, Any] = {}
+
+    def __init__(self, settings: ParrotSettings, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002
+        self.key = AttemptKey(f"parrot@{settings.age}", prompt.version if prompt else "none", "")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def answer(self, problem: Prompted, index: int) -> Answered | None:  # noqa: ARG002
+        return Answered(problem.statement, "stop", None)
+
+
+class ParrotSettings(Settings):
+    kind: Literal["parrot"] = "parrot"
+    age: int
+
+
+def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path) -> None:
+    """This file, and the line of the table."""
+    settings: Any = ParrotSettings(age=7)
+    table = {**POLICIES, "parrot": f"{__name__}:Parrot"}
+    policy = open_policy(settings, tmp_path, Prompt("judge@3", "Judge.", lambda asked: asked.statement), policies=table)
+    assert policy.key == AttemptKey("parrot@7", "judge@3", "")
+    with pytest.raises(PolicyError, match="'parrot' cannot be opened here; kinds are recorded, vllm, endpoint"):
+        open_policy(settings, tmp_path)
+
+
+def test_every_kind_of_settings_has_its_class() -> None:
+    union, _ = get_args(PolicySettings)
+    kinds = {name for one in get_args(union) for name in get_args(one.model_fields["kind"].annotation)}
+    assert kinds == set(FLOWS_POLICIES)
+    for place in FLOWS_POLICIES.values():
+        module, _, name = place.partition(":")
+        assert isinstance(getattr(import_module(module), name), type)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "torch"])
+def test_the_shipped_model_has_its_name(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+
+    def opened_by_flows(model: str) -> Any:
+        settings: Any = TypeAdapter(PolicySettings).validate_python({"kind": kind, "model": model})
+        return open_by_flows(settings, tmp_path)
+
+    by_name, by_folder = opened_by_flows("embedded"), opened_by_flows(str(WEIGHTS))
+    assert by_name.key == by_folder.key
+    assert by_name.about["model"] == WEIGHTS.name  # no path of this machine
+    assert resolve_model("embedded", tmp_path) == WEIGHTS
+    assert resolve_model("mine", tmp_path) == tmp_path / "mine"
+
+
+def test_another_prompt_is_another_key(models: Path) -> None:
+    own = opened(models, kind="vllm", model="first")
+    other = opened(models, Prompt("judge@3", "Judge.", lambda asked: asked.statement), kind="vllm", model="first")
+    assert (own.key.prompt, other.key.prompt) == ("solve@1", "judge@3")
+    assert (other.about["prompt"], other.about["system"]) == ("judge@3", "Judge.")
+    assert other.key.policy == own.key.policy
+
+
+def test_keeping_tokens_makes_no_other_attempts(models: Path) -> None:
+    assert "keep_tokens" in LivePolicy.model_fields
+    one, two = (opened(models, kind="vllm", model="first", keep_tokens=keep) for keep in (False, True))
+    assert one.key == two.key
+
+
+def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(models / "first", tmp_path / "elsewhere")
+    named = folder_revision(copy)
+    assert named == folder_revision(models / "first") != folder_revision(models / "second")
+    (copy / "optimizer.pt").write_bytes(b"state")
+    (copy / "README.md").write_text("words")
+    assert folder_revision(copy) == named
+    (copy / "chat_template.jinja").write_text("another template")
+    assert folder_revision(copy) != named
+
+
+def test_shapes_are_read_from_headers(models: Path, tmp_path: Path) -> None:
+    shapes = tensor_shapes(models / "first")
+    assert shapes is not None
+    assert shapes["lm_head.weight"] == (258, 64)
+    require_same_shape(models / "first", models / "second")
+    cut = shutil.copytree(models / "first", tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:50])
+    with pytest.raises(PolicyError, match=r"model\.safetensors is no whole safetensors file"):
+        require_same_shape(models / "first", cut)
+    (cut / "model.safetensors").unlink()
+    (cut / "pytorch_model.bin").write_bytes(b"pickle")
+    assert tensor_shapes(cut) is None
+
+
+def test_seeds_are_the_same_everywhere_and_differ() -> None:
+    assert seed_of(0, "p", 0) == 1326097160  # pinned: other seeds would be other attempts
+    drawn = {seed_of(seed, problem, index) for seed in (0, 1) for problem in ("p", "q") for index in range(500)}
+    assert len(drawn) == 2000
+    assert all(0 <= seed < 2**31 for seed in drawn)

@@ -1,0 +1,99 @@
+"""`goldilocks verify code`: files in, a file of verdicts out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import SourceError
+from curation.verify.programs.files import problem_of_row, read_problems
+from flows.cli.code_files import verify_code_file
+
+PROBLEMS = [
+    {"id": "next", "tests": [{"input": "1\n", "output": "2\n"}, {"input": "8\n", "output": "9\n"}], "time_limit_s": 2},
+    {"id": "third", "tests": [{"input": "", "output": "0.333333"}], "checker": "float_tolerance 1e-4"},
+    {"id": "add", "function": {"entry": "add", "calls": [{"args": [1, 2], "expected": 3}]}},
+    {
+        "id": "even",
+        "tests": [{"input": "", "output": ""}],
+        "checker": {
+            "kind": "kattis",
+            "lang": "python",
+            "sources": {"v.py": "import sys\nsys.exit(42 if int(sys.stdin.read()) % 2 == 0 else 43)"},
+        },
+    },
+]
+SUBMISSIONS = [
+    {"id": "a", "problem": "next", "lang": "python", "code": "print(int(input()) + 1)"},
+    {"id": "b", "problem": "next", "lang": "python", "code": "print(2)"},
+    {"id": "c", "problem": "third", "lang": "python", "code": "print(1 / 3)"},
+    {"id": "d", "problem": "add", "lang": "python", "code": "def add(a, b): return a + b"},
+    {"id": "e", "problem": "even", "lang": "python", "code": "print(10)"},
+    {"id": "f", "problem": "even", "lang": "python", "code": "print(11)"},
+    {"id": "g", "problem": "next", "lang": "cpp", "code": "int main() { return nothing; }"},
+]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_file_of_submissions_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    verify_code_file(write(tmp_path / "p.jsonl", PROBLEMS), write(tmp_path / "s.jsonl", SUBMISSIONS), out, workers=2)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["id"], row["verdict"]) for row in rows] == [
+        ("a", "AC"),
+        ("b", "WA"),
+        ("c", "AC"),
+        ("d", "AC"),
+        ("e", "AC"),
+        ("f", "WA"),
+        ("g", "CE"),
+    ]
+    assert rows[1]["first_failed"] == 1
+    assert [run["verdict"] for run in rows[1]["tests"]] == ["AC", "WA"]
+    assert set(rows[0]["tests"][0]) == {"index", "verdict", "time_s", "wall_s", "memory_mb", "how"}
+    printed = capsys.readouterr().out
+    assert "7 programs: AC 4, WA 2, CE 1" in printed
+    assert "sandbox" in printed
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"tests": []}, "id is None"),
+        ({"id": "x", "tests": [{"input": "1"}]}, "KeyError"),
+        ({"id": "x", "tests": [{"input": 1, "output": "1"}]}, "strings"),
+        ({"id": "x", "tests": [], "time_limit_s": 0}, "time_limit_s"),
+        ({"id": "x", "tests": [], "checker": "float_tolerance"}, "validator flags"),
+        ({"id": "x", "tests": [], "checker": {"kind": "other", "lang": "python", "sources": {}}}, "other"),
+        ({"id": "x", "function": {"entry": "f"}}, "either calls or a program"),
+    ],
+)
+def test_a_row_that_is_no_problem_is_named(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(SourceError, match=r"here: ") as caught:
+        problem_of_row(row, "here")
+    assert said in str(caught.value)
+
+
+def test_bad_lines_are_named_and_nothing_is_left(tmp_path: Path) -> None:
+    problems = write(tmp_path / "p.jsonl", PROBLEMS)
+    for row, said in (
+        ({"id": "a", "problem": "nowhere", "lang": "python", "code": ""}, "nowhere"),
+        ({"id": "a", "problem": "next", "lang": "cobol", "code": ""}, "cobol"),
+        ({"id": "a", "problem": "next", "lang": "python"}, "code must be a string"),
+    ):
+        out = tmp_path / "out.jsonl"
+        with pytest.raises(SourceError, match="line 1") as caught:
+            verify_code_file(problems, write(tmp_path / "s.jsonl", [row]), out, workers=1)
+        assert said in str(caught.value)
+        assert not out.exists()
+    with pytest.raises(SourceError, match="stands twice"):
+        read_problems(write(tmp_path / "twice.jsonl", [PROBLEMS[0], PROBLEMS[0]]))
+    with pytest.raises(SourceError, match="cannot read"):
+        read_problems(tmp_path / "missing.jsonl")

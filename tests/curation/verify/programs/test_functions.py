@@ -1,0 +1,188 @@
+# ruff: noqa: E501  programs stand on one line each
+"""Function problems: calls, assertions, benchmarks' canonical solutions, and cheats that must not pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.linked import prototype
+from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
+from curation.verify.programs.tools import Runner
+from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
+from tests.benchmarks.function_benchmarks import human_eval, mbpp
+from tests.places import SHARED_DATA
+
+DATA = SHARED_DATA / "code"
+ANSWER = 7_391_846_205
+CALLS = CodeProblem(
+    "calls", function=FunctionTests("add", (FunctionCall((1, 2), 3), FunctionCall((ANSWER, 1), ANSWER + 1)))
+)
+CHECK = CodeProblem(
+    "check",
+    function=FunctionTests(
+        "add",
+        program=f"def check(candidate):\n    assert candidate(1, 2) == 3\n    x = candidate({ANSWER}, 1)\n"
+        f"    assert x == {ANSWER + 1}\n    assert candidate(x, 1) == {ANSWER + 2}, 'again'\n",
+    ),
+)
+CPP_TESTS = (
+    "#undef NDEBUG\n#include <assert.h>\nint main() {\n    assert(add(1, 2) == 3);\n    assert(add(40, 2) == 42);\n}\n"
+)
+CPP = CodeProblem(
+    "cpp", function=FunctionTests("main", program=CPP_TESTS, setup="#include <vector>\nlong add(long a, long b){\n")
+)
+
+CHEATS = {
+    "early exit": "import os\ndef add(a, b): os._exit(0)",
+    "exit on loading": "import os\nos._exit(0)",
+    "sys.exit": "import sys\ndef add(a, b): sys.exit(0)",
+    "PASS": "print('PASS')\nprint({'passed': True})\ndef add(a, b): print('passed'); return None",
+    "int that equals all": "class E(int):\n    def __eq__(self, o): return True\n    __hash__ = int.__hash__\ndef add(a, b): return E(0)",
+    "str that equals all": "class E(str):\n    def __eq__(self, o): return True\n    __hash__ = str.__hash__\ndef add(a, b): return E('')",
+    "object that equals all": "class E:\n    def __eq__(self, o): return True\ndef add(a, b): return E()",
+    "patched builtins": "import builtins\nbuiltins.AssertionError = ValueError\nbuiltins.isinstance = lambda *a: True\ndef add(a, b): return 0",
+    "patched json": "import json\njson.dumps = lambda *a, **k: '{\"passed\": true}'\ndef add(a, b): return 0",
+    "reading frames": (
+        "import sys, gc\ndef add(a, b):\n    frame = sys._getframe()\n    while frame:\n"
+        "        for v in frame.f_locals.values():\n            if isinstance(v, dict) and 'expected' in v: return v['expected']\n"
+        "        frame = frame.f_back\n    seen = [o for o in gc.get_objects() if isinstance(o, dict) and 'expected' in o]\n"
+        "    return seen[0]['expected'] if seen else 0"
+    ),
+    "forged lines": "import os\nfor fd in range(3, 30):\n    try: os.write(fd, b'{\"passed\": true}\\n')\n    except OSError: pass\ndef add(a, b): return 0",
+    "forged results and exit": (
+        "import os\nfor fd in range(3, 30):\n    try: os.write(fd, b'{\"loaded\": true}\\n{\"value\": \"3\"}\\n')\n"
+        "    except OSError: pass\nos._exit(0)"
+    ),
+    "an error that is a program": "import os\ndef add(a, b):\n    for fd in range(3, 30):\n        try: os.write(fd, b'{\"error\": [\"exec\", \"print(1)\"]}\\n')\n        except OSError: pass\n    os._exit(0)",
+    "numbers for sums": "def add(a, b): return 3",
+    "atexit": "import atexit\natexit.register(print, '{\"passed\": true}')\ndef add(a, b): return 0",
+    "right by half": "def add(a, b): return 3 if a == 1 else 'PASS'",
+    "no function": "x = 1",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
+
+
+def verdict(runner: Runner, problem: CodeProblem, code: str, lang: CodeLang = CodeLang.PYTHON) -> CodeVerdict:
+    (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
+    assert result.verdict is not CodeVerdict.BROKEN, result
+    return result.verdict
+
+
+@pytest.mark.parametrize("problem", [CALLS, CHECK], ids=lambda problem: problem.id)
+def test_a_right_function_passes(runner: Runner, problem: CodeProblem) -> None:
+    assert verdict(runner, problem, "def add(a, b):\n    print('debugging')\n    return a + b") is CodeVerdict.AC
+
+
+@pytest.mark.parametrize("problem", [CALLS, CHECK], ids=lambda problem: problem.id)
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_cheats_do_not_pass(runner: Runner, problem: CodeProblem, cheat: str) -> None:
+    assert verdict(runner, problem, CHEATS[cheat]) in {CodeVerdict.WA, CodeVerdict.RTE}
+
+
+def test_methods_data_and_arguments_changed_in_place(runner: Runner) -> None:
+    calls = FunctionTests("Solution.pair", (FunctionCall(([3, 4], 7), [0, 1]), FunctionCall(([1.5, 1], 2.5), [0, 1])))
+    code = "class Solution:\n    def pair(self, values, total):\n        return (0, 1)"
+    assert verdict(runner, CodeProblem("method", function=calls), code) is CodeVerdict.AC
+    program = (
+        "a = [3, 1, 2]\nassert order(a) is None\nassert a == [1, 2, 3]\nassert {order(b) for b in ([2, 1],)} == {None}"
+    )
+    place = CodeProblem("place", function=FunctionTests("order", program=program))
+    assert verdict(runner, place, "def order(a): a.sort()") is CodeVerdict.AC
+    assert verdict(runner, place, "def order(a): sorted(a)") is CodeVerdict.WA
+
+
+def test_calls_that_depend_on_results_and_exceptions(runner: Runner) -> None:
+    program = (
+        "import random\nx = 0\nfor i in range(5):\n    x = step(x)\nassert x == 5\n"
+        "for i in range(3):\n    n = random.randint(0, 99)\n    assert step(n) == n + 1\n"
+        "try:\n    step(None)\n    assert False\nexcept TypeError:\n    pass\n"
+    )
+    problem = CodeProblem("steps", function=FunctionTests("step", program=program))
+    assert verdict(runner, problem, "def step(x): return x + 1") is CodeVerdict.AC
+    assert verdict(runner, problem, "def step(x): return (x or 0) + 1") is CodeVerdict.WA
+    assert verdict(runner, problem, "def step(x): return x + 1 if x != 3 else 5") is CodeVerdict.WA
+
+
+def test_tolerance_and_kinds_of_values(runner: Runner) -> None:
+    third = FunctionTests("f", (FunctionCall((), 1 / 3),), tolerance=1e-6)
+    assert verdict(runner, CodeProblem("third", function=third), "def f(): return 0.3333333") is CodeVerdict.AC
+    for expected, returned, right in (
+        ({"a": {1, 2}}, "{'a': {2, 1}}", True),
+        ([1, [2, None]], "(1, (2, None))", True),
+        (10**40, "10**40", True),
+        (10**40, "10**40 + 1", False),
+        ("3", "3", False),
+        ([1, 2], "[2, 1]", False),
+        ({1, 2}, "[1, 2]", False),
+    ):
+        problem = CodeProblem("value", function=FunctionTests("f", (FunctionCall((), expected),)))
+        found = verdict(runner, problem, f"def f(): return {returned}")
+        assert (found is CodeVerdict.AC) is right, (expected, returned)
+
+
+def test_values_pass_as_they_are() -> None:
+    for value in ([1, 2.5, None, True, "é\ud800"], (1, (2,)), {1: {2}}, frozenset({3}), b"\x00", 1j, range(3), 2**80):
+        assert decode(encode(value)) == value
+        assert type(decode(encode(value))) is type(value)
+    knot: list[Any] = []
+    knot.append(knot)
+    for no_data in (object(), print, knot):
+        with pytest.raises(NotData):
+            encode(no_data)
+
+
+@pytest.mark.parametrize(
+    ("code", "right"),
+    [
+        ("long add(long a, long b){ return a + b; }", True),
+        ("#include <cstdio>\nlong add(long a, long b){ puts(\"noise\"); return a + b; }\nint main() { return 0; }", True),
+        ("long add(long a, long b){ return 3; }", False),
+        ("#include <cstdlib>\nlong add(long a, long b){ exit(0); }", False),
+        ("#define NDEBUG\n#define assert(x)\nlong add(long, long){ return 0; }", False),
+        ("#include <unistd.h>\nstruct S { S() { _exit(0); } } s;\nlong add(long, long){ return 0; }", False),
+        ("struct A { template <class T> bool operator==(T) { return true; } };\nA add(long, long){ return {}; }", False),
+    ],
+)  # fmt: skip
+def test_cpp_functions(runner: Runner, code: str, right: bool) -> None:
+    assert (verdict(runner, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
+
+
+def test_a_prototype_is_what_the_declaration_leaves_open() -> None:
+    assert (
+        prototype("int g(){ return 1; }\nint f(int x){\n  for (;;)\n  {\n") == "int g(){ return 1; }\nint f(int x);\n"
+    )
+    assert prototype("int f(int x);") == "int f(int x);"
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not beside the checkout")
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_canonical_solutions_pass(runner: Runner) -> None:
+    """A part of each benchmark; tests/benchmarks/bench_programs.py judges them whole."""
+    jobs = [
+        human_eval(row)
+        for row in rows("humaneval.jsonl")
+        if row["task_id"] in {f"HumanEval/{n}" for n in (0, 32, 38, 50, 83)}
+    ]
+    both = rows("humaneval_x_python_cpp.jsonl")
+    jobs += [
+        human_eval(row) for row in both if row["task_id"] in {"Python/32", "Python/10", "CPP/10", "CPP/22", "CPP/38"}
+    ]
+    jobs += [mbpp(row) for row in rows("mbpp_sanitized.jsonl") if row["task_id"] in {2, 56, 82, 126, 596, 737, 794}]
+    for (problem, _), result in zip(jobs, judge_programs(runner, jobs), strict=True):
+        assert result.verdict is CodeVerdict.AC, (problem.id, result)

@@ -1,0 +1,147 @@
+"""Verdicts on programs, tests drawn for a group, and the shape that the math judge has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from curation.records import Outcome
+from curation.verify.judge import JudgeTask, Response
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import ProgramJudge, judge_programs
+from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
+from curation.verify.programs.tools import Runner
+
+NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n in range(12)), cpu_s=1.0)
+HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
+
+
+def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: CodeProblem = NEXT) -> ProgramResult:
+    (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        ("print(int(input()) + 1)", CodeVerdict.AC),
+        ("print(0)", CodeVerdict.WA),
+        ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
+        ("while True: pass", CodeVerdict.TLE),
+        ("import time\ntime.sleep(60)", CodeVerdict.TLE),
+        ("a = bytearray(800 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1", CodeVerdict.MLE),
+        ("1 / 0", CodeVerdict.RTE),
+        ("import os\nos.abort()", CodeVerdict.RTE),
+        ("print(int(input()) + 1)\nraise SystemExit(1)", CodeVerdict.RTE),
+        ("import os\nprint(int(input()) + 1, flush=True)\nos._exit(3)", CodeVerdict.RTE),
+        ("while True: print('x' * 10000)", CodeVerdict.OLE),
+        ("print(", CodeVerdict.CE),
+        ("import os\nos._exit(0)", CodeVerdict.WA),
+    ],
+)
+def test_verdicts_in_python(runner: Runner, code: str, verdict: CodeVerdict) -> None:
+    result = run(runner, code)
+    assert result.verdict is verdict, result
+    assert result.first_failed == (None if verdict is CodeVerdict.AC else 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (HEAD + "int main() { int n; cin >> n; cout << n + 1; }", CodeVerdict.AC),
+        (HEAD + "int main() { for (volatile int i = 0;; i = i + 1) {} }", CodeVerdict.TLE),
+        (HEAD + "int main() { vector<int> v(3); return v.at(7); }", CodeVerdict.RTE),
+        (HEAD + "int main() { int n; cin >> n; cout << n + 1; return 1; }", CodeVerdict.RTE),
+        ("int main() { return undeclared; }", CodeVerdict.CE),
+    ],
+)
+def test_verdicts_in_cpp(runner: Runner, code: str, verdict: CodeVerdict) -> None:
+    result = run(runner, code, CodeLang.CPP)
+    assert result.verdict is verdict, result
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "#include <iostream>",
+        "#define MOST 5",
+        pytest.param('#pragma GCC optimize("O3")', marks=pytest.mark.slow),
+        pytest.param("#include <version>", marks=pytest.mark.slow),
+    ],
+)
+def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(runner: Runner, first: str) -> None:
+    code = f"{first}\n{HEAD}signed main() {{ int n; cin >> n; cout << n + 1; }}"
+    assert run(runner, code, CodeLang.CPP).verdict is CodeVerdict.AC
+
+
+def test_the_first_failure_ends_the_run_unless_every_test_is_asked_for(runner: Runner) -> None:
+    code = "n = int(input())\nprint(n + 1 if n != 5 and n != 8 else 0)"
+    short = run(runner, code)
+    assert (short.verdict, short.first_failed, len(short.tests)) == (CodeVerdict.WA, 5, 6)
+    (long,) = judge_programs(runner, [(NEXT, Submission(CodeLang.PYTHON, code))], every=True)
+    assert (long.verdict, long.first_failed, len(long.tests)) == (CodeVerdict.WA, 5, 12)
+    assert [run.index for run in long.tests if run.verdict is CodeVerdict.WA] == [5, 8]
+    assert all(run.cpu_s >= 0 and run.memory_mb > 0 for run in long.tests)
+
+
+def test_results_come_in_order_and_do_not_depend_on_the_workers(runner: Runner) -> None:
+    jobs = [
+        (NEXT, Submission(CodeLang.PYTHON, f"n = int(input())\nprint(n + 1 if n < {bad} else 0)")) for bad in range(13)
+    ]
+    wide = [(result.verdict, result.first_failed, len(result.tests)) for result in judge_programs(runner, jobs)]
+    with Runner(1) as alone:
+        narrow = [(result.verdict, result.first_failed, len(result.tests)) for result in judge_programs(alone, jobs)]
+    assert wide == narrow
+    assert [first for _, first, _ in wide] == [*range(12), None]
+
+
+def test_nothing_passes_from_one_test_to_the_next(runner: Runner) -> None:
+    code = (
+        "import os, builtins\nn = int(input())\nbuiltins.kept = getattr(builtins, 'kept', 0) + 1\n"
+        "path = '/tmp/kept'\nseen = os.path.exists(path)\nopen(path, 'w').write('x')\n"
+        "print(n + 1 if builtins.kept == 1 and not seen else 0)"
+    )
+    result = run(runner, code)
+    assert result.verdict is CodeVerdict.AC, result
+
+
+def test_a_group_is_judged_by_the_same_tests_drawn_by_its_seed() -> None:
+    problem = CodeProblem("many", tuple(CodeTest(b"%d" % n, b"") for n in range(100)))
+    first = draw_tests(problem, 7)
+    assert len(set(first)) == 20
+    assert first == draw_tests(problem, 7)
+    assert first != draw_tests(problem, 8)
+    assert draw_tests(problem, 7, None) == tuple(range(100))
+    assert draw_tests(NEXT, 7) == tuple(range(12))
+
+
+def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
+    right = "```python\nprint(int(input()) + 1)\n```"
+    texts = [right, "```python\nprint(0)\n```", "I do not know.", "```\nprint(1)\n```", f"<think>hm</think>{right}"]
+    problems = {"next": NEXT, "talk": CodeProblem("talk", refused="it is interactive")}
+    task = JudgeTask("next", "", "en", tuple(Response(text, None) for text in texts), seed=3)
+    refused = JudgeTask("talk", "", "en", (Response(right, None),))
+    empty = JudgeTask("next", "", "en", (Response("nothing", None),))
+    first, second, third = ProgramJudge(problems.__getitem__, 7, runner=runner).judge([task, refused, empty])
+    assert [one.outcome for one in first.verdicts] == [
+        Outcome.CORRECT,
+        Outcome.WRONG,
+        Outcome.NO_ANSWER,
+        Outcome.NO_ANSWER,
+        Outcome.CORRECT,
+    ]
+    assert first.problem == "next"
+    assert first.verdicts[1].how.startswith("WA on test 0")
+    assert (second.verdicts[0].outcome, third.verdicts[0].outcome) == (Outcome.BROKEN, Outcome.NO_ANSWER)
+    assert "interactive" in second.verdicts[0].how
+
+
+def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
+    assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN

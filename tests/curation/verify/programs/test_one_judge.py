@@ -1,0 +1,149 @@
+"""Measuring, training and `goldilocks verify code` say the same of every response of the corpus."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.records import JUDGING, TEST, Outcome, SourceError
+from curation.verify.judge import Judged, JudgeTask, Response
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.files import problem_of_row, read_problems, row_of_problem
+from curation.verify.programs.judge import ProgramJudge, judge_programs, submission_in
+from curation.verify.programs.problem import CodeProblem, CodeTest, draw_tests
+from curation.verify.programs.tables import build_problem, set_problems
+from curation.verify.programs.tools import Runner
+from flows.cli.code_files import verify_code_file
+from tests.curation.verify.programs.corpus import PROBLEMS, RESPONSES, responses, write_set
+from training.config import RewardSettings
+from training.embedded.problems import Split
+from training.judges import Judges
+from training.recipe import CuratedData
+from training.tasks import load_tasks
+
+EXPECTED = {row["id"]: row["outcome"] for row in responses()}
+ASKED = [row for row in responses() if row["problem"] != "yes-any-language"]
+"""Responses to problems that name a language, as all problems of a curated set do."""
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def curated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_set(tmp_path_factory.mktemp("corpus") / "curated")
+
+
+def test_verify_code(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    verify_code_file(PROBLEMS, RESPONSES, out, workers=2)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {row["id"]: row["outcome"] for row in rows} == EXPECTED
+
+
+def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
+    rules = {row["problem"]: row for row in pl.read_parquet(curated / "judging/*.parquet").iter_rows(named=True)}
+    tests: dict[str, list[tuple[str, str]]] = {}
+    for name, given, wanted in pl.read_parquet(curated / "tests/*.parquet").select("problem", "input", "output").rows():
+        tests.setdefault(name, []).append((given, wanted))
+
+    def find(name: str) -> CodeProblem:
+        lang = CodeLang.CPP if name.endswith("-cpp") else CodeLang.PYTHON
+        return build_problem(name, tests.get(name, ()), rules[name], lang=lang)
+
+    judge = ProgramJudge(find, 7, runner=runner)
+    again = {}
+    for name in dict.fromkeys(row["problem"] for row in ASKED):
+        rows = [row for row in ASKED if row["problem"] == name]
+        texts = tuple(Response(row["response"], None) for row in rows)
+        (result,) = judge.judge([JudgeTask(name, "", "en", texts)])
+        assert {row["id"]: one.outcome for row, one in zip(rows, result.verdicts, strict=True)} == {
+            row["id"]: row["outcome"] for row in rows
+        }
+        stored = [judge.final_answer(text) for text in texts]
+        again = judge.submit(JudgeTask(name, "", "en", ()), stored).result()
+        assert again == result.verdicts
+
+
+@pytest.mark.parametrize("code", ["all_tests", "proportional"])
+def test_training(code: str, curated: Path) -> None:
+    settings = RewardSettings.model_validate({"code": code})
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
+
+    async def said() -> list[Judged]:
+        with Judges(tasks.values(), 2, settings) as judges:
+            attempts = (judges.judge(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
+            return list(await asyncio.gather(*attempts))
+
+    verdicts = {row["id"]: verdict for row, verdict in zip(ASKED, asyncio.run(said()), strict=True)}
+    assert {name: verdict.outcome for name, verdict in verdicts.items()} == {row["id"]: row["outcome"] for row in ASKED}
+    shares = {verdict.passed for verdict in verdicts.values()}
+    if code == "all_tests":
+        assert shares == {None}
+        return
+    assert all((one.passed == 1.0) == (one.outcome is Outcome.CORRECT) for one in verdicts.values())
+    assert verdicts["right on the samples only"].passed == pytest.approx(2 / 3)
+    assert verdicts["a function, wrong on one call"].passed == pytest.approx(1 / 3)
+    assert verdicts["another language than the one asked for"].passed == 0.0
+
+
+def test_every_kind_of_problem_is_the_same_from_a_table_and_from_a_row(curated: Path) -> None:
+    known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
+    languages = {name: (name, one.lang) for name, one in known.items() if one.lang is not None}
+    assert set_problems(curated, languages) == known
+    assert {name: problem_of_row(row_of_problem(one), "here") for name, one in known.items()} == known
+
+
+def test_a_group_of_rollouts_meets_the_tests_that_measuring_draws(tmp_path: Path) -> None:
+    """The ids of twins differ, their group does not: the draw is the group's."""
+    curated = write_set(tmp_path / "curated")
+    (frame,) = [pl.read_parquet(file) for file in (curated / "data").glob("*.parquet")]
+    frame.filter(pl.col("id") == "yes").with_columns(pl.lit("original").alias("group")).write_parquet(
+        curated / "data" / "00000.parquet"
+    )
+    many = [{"problem": "yes", "index": n, "input": f"{n}\n", "output": "YES\n", "origin": "x"} for n in range(90)]
+    pl.DataFrame(many, schema=TEST).write_parquet(curated / "tests" / "00000.parquet")
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
+    measured = build_problem("original", [(row["input"], row["output"]) for row in many], dict.fromkeys(JUDGING))
+    trained = tasks["yes"].code
+    assert trained is not None
+    assert draw_tests(trained, 11) == draw_tests(measured, 11) != draw_tests(measured, 12)
+
+
+def test_functions_of_tables_have_their_calls_in_the_tests(runner: Runner) -> None:
+    rules = {**dict.fromkeys(JUDGING), "function": "pair", "starter": "class Solution:\n    def pair(self, values):"}
+    problem = build_problem("pair", [('[3, 4]\n"a"', '["a", 7]')], rules)
+    assert (problem.tests, problem.test_count) == ((), 1)
+    code = "```python\nclass Solution:\n    def pair(self, values, name):\n        return [name, sum(values)]\n```"
+    (result,) = judge_programs(runner, [(problem, submission_in(Response(code, None)))])
+    assert result.outcome is Outcome.CORRECT, result
+
+
+def test_a_share_does_not_count_what_the_checker_failed_on(runner: Runner) -> None:
+    checker = {
+        "kind": "kattis",
+        "lang": "python",
+        "sources": {"v.py": "import sys\nsys.exit({'1': 42, '2': 43}.get(sys.stdin.read().strip(), 7))"},
+    }
+    problem = problem_of_row({"id": "x", "tests": [{"input": t, "output": ""} for t in "1123"], "checker": checker}, "")
+    judge = ProgramJudge(lambda _: problem, 1, every=True, runner=runner)
+    (result,) = judge.judge([JudgeTask("x", "", "en", (Response("```python\nprint(input())\n```", None),))])
+    assert (result.verdicts[0].outcome, result.verdicts[0].passed) == (Outcome.WRONG, pytest.approx(2 / 3))
+
+
+def test_a_problem_held_out_under_other_tests_is_refused(tmp_path: Path) -> None:
+    curated = write_set(tmp_path / "curated")
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
+    other = replace(tasks["yes"], code=CodeProblem("yes", (CodeTest(b"1", b"1"),)))
+    Judges([tasks["yes"], tasks["yes"]], 1, RewardSettings())
+    with pytest.raises(SourceError, match="different tests"):
+        Judges([tasks["yes"], other], 1, RewardSettings())

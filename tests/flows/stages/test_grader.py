@@ -1,0 +1,33 @@
+"""The grader's training recipe: read before a run begins, as the grader will be trained by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import flows
+from curation.records import ConfigError
+from flows.run.run_folder import new_run
+from flows.stages.grader import check_grader
+
+LOOP = Path(flows.__file__).parent / "recipes" / "demo_loop.toml"
+
+
+def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
+    check_grader(new_run(LOOP, [], tmp_path))
+    check_grader(new_run(LOOP.with_name("demo_math.toml"), [], tmp_path))  # which has none
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("grader.recipe=none.toml", r"there is no file .*none\.toml; name a training recipe"),
+        ("grader.recipe=demo_math.toml", r"demo_math\.toml: .*`steps` is missing"),
+        ('grader.set=["optim.rate=1"]', r"train_demo_grader\.toml: unknown key `optim\.rate`; allowed here: betas"),
+        ('grader.set=["steps"]', "--set steps: write key=value"),
+    ],
+)
+def test_a_recipe_that_cannot_be_meant_is_refused_before_the_run(override: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"(?s){said}"):
+        check_grader(new_run(LOOP, [override], tmp_path))

@@ -1,0 +1,11 @@
+"""Where tests find what lies outside their own folder: the checkout, and the shared real data where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+SHARED_DATA = Path(os.environ.get("GOLDILOCKS_DATA") or ROOT.parent / "shared" / "data")
+"""Data sets written elsewhere; tests that need one skip where it is absent."""

@@ -1,0 +1,231 @@
+"""Generation on servers that refuse, hang, break connections, die and come back with other weights: real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.policies.completions import TokenCompletion
+from curation.records import PolicyError
+from tests.waiting import until
+from training.vllm_client import TrainingServers
+from training.vllm_settings import EndpointGeneratorSettings
+
+pytest.importorskip("httpx")
+STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
+FOLDER = Path("weights")
+
+
+class StandIn:
+    """One server process and what its journal says."""
+
+    def __init__(self, journal: Path, plan: str, port: int = 0) -> None:
+        self.journal, self.port = journal, port
+        self.start(plan)
+
+    def start(self, plan: str) -> None:
+        """A process, at the port that it had before."""
+        command = [sys.executable, "-I", str(STAND_IN), str(self.journal), plan]
+        environment = {**os.environ, "PORT": str(self.port)}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
+        return [line for line in map(json.loads, lines) if line["event"] == name]
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+Start = Callable[..., StandIn]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running: list[StandIn] = []
+
+    def start(plan: str = "") -> StandIn:
+        running.append(StandIn(tmp_path / f"{len(running)}.jsonl", plan))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
+    values: dict[str, Any] = {"back_off_s": 0.01, "connect_s": 120.0, "per_server": 4, "retries": 4, **changes}
+    return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
+
+
+async def asked(servers: TrainingServers, seeds: range) -> list[TokenCompletion]:
+    return await asyncio.gather(*(servers.generate((1, 2), {"seed": seed, "max_tokens": 9}) for seed in seeds))
+
+
+def run(made: EndpointGeneratorSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingServers]:
+    async def work() -> tuple[list[TokenCompletion], TrainingServers]:
+        async with TrainingServers(made, FOLDER) as servers:
+            return await asked(servers, range(count)), servers
+
+    return asyncio.run(work())
+
+
+def test_every_token_has_its_version_and_a_server_the_weights_before_any_request(start: Start) -> None:
+    server = start()
+
+    async def work() -> None:
+        async with TrainingServers(settings(server), FOLDER) as servers:
+            assert servers.context == 100
+            (first,) = await asked(servers, range(1))
+            await servers.update(Path("newer"), 7)
+            (second,) = await asked(servers, range(1))
+        assert first == TokenCompletion((1, 2), (5, 6, 2), (-0.5,) * 3, (0,) * 3, "", "stop")
+        assert second.versions == (7,) * 3
+
+    asyncio.run(work())
+    folders = [one["update_info"]["folder"] for one in server.events("update_weights")]
+    assert folders == ["weights", "newer"]
+    assert len(server.events("pause")) == len(server.events("resume")) == 2
+    salts = [one["salt"].partition("-")[2] for one in server.events("asked")]
+    assert salts == ["0", "7"]
+
+
+@pytest.mark.parametrize("word", ["429", "500", "drop", "garbage", "abort", "foreign"])
+def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word: str) -> None:
+    server, other = start(f"{word} {word}"), start(word)
+    made, _ = run(settings(server, other))
+    assert [one.token_ids[0] for one in made] == [5 + seed for seed in range(6)]
+    seeds = sorted(one["seed"] for one in (*server.events("asked"), *other.events("asked")))
+    assert len(seeds) == 6 + 3
+    assert set(seeds) == set(range(6))
+
+
+def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_came_before(start: Start) -> None:
+    server = start("429")
+
+    async def work() -> None:
+        async with TrainingServers(settings(server, back_off_s=1.0), FOLDER) as servers:
+            made = asyncio.create_task(servers.generate((1, 2), {"seed": 0, "max_tokens": 9}))
+            while not server.events("asked"):
+                await asyncio.sleep(0.01)
+            await servers.update(Path("newer"), 7)
+            assert set((await made).versions) == {7}
+
+    asyncio.run(work())
+    assert [one["salt"].partition("-")[2] for one in server.events("asked")] == ["0", "7"]
+
+
+def test_a_server_that_dies_has_its_requests_moved_to_the_others(start: Start) -> None:
+    dying, other = start("slow slow die"), start()
+    made, servers = run(settings(dying, other), count=12)
+    assert [one.token_ids[0] for one in made] == [5 + seed for seed in range(12)]
+    assert [server.alive for server in servers.servers.all] == [False, True]
+    lost = [one["seed"] for one in dying.events("asked")]
+    assert len(lost) > 2
+    assert len(other.events("asked")) >= 12 - len(lost) + 1
+
+
+def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start: Start) -> None:
+    server, other = start(), start()
+
+    async def work() -> None:
+        async with TrainingServers(settings(server, other), FOLDER) as servers:
+            await asked(servers, range(4))
+            server.stop()
+            await servers.update(Path("second"), 1)  # it is away, and does not stop the others
+            first = servers.servers.all[0]
+            assert not first.alive
+            server.start("")
+            await until(lambda: first.alive)
+            made = await asked(servers, range(8))
+        assert {one.versions for one in made} == {(1, 1, 1)}
+
+    asyncio.run(work())
+    assert server.events("update_weights")[-1]["update_info"] == {"folder": "second"}
+
+
+def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: Start) -> None:
+    server, other = start(), start("")
+
+    async def work() -> None:
+        async with TrainingServers(settings(server, other), FOLDER) as servers:
+            server.stop()
+            server.start("refuse")  # at the same address, with weights of its own
+            await servers.update(Path("second"), 1)
+            made = await asked(servers, range(8))
+            assert {one.versions for one in made} == {(1, 1, 1)}
+            assert "no such folder" in servers.servers.all[0].trouble
+
+    asyncio.run(work())
+    assert [one["new_version"].partition("-")[2] for one in server.events("update_weight_version")][:2] == ["mixed"] * 2
+
+
+def test_a_server_that_was_started_anew_in_another_way_does_not_end_the_run(start: Start) -> None:
+    server, other = start(), start()
+
+    async def work() -> None:
+        async with TrainingServers(settings(server, other), FOLDER) as servers:
+            server.stop()
+            server.start("old")
+            await servers.update(Path("second"), 1)
+            made = await asked(servers, range(4))
+            assert {one.versions for one in made} == {(1, 1, 1)}
+            assert "knows no weight updates" in servers.servers.all[0].trouble
+
+    asyncio.run(work())
+    assert len(other.events("asked")) == 4
+
+
+def test_cancelling_closes_the_connection(start: Start) -> None:
+    server = start("hang")
+
+    async def work() -> None:
+        async with TrainingServers(settings(server), FOLDER) as servers:
+            task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
+            await until(lambda: server.events("asked"))
+            task.cancel()
+            await until(lambda: server.events("closed"))
+
+    asyncio.run(work())
+
+
+def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
+    with pytest.raises(PolicyError, match=r"curation\.policies\.vllm\.serving"):
+        run(settings(start("old")))
+    with pytest.raises(PolicyError, match="holds no model 'other', but m"):
+        run(settings(start(), model="other"))
+    gone = start()
+    gone.stop()
+    with pytest.raises(PolicyError, match="no server answers"):
+        run(settings(gone))
+    with pytest.raises(PolicyError, match="no such folder"):
+        run(settings(start("refuse refuse")))
+
+
+def test_a_request_that_always_fails_says_where(start: Start) -> None:
+    with pytest.raises(PolicyError, match=r"failed 5 times, last at http://127\.0\.0\.1"):
+        run(settings(start("500 " * 5)), count=1)
+
+
+def test_addresses_and_folders_that_cannot_be_meant_are_refused() -> None:
+    for changes, said in (
+        ({"urls": ("localhost:1",)}, "no address"),
+        ({"urls": ("http://a/v1", "http://a")}, "twice"),
+        ({"urls": ("http://a",), "folder": "here"}, "relative"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            EndpointGeneratorSettings.model_validate({"kind": "endpoint", **changes})

@@ -1,0 +1,130 @@
+"""The seam between the trainer and an objective: what an objective is given, and what it gives.
+
+    decide(rewards of a group)      → which groups and attempts are trained on
+    credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
+    loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
+
+An objective is an `Objective` with its settings in one file, and one line in `training.objectives.registry`. The
+trainer, the loop and the batches know no other part of it.
+
+Invariants: all of these functions are pure. A minibatch's loss is the sum of its micro-batches' losses: denominators
+are in the weights, made once for the whole minibatch over all ranks. So gradients accumulate over micro-batches and add
+up over ranks (where a wrapper averages gradients over ranks, the trainer multiplies by their number). A statistic says
+itself how it adds up; nobody else knows it by its name.
+
+Not here: the statistics that are measured whatever the objective, and their way over ranks and steps
+(`training.objectives.step_statistics`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from training.config import ObjectiveSettings
+from training.rewards import Reward
+from training.schedule import Fate
+
+Reduction = Literal["mean", "sum", "max"]
+
+S = TypeVar("S", bound=ObjectiveSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveInputs:
+    """One micro-batch. Tokens are generated tokens only, of whole sequences.
+
+    Example: two sequences of 2 and 1 tokens, in one group of the only batch::
+
+        ObjectiveInputs(logprobs=[-1.0, -2.0, -0.5], behaviour=[-1.1, -2.0, -0.4], sequence=[0, 0, 1],
+                        advantages=[1.0, -1.0], weights=[1 / 3, 1 / 3])
+    """
+
+    logprobs: Tensor  # [tokens] under the policy in training, with gradient
+    behaviour: Tensor  # [tokens] under the distribution that the generator drew from
+    sequence: Tensor  # [tokens] int64, which sequence a token belongs to, 0 … sequences - 1
+    advantages: Tensor  # [sequences]
+    weights: Tensor  # [sequences] of each of its tokens
+    mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
+    entropy: Tensor | None = None  # [tokens] of the policy's distribution; with gradient where `Needs` asks for it
+    reference: Tensor | None = None  # [tokens] log-probabilities of the reference policy, where `Needs` asks for one
+
+
+@dataclass(frozen=True, slots=True)
+class RewardedSequences:
+    """A whole minibatch, over all ranks, as `Objective.credit` sees it. No excluded attempt is among them."""
+
+    rewards: Sequence[Reward]
+    lengths: Tensor  # [sequences] int64, generated tokens
+    groups: Tensor  # [sequences] int64, a number per group
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What `ObjectiveInputs.advantages` and `.weights` are made of: [sequences] each, float64."""
+
+    advantages: Tensor
+    weights: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What must be computed for an objective beside the policy's log-probabilities.
+
+    ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
+    starts from.
+    """
+
+    entropy_gradient: bool = False
+    reference: bool = False
+    reference_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic of one micro-batch, or of several added up; 0-d tensors without gradient.
+
+    ``total`` is the sum of the values, or the largest of them where the reduction is ``max`` (-inf where there is no
+    value). ``count`` says over how many values a ``mean`` goes, and is 0 for the others.
+    """
+
+    reduction: Reduction
+    total: Tensor
+    count: Tensor
+
+    def __add__(self, other: Statistic) -> Statistic:
+        if self.reduction == "max":
+            return Statistic("max", torch.maximum(self.total, other.total), self.count)
+        return Statistic(self.reduction, self.total + other.total, self.count + other.count)
+
+
+def needs_nothing(_: ObjectiveSettings) -> Needs:
+    """Return the needs of an objective that reads the policy's log-probabilities only."""
+    return Needs()
+
+
+@dataclass(frozen=True, slots=True)
+class Objective(Generic[S]):
+    """An objective: its settings, and pure functions of them.
+
+    Names of statistics are the objective's own; they appear in the metrics below ``policy/``.
+    """
+
+    settings: type[S]
+    decide: Callable[[Sequence[Reward], S], Fate]
+    credit: Callable[[RewardedSequences, S], Credit]
+    loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
+    needs: Callable[[S], Needs] = needs_nothing
+
+    @property
+    def kind(self) -> str:
+        """Return the value of `kind` that chooses this objective in a recipe."""
+        kind: str = self.settings.model_fields["kind"].default
+        return kind
+
+
+AnyObjective = Objective[Any]

@@ -1,0 +1,28 @@
+"""The objectives by the `kind` under which a recipe's `[objective]` chooses them."""
+
+from __future__ import annotations
+
+from training.config import ObjectiveSettings
+from training.objectives.base import AnyObjective
+from training.objectives.grpo import GRPO
+
+OBJECTIVES: dict[str, AnyObjective] = {
+    objective.kind: objective
+    for objective in (
+        GRPO,  # one line per objective
+    )
+}
+
+
+def objective_of(settings: ObjectiveSettings) -> AnyObjective:
+    """Return the objective that these settings are of.
+
+    Raises:
+        KeyError: none is registered under their kind.
+    """
+    return OBJECTIVES[settings.kind]
+
+
+def objective_settings() -> dict[str, type[ObjectiveSettings]]:
+    """Return the settings of every objective by its kind."""
+    return {kind: objective.settings for kind, objective in OBJECTIVES.items()}

@@ -1,0 +1,131 @@
+"""Numbers of a gradient step: each says itself how micro-batches, ranks and steps add up to one number.
+
+    micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
+    steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
+
+Invariants: the trainer and the metrics know no statistic by its name. `policy_statistics` are measured in every step,
+whatever the objective is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from training.objectives.base import ObjectiveInputs, Reduction, Statistic
+from training.ranks import Ranks
+
+STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
+"""Names of the optimiser step's own numbers, which stand beside the statistics in the metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A statistic of a whole optimiser step: its value, and how many values a mean goes over."""
+
+    reduction: Reduction
+    value: float
+    count: float = 0.0
+
+
+def mean_of(values: Tensor, counts: Tensor) -> Statistic:
+    """Return the mean of those [tokens] or [sequences] values where ``counts`` is True, in fp32 or better."""
+    values = values.detach().to(torch.promote_types(values.dtype, torch.float32))
+    return Statistic("mean", torch.where(counts, values, 0.0).sum(), counts.sum().to(values.dtype))
+
+
+def sum_of(values: Tensor, counts: Tensor) -> Statistic:
+    """Return the sum of those values where ``counts`` is True, in fp32 or better."""
+    mean = mean_of(values, counts)
+    return Statistic("sum", mean.total, torch.zeros_like(mean.count))
+
+
+def max_of(values: Tensor, counts: Tensor) -> Statistic:
+    """Return the largest of those values where ``counts`` is True; -inf where none is."""
+    held = torch.where(counts, values.detach(), -torch.inf)
+    largest = held.max() if len(held) else values.new_tensor(-torch.inf)
+    return Statistic("max", largest, values.new_zeros(()))
+
+
+def counted(inputs: ObjectiveInputs) -> Tensor:
+    """Return the micro-batch's mask, [tokens] bool; all True where it has none."""
+    return torch.ones_like(inputs.sequence, dtype=torch.bool) if inputs.mask is None else inputs.mask
+
+
+def k3(log_ratio: Tensor) -> Tensor:
+    """Return r - 1 - log r: never negative, and in the mean over what the ratio's denominator draws their KL."""
+    return log_ratio.exp() - 1 - log_ratio
+
+
+@torch.no_grad()
+def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
+    """Return what is measured of the policy whatever the objective is; rho is its ratio to the generator's probability.
+
+    ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
+    KL(policy | reference), as if the policy had drawn the tokens; ``mismatch_max`` is the largest |log rho|.
+    Entropy and ``kl_reference`` are left out where the inputs hold nothing for them.
+    """
+    counts = counted(inputs)
+    # log-probabilities of tokens that do not count may be anything, infinities too
+    log_ratio = torch.where(counts, inputs.logprobs - inputs.behaviour, 0.0)
+    ratio = log_ratio.exp()
+    measured = {
+        "ratio_mean": mean_of(ratio, counts),
+        "ratio_max": max_of(ratio, counts),
+        "kl_generator": mean_of(k3(log_ratio), counts),
+        "mismatch_max": max_of(log_ratio.abs(), counts),
+    }
+    if inputs.entropy is not None:
+        measured["entropy"] = mean_of(inputs.entropy, counts)
+    if inputs.reference is not None:
+        measured["kl_reference"] = mean_of(k3(inputs.reference - inputs.logprobs), counts)
+    return measured
+
+
+def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the policy's statistics and the objective's own together.
+
+    Raises:
+        ValueError: the objective gave one a name that is taken.
+    """
+    taken = (measured.keys() | STEP_NAMES) & own.keys()
+    if taken:
+        raise ValueError(f"statistics named {sorted(taken)} are measured already; give the objective's other names")
+    return {**measured, **own}
+
+
+def added(one: Mapping[str, Statistic], other: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the statistics of two micro-batches of one step together."""
+    return {name: statistic + other[name] for name, statistic in one.items()}
+
+
+def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: Ranks) -> dict[str, Measure]:
+    """Return the step's numbers over all ranks; every rank calls it with the same names."""
+    sums = sorted(name for name, one in statistics.items() if one.reduction != "max")
+    largest = sorted(statistics.keys() - set(sums))
+    numbers: dict[str, Measure] = {}
+    if sums:
+        pairs = [torch.stack([statistics[name].total, statistics[name].count]).double() for name in sums]
+        for name, (total, count) in zip(sums, ranks.total(torch.stack(pairs)).tolist(), strict=True):
+            mean = statistics[name].reduction == "mean"
+            numbers[name] = Measure("mean", total / max(count, 1.0), count) if mean else Measure("sum", total)
+    if largest:
+        most = ranks.total(torch.stack([statistics[name].total.double() for name in largest]), largest=True)
+        numbers |= {name: Measure("max", value) for name, value in zip(largest, most.tolist(), strict=True)}
+    return numbers
+
+
+def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
+    """Return one number per name over the optimiser steps of a batch, at least one."""
+    return {name: _over_steps([step[name] for step in steps]) for name in steps[0]}
+
+
+def _over_steps(measures: Sequence[Measure]) -> float:
+    if measures[0].reduction == "max":
+        return max(one.value for one in measures)
+    if measures[0].reduction == "sum":
+        return sum(one.value for one in measures)
+    return sum(one.value * one.count for one in measures) / max(sum(one.count for one in measures), 1.0)

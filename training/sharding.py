@@ -1,0 +1,29 @@
+"""Weights over ranks with FSDP2: the policy in training and the frozen reference are sharded by the same rule.
+
+Not here: the processes themselves (`training.ranks`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from training.logprobs import PackedPolicy
+from training.ranks import Ranks
+
+
+def shard(policy: PackedPolicy, ranks: Ranks, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
+    """FSDP2: each layer, and the policy as root, over all ranks; fp32 weights, computing in ``dtype``.
+
+    ``keep_ends``: embedding and output layer stay gathered after the forward pass, for the backward pass.
+    """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
+    precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
+    causal: Any = policy.model
+    for layer in causal.base_model.layers:
+        fully_shard(layer, mesh=mesh, mp_policy=precision)
+    fully_shard(policy, mesh=mesh, mp_policy=precision, reshard_after_forward=None if keep_ends else True)

@@ -1,0 +1,188 @@
+"""vLLM's servers as the trainer asks them: tokens in, tokens with versions out, and new weights while requests run.
+
+Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
+weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
+is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights.
+
+Invariants:
+  - a token's version is what the server says made it, under a label that only this run gives: an answer with tokens of
+    other weights (a server started anew, an update that failed half-way, another run's) is thrown away and asked again;
+  - a server gets no request before it has the newest weights, when it is met first and whenever it has been away;
+  - a request that a server could not answer goes to another one, with the same seed; an update keeps those in flight;
+  - a server that fails at an update is left alone until it has taken the newest weights; the others go on.
+
+Not here: the asking itself (`curation.policies.client`), writing the folder, texts (`training.endpoint_generators`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.policies.client import ServerClient, message
+from curation.policies.completions import (
+    FINISHED,
+    TokenCompletion,
+    choice_logprobs,
+    choice_token_ids,
+    choice_weight_labels,
+)
+from curation.policies.servers import Server, TemporaryFailure
+from curation.records import PolicyError
+from training.vllm_settings import EndpointGeneratorSettings
+
+if TYPE_CHECKING:
+    import httpx
+
+_MIXED = "mixed"
+"""Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
+
+_HOW = "start it with `python -m curation.policies.vllm.serving`"
+
+
+class TrainingServers(ServerClient):
+    """All servers of a generator. Lives inside its ``async with`` block, in one event loop.
+
+    Args:
+        folder, version: the weights that servers get when they are met first.
+
+    Raises:
+        PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
+    """
+
+    def __init__(self, settings: EndpointGeneratorSettings, folder: Path, version: int = 0) -> None:
+        urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
+        super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
+        self.settings = settings
+        self._run = secrets.token_hex(4)
+        self._newest = (version, folder)
+        self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
+        self._exchanges: set[asyncio.Task[None]] = set()
+
+    async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
+        """Return one response, without its text, of whichever server has the shortest queue.
+
+        Cancelling the call aborts the request there.
+
+        Raises:
+            PolicyError: a server refuses the request, it failed too often, or no server is alive.
+        """
+        prompt = tuple(prompt_ids)
+
+        def body() -> dict[str, Any]:
+            request: dict[str, Any] = {
+                "token_ids": prompt,
+                "sampling_params": {**sampling, "logprobs": 0, "detokenize": False},
+                "cache_salt": self._label(self._newest[0]),  # a prompt's cached keys are shared by one version only
+            }
+            return {**request, "model": self.settings.model} if self.settings.model else request
+
+        def read(server: Server, response: httpx.Response) -> TokenCompletion:
+            return self._read(server, response, prompt)
+
+        return await self.ask("/inference/v1/generate", body, read, "a request")
+
+    async def update(self, folder: Path, version: int) -> None:
+        """Have all living servers take these weights, at once; those that are away get them when they are back.
+
+        One that fails gets no request until it has taken them. Once begun, an exchange goes on to its end even where
+        the call is cancelled.
+        """
+        self._newest = (version, folder)
+        await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
+
+    async def close(self) -> None:
+        """End the probing, let exchanges that have begun end, and then all connections."""
+        await self.servers.close()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        await super().close()
+
+    async def _renew(self, server: Server) -> None:
+        try:
+            await self._bring(server.url)
+        except (TemporaryFailure, PolicyError) as failure:  # also: started anew, in another way
+            self.servers.suspect(server, str(failure))
+
+    async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - how long prompts are is asked later
+        await self._bring(url)
+
+    def _read(self, server: Server, response: httpx.Response, prompt: tuple[int, ...]) -> TokenCompletion:
+        """Return the response's tokens, all of them made with weights of this run."""
+        if response.status_code != 200:
+            raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_HOW}.")
+        try:
+            choice = response.json()["choices"][0]
+            labels = choice_weight_labels(choice)
+            token_ids, logprobs = choice_token_ids(choice) or (), choice_logprobs(choice) or ()
+            finish = str(choice["finish_reason"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
+        if finish not in FINISHED or not len(token_ids) == len(logprobs) == len(labels):
+            raise TemporaryFailure(f"the generation ended as {finish!r}")
+        foreign = [label for label in labels if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
+        if foreign:
+            self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
+            raise TemporaryFailure(server.trouble)
+        versions = tuple(int(label.partition("-")[2]) for label in labels)
+        return TokenCompletion(prompt, token_ids, logprobs, versions, "", finish)
+
+    async def _bring(self, url: str) -> None:
+        """Have a server take the newest weights unless it has them.
+
+        Raises:
+            TemporaryFailure, PolicyError: it did not; with the second it never will, as it was started.
+        """
+        while True:
+            newest = self._newest
+            exchange = asyncio.create_task(self._exchange(url, *newest))
+            self._exchanges.add(exchange)
+            exchange.add_done_callback(self._exchanges.discard)
+            await asyncio.shield(exchange)
+            if newest is self._newest:
+                return
+
+    async def _exchange(self, url: str, version: int, folder: Path) -> None:
+        label = self._label(version)
+        async with self._locks[url]:
+            current = await self.get(f"{url}/weight_info")
+            _require_taking(current, url)
+            if current.status_code == 200 and current.json().get("weight_version") == label:
+                return
+            await self._command(url, "pause?mode=keep&clear_cache=false", {})
+            try:
+                await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
+                await self._command(url, "start_weight_update", {})
+                await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
+                await self._command(url, "finish_weight_update", {"weight_version": label})
+            except TemporaryFailure:
+                with suppress(TemporaryFailure):  # what went wrong first is what is told
+                    await self._command(url, "resume", {})
+                raise
+            await self._command(url, "resume", {})
+
+    async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
+        """One call of the weight update.
+
+        Raises:
+            TemporaryFailure: it failed.
+            PolicyError: the server takes no weights as it was started.
+        """
+        response = await self.post(f"{url}/{path}", body, self.settings.update_s)
+        _require_taking(response, url)
+        if response.status_code != 200:
+            raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status_code} {message(response)}")
+
+    def _label(self, version: int | str) -> str:
+        return f"{self._run}-{version}"
+
+
+def _require_taking(response: httpx.Response, url: str) -> None:
+    """Raise `PolicyError` where the server will never take weights as it was started."""
+    if response.status_code in (401, 403):
+        raise PolicyError(f"{url}: refuses a weight update ({response.status_code} {message(response)}); {_HOW}.")
+    if response.status_code == 404:
+        raise PolicyError(f"{url}: knows no weight updates (404); {_HOW}, or set VLLM_SERVER_DEV_MODE=1.")
