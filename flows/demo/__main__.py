@@ -19,6 +19,7 @@ from flows.cli.commands import run_recipe
 from flows.demo.code import report as code_report
 from flows.demo.live import report as live
 from flows.demo.report import show
+from flows.stages.export import EXPORT
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "recipes" / "demo_math.toml"
@@ -28,7 +29,7 @@ def fates(curated: Path) -> pl.DataFrame:
     """What became of each row of the sources, from the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
     kept = pl.read_parquet(curated / "data" / "*.parquet").select(
-        *columns, pl.lit("export").alias("stage"), pl.lit(None, pl.String).alias("reason")
+        *columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason")
     )
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select(*columns, "stage", "reason")
     return pl.concat([kept, dropped]).select(

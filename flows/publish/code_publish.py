@@ -22,7 +22,7 @@ from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.export import EXPORT
 from flows.stages.matrix import MATRIX
-from flows.stages.tests import TESTS
+from flows.stages.tests import GIVEN_TESTS, TESTS
 from flows.stages.twins import language_of
 
 FILE_BYTES = 256 << 20
@@ -94,7 +94,7 @@ def facts(run: Run) -> cards.CodeFacts:
     groups = set(exported["group"]) if exported.height else set()
     counted = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
     return cards.CodeFacts(
-        tests_read=notes["tests"] - notes["power_made"],
+        tests_read=notes[GIVEN_TESTS] - notes["power_made"],
         tests=counted.filter(pl.col("problem").is_in(list(groups))).height if counted.height else 0,
         corrected=notes["tests_corrected"],
         discarded=notes["tests_discarded"],

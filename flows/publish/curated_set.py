@@ -64,7 +64,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     target = run.folder / "curated"
     restore(run.folder)
     made_from = {
-        "export": exported.manifest.digest,
+        EXPORT.name: exported.manifest.digest,
         "dropped": [done.manifest.digest for done in (*filters, *decided)],
         "card": cards.VERSION,
         "recipe": hashlib.blake2b(printed(run).encode(), digest_size=8).hexdigest(),

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     FILTER = "filter"  # what it keeps is what the stages behind it read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
-    EXPORT = "export"  # the curated set
+    EXPORT = "curated set"  # what is published
 
 
 def _always(_run: Run) -> bool:

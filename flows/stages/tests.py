@@ -27,6 +27,9 @@ from flows.stages.matrix import MATRIX
 from flows.stages.matrix_table import matrix_lines
 from flows.stages.units import units
 
+GIVEN_TESTS = "tests"
+"""Of a problem and, as a note, of a shard: how many tests the sources give."""
+
 POWER = pl.Schema(
     {
         "problem": pl.String(),
@@ -133,7 +136,9 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     """The shard in figures, for the card."""
     kept = problems.filter("keep")
     beside = power.join(kept, on="problem", how="semi")
-    total = {name: int(problems[name].sum()) for name in ("tests", "tests_kept", "tests_corrected", "tests_discarded")}
+    total = {
+        name: int(problems[name].sum()) for name in (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
+    }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
     counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
     return total | {f"power_{name}": int(beside[name].sum()) for name in counted}

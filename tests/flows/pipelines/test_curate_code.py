@@ -13,6 +13,7 @@ from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST, SourceError
 from curation.storage.stages import read_table
 from flows.cli.commands import run_recipe
+from flows.cli.plan import plan_recipe
 from flows.run.recipe import load_recipe
 from tests.demo_data.code import make_data
 from tests.demo_data.code.faults import row_of
@@ -154,6 +155,18 @@ def test_a_killed_matrix_goes_on_where_it_stopped(finished: Path, recipe: Path, 
     run_recipe(recipe, [], copy)
     assert (matrix / "runs" / "00000.parquet").stat().st_mtime_ns == before
     assert (matrix / "DONE.json").exists()
+
+
+def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(finished, copy)
+    for name in ("08-stage1-attempts", "10-export"):
+        shutil.rmtree(copy / "stages" / name)
+    stamps = {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")}
+    (plan,) = plan_recipe(recipe, copy)
+    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 2, 2)
+    assert plan.expected.attempts.mean == 2 * 4
+    assert {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")} == stamps
 
 
 def test_explain_shows_the_matrix(finished: Path) -> None:

@@ -1,0 +1,150 @@
+"""A new stage is one `Stage` and one line in a pipeline's list: everything else derives from that.
+
+The stage of this test drops products. Nothing of it stands anywhere but here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flows
+from curation.records import Domain, DropReason, problem_id
+from curation.store import Shard, read_manifest, read_shard
+from flows.cli.plan import plan_recipe
+from flows.pipelines import curating
+from flows.pipelines.by_recipe import PIPELINES
+from flows.pipelines.curate_code import CURATE_CODE
+from flows.pipelines.curate_math import CURATE_MATH
+from flows.run.pipeline import Pipeline
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
+from flows.stages.base import split_rows
+from flows.stages.duplicates import DUPLICATES
+from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.programs import PROGRAMS
+from tests.flows.conftest import TINY, Tiny, goldilocks, published
+
+
+def drop_products(job: StageRun) -> StageResult:
+    """A filter as any other: problems that multiply leave."""
+    problems, name = job.problems.folder, job.stage.name
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        times = ["times" in text for text in frame["statement"]]
+        reasons = [DropReason.GUESSWORK if found else None for found in times]
+        kept, dropped = split_rows(frame, name, reasons, ["it multiplies" if found else "" for found in times])
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(job.open("products@1", "", job.problems), work)
+
+
+def reads_aloud(_run: Run) -> Iterator[str]:
+    yield "products: none"
+
+
+def says_why(_run: Run, _folder: Path, problem: str) -> Iterator[str]:
+    yield f"looked at for products: {problem}"
+
+
+PRODUCTS = Stage(
+    name="products",
+    title="Products left out",
+    folder="stages/05b-products",
+    work=drop_products,
+    domains=MATH,
+    describe=reads_aloud,
+    explain=says_why,
+)
+
+
+@pytest.fixture
+def longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The math pipeline with one line more in its list."""
+    at = CURATE_MATH.items.index(DUPLICATES) + 1
+    items = (*CURATE_MATH.items[:at], PRODUCTS, *CURATE_MATH.items[at:])
+    monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
+
+
+def test_a_stage_in_the_list_is_everywhere(
+    tiny_recipe: Path, tmp_path: Path, prefect_server: str, longer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks: list[tuple[str, str]] = []
+    as_task = curating.as_task
+
+    def noted(item: Any, work: Callable[[], StageResult | None]) -> Any:
+        task = as_task(item, work)
+        tasks.append((task.name, str(task.task_run_name)))
+        return task
+
+    monkeypatch.setattr(curating, "as_task", noted)
+    run = Tiny(tiny_recipe, tmp_path / "run")
+    dry = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder)
+    assert "\n  products: none\n" in dry.out
+    said = run.run()
+    assert said.status == 0, said.err
+
+    manifest = read_manifest(run.folder / "stages" / "05b-products")
+    assert manifest is not None
+    assert (manifest.stage, list(manifest.inputs), manifest.dropped) == ("products", [DUPLICATES.name], 3)
+    behind = read_manifest(NEAR_DUPLICATES.folder_in(open_run(run.folder)))
+    assert behind is not None
+    assert (list(behind.inputs), behind.rows_in) == (["products"], manifest.kept)
+    titles = [line[:24].rstrip() for line in said.err.splitlines()]
+    assert titles[titles.index("Products left out") - 1] == DUPLICATES.title
+    assert tasks[titles.index("Products left out")] == ("Products left out", "Products left out")
+    assert ("attempts", "stage1: attempts") in tasks
+    funnel = [line.split()[:6] for line in goldilocks("status", run.folder).out.splitlines() if "Products" in line]
+    assert funnel == [["Products", "left", "out", str(manifest.rows_in), str(manifest.kept), "3"]]
+    assert "| Products left out |" in (run.folder / "curated" / "README.md").read_text()
+    assert set(published(run.folder, "dropped").filter(stage="products")["reason"]) == {"guesswork"}
+    name = problem_id(TINY["wrong label"][0])
+    told = goldilocks("explain", run.folder, name).out
+    assert "Products left out: dropped row 3 of school, guesswork: it multiplies" in told
+    assert f"  looked at for products: {name}\n" in told
+    finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
+    assert "duplicates, products, near_duplicates" in finished
+
+
+def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
+    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = plan_recipe(tiny_recipe, tmp_path / "with", pilot=2)
+    assert (tmp_path / "with" / PRODUCTS.folder / "DONE.json").exists()
+    dear = replace(PRODUCTS, is_planned=False)
+    items = tuple(dear if item is PRODUCTS else item for item in PIPELINES[CURATE_MATH.name].items)
+    monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
+    without = plan_recipe(tiny_recipe, tmp_path / "without", pilot=2)
+    assert not (tmp_path / "without" / PRODUCTS.folder).exists()
+    assert without[0].problems == plans[0].problems + 3
+
+
+def test_a_list_that_cannot_be_meant_is_refused() -> None:
+    with pytest.raises(ValueError, match="duplicates, stages/05-duplicates stands in it twice"):
+        Pipeline("p", Domain.MATH, (DUPLICATES, DUPLICATES))
+    with pytest.raises(ValueError, match="programs is not made for math"):
+        Pipeline("p", Domain.MATH, (PROGRAMS,))
+    assert PROGRAMS.domains == CODE
+
+
+def texts(tree: ast.Module) -> set[str]:
+    """All strings of a module but its docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs)
+    return {node.value for node in constants if isinstance(node.value, str)}
+
+
+def test_a_stages_name_is_written_in_at_most_two_files() -> None:
+    """In its own, and in one more where a table or a word happens to be called the same."""
+    files = {path: texts(ast.parse(path.read_text())) for path in Path(flows.__file__).parent.rglob("*.py")}
+    stages = {stage.name: stage for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages}
+    for name, stage in stages.items():
+        spelled = {name, f".{name.rpartition('.')[2]}"} if stage.part else {name}
+        places = [str(path) for path, found in files.items() if found & spelled]
+        assert 1 <= len(places) <= 2, (name, places)
