@@ -15,7 +15,7 @@ import pytest
 
 import flows
 from curation.records import Domain, DropReason, problem_id
-from curation.store import Shard, read_manifest, read_shard
+from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
 from flows.pipelines import curating
 from flows.pipelines.by_recipe import PIPELINES
