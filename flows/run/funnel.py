@@ -8,9 +8,9 @@ from pathlib import Path
 
 from curation.cards import FunnelRow
 from curation.store import add_counts, finished_shards, stage_inputs
-from flows.run.pipeline import Pipeline
+from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Stage, StageResult, read_result
+from flows.run.stage import Kind, Stage, StageResult
 
 
 @dataclass(frozen=True, slots=True)
