@@ -17,9 +17,9 @@ from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
 from flows.run.funnel import StageStatus, status
+from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
-from flows.run.stage import read_result
 from flows.stages.judging import verifier_version
 from flows.stages.verdicts import verdicts_of
 

@@ -20,8 +20,9 @@ from flows.cli.find_problem import filters_of, find_id
 from flows.publish.curated_set import published_verifier
 from flows.publish.versions import newest_run
 from flows.run.lookup import rows_of
+from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Stage, read_result
+from flows.run.stage import Stage
 from flows.stages.attempts import attempts_of, made_attempts
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT

@@ -42,10 +42,10 @@ from flows.publish.versions import (
     summary,
 )
 from flows.run.funnel import status
-from flows.run.pipeline import read_results, run_pipeline
+from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, open_run
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, run_stage, shard_counts
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempts_of, made_attempts, measured_on, stopping_rule
 from flows.stages.decisions import trusting_people
 from flows.stages.verdicts import verdicts_of

@@ -22,9 +22,10 @@ from curation.publish import cards, review
 from curation.storage.stages import read_shard, write_aside, write_parquet
 from flows.publish import code_publish, disputes, versions
 from flows.publish.card_facts import card_facts
+from flows.run.pipeline import run_stage
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written
-from flows.run.stage import Results, StageResult, run_stage, shard_counts
+from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT
 

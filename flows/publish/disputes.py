@@ -13,8 +13,9 @@ import polars as pl
 
 from curation.publish import review
 from curation.storage.stages import read_table, write_parquet
+from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
-from flows.run.stage import Results, StageResult, read_result
+from flows.run.stage import Results, StageResult
 from flows.stages.duplicates import DUPLICATES
 from flows.stages.near_duplicates import NEAR_DUPLICATES
 from flows.stages.verdicts import verdicts_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from curation.publish.cards import FunnelRow
 from curation.storage.stages import add_counts, finished_shards, stage_inputs
-from flows.run.pipeline import Pipeline
+from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Stage, StageResult, read_result
+from flows.run.stage import Kind, Stage, StageResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A pipeline: its stages in order, and the one function that runs them."""
+"""A pipeline: its stages in order, the one function that runs them, and what they left on disk."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from curation.store import read_manifest
+
 from curation.records import Domain, StoreError
 from flows.run.run_folder import Run
-from flows.run.stage import Results, Stage, StageResult, Step, read_result, run_stage
+from flows.run.stage import Results, Stage, StageResult, StageRun, Step
 
 Item = Stage | Step
 Work = Callable[[], StageResult | None]
@@ -77,6 +79,18 @@ def _work_of(item: Item, run: Run, results: Results) -> Work:
     if isinstance(item, Stage):
         return lambda: run_stage(item, run, results)
     return lambda: item.work(run, results)
+
+
+def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
+    """Bring one stage to its end, after those that it reads."""
+    return stage.work(StageRun(stage, run, results))
+
+
+def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
+    """A stage as it lies on disk, whatever made it; None where it is not finished."""
+    folder = stage.folder_in(run, verifier)
+    manifest = read_manifest(folder)
+    return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
 
 
 def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:

@@ -19,7 +19,7 @@ from pathlib import Path
 from curation.config import Recipe
 from curation.publish.cards import FunnelRow
 from curation.records import Domain, StoreError
-from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards, read_manifest
+from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
@@ -76,7 +76,6 @@ class Stage:
     """Whose pipelines it may stand in."""
 
     kind: Kind = Kind.FILTER
-
     enabled: Callable[[Run], bool] = _always
     """Whether a run has it."""
 
@@ -135,13 +134,10 @@ class Step:
 
     @property
     def task_name(self) -> str:
-        """What Prefect calls its task."""
+        """What Prefect calls its task, and a run of it."""
         return self.name
 
-    @property
-    def task_run_name(self) -> str:
-        """What Prefect calls a run of it."""
-        return self.name
+    task_run_name = task_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +157,8 @@ class StageResult:
     @property
     def funnel_row(self) -> FunnelRow:
         """Rows in, kept, and dropped by reason."""
-        return FunnelRow(
-            self.name, self.stage.title, self.manifest.rows_in, self.manifest.kept, dict(self.manifest.reasons)
-        )
+        made = self.manifest
+        return FunnelRow(self.name, self.stage.title, made.rows_in, made.kept, dict(made.reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,18 +294,6 @@ class StageRun:
                 folder.write(index, shard)
                 advance(rows_of.pop(index))
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
-
-
-def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
-    """Bring one stage to its end, after those that it reads."""
-    return stage.work(StageRun(stage, run, results))
-
-
-def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """A stage as it lies on disk, whatever made it; None where it is not finished."""
-    folder = stage.folder_in(run, verifier)
-    manifest = read_manifest(folder)
-    return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.storage.stages import read_table
-from flows.run.pipeline import run_pipeline
+from flows.run.pipeline import run_pipeline, run_stage
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
-from flows.run.stage import run_stage
 from flows.stages.matrix import MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES

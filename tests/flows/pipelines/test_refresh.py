@@ -16,6 +16,7 @@ from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.versions import decisions_of, held, newest_run
 from flows.run.run_folder import open_run
+from flows.stages.export import EXPORT
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
 
 NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
@@ -193,7 +194,7 @@ def test_the_status_is_that_of_the_newest_version(
     assert "version 2 of" in said
     assert "retired 1" in said
     kept = decisions_of(tiny.folder, 2)["published"].sum()
-    assert newest_run(tiny.folder).where("export").parent.name == "0002"
+    assert EXPORT.folder_in(newest_run(tiny.folder)).parent.name == "0002"
     assert kept == tiny.table("data").height
 
 
