@@ -163,7 +163,7 @@ def finish(command: Sequence[str], log: Path) -> None:
 def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
     """Files of shards that have their mark, as (inode, time of the last change): a file written again has others."""
     found: dict[Path, tuple[int, int]] = {}
-    for mark in folder.rglob("shards/*.json"):
+    for mark in folder.rglob("shards/[0-9]*.json"):  # not one that was being written
         for file in (mark, *mark.parents[1].glob(f"*/{mark.stem}.parquet")):
             stat = file.stat()
             found[file] = (stat.st_ino, stat.st_mtime_ns)

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.benchmarks.bench_crash import finished_files
 from tests.flows.conftest import DEMO, ROOT
 from tests.waiting import wait_gone, wait_until
 
@@ -31,16 +32,6 @@ FAST = "judging"
 def parquet_bytes(folder: Path) -> dict[str, bytes]:
     files = sorted(folder.rglob("*.parquet"))
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if ".aside-" not in str(file)}
-
-
-def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Files of shards that have their mark, as (inode, time of the last change): a file written again has others."""
-    found: dict[Path, tuple[int, int]] = {}
-    for mark in folder.rglob("shards/*.json"):
-        for file in (mark, *mark.parents[1].glob(f"*/{mark.stem}.parquet")):
-            stat = file.stat()
-            found[file] = (stat.st_ino, stat.st_mtime_ns)
-    return found
 
 
 def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
