@@ -1,7 +1,7 @@
 """What an attempt is worth: form, correctness, length, language (paper, section 2.2), each component by itself.
 
 The form decides first: an attempt that does not keep it is worth 0, and nothing else about it is looked at, so that
-`form_failure` can spare the verifier a call. Final answers are found by the verifier's own extraction.
+`format_error` can spare the verifier a call. Final answers are found by the verifier's own extraction.
 
 Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken form; a verdict that
 is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
@@ -109,7 +109,7 @@ def reward(judged: Judged, settings: RewardSettings, consistent: Consistent | No
     Raises:
         ValueError: the form is kept but there is no verdict, or no share of tests passed where it is needed.
     """
-    failure = form_failure(judged.text, judged.domain)
+    failure = format_error(judged.text, judged.domain)
     if failure is not None:
         return Reward(broken_form=failure)
     if judged.outcome is None:
@@ -142,7 +142,7 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
     return -settings.length_penalty * min(max(over / settings.cache, 0.0), 1.0)
 
 
-def form_failure(text: str, domain: Domain) -> str | None:
+def format_error(text: str, domain: Domain) -> str | None:
     """What is wrong with an attempt's form; None where it is kept.
 
     The form: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its final

@@ -12,8 +12,8 @@ from curation.config.difficulty import Band, DifficultyStage, SecondBand, Second
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
-    ContaminationSettings,
-    NearDuplicateSettings,
+    DecontaminationSettings,
+    NearDedupSettings,
     StatementSettings,
     VerifySettings,
 )
@@ -43,15 +43,15 @@ __all__ = [
     "Benchmark",
     "Column",
     "ConsistencySettings",
-    "ContaminationSettings",
     "Decoding",
+    "DecontaminationSettings",
     "DifficultyStage",
     "EndpointPolicy",
     "EngineSettings",
     "ExportSettings",
     "LanguageSettings",
     "LivePolicy",
-    "NearDuplicateSettings",
+    "NearDedupSettings",
     "Pick",
     "PolicyFile",
     "PolicySettings",

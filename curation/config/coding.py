@@ -128,7 +128,7 @@ class AgreementSettings(Settings):
         return self
 
 
-class MatrixSettings(Settings):
+class ExecutionMatrixSettings(Settings):
     """How solutions are run on tests, and what one run may use."""
 
     time_s: float = Field(
@@ -170,7 +170,7 @@ class MatrixSettings(Settings):
     tests: int = Field(200, ge=1, description="At most so many tests of a problem, from the front. Not in the paper.")
 
 
-class GenerationSettings(Settings):
+class TestGenerationSettings(Settings):
     """Tests made where they lack: by changing existing inputs, and by programs that a model wrote."""
 
     enabled: bool = Field(True, description="Whether tests are made. In the paper, without details.")
@@ -204,7 +204,7 @@ class GenerationSettings(Settings):
     generator_s: float = Field(10.0, gt=0, description="CPU seconds of one generator or validator run. Not in paper.")
 
 
-class TwinSettings(Settings):
+class LanguageVariantSettings(Settings):
     """In which languages each problem is asked for. Python and C++ in the paper."""
 
     languages: tuple[Literal["python", "cpp"], ...] = Field(
@@ -227,12 +227,14 @@ class TwinSettings(Settings):
 class CodeSettings(Settings):
     """The code line."""
 
-    matrix: MatrixSettings = Field(default_factory=MatrixSettings, description="Solutions run on tests.")
-    agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
-    generation: GenerationSettings = Field(
-        default_factory=GenerationSettings, description="Tests made where they lack."
+    matrix: ExecutionMatrixSettings = Field(
+        default_factory=ExecutionMatrixSettings, description="Solutions run on tests."
     )
-    twins: TwinSettings = Field(default_factory=TwinSettings, description="Languages asked for.")
+    agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
+    generation: TestGenerationSettings = Field(
+        default_factory=TestGenerationSettings, description="Tests made where they lack."
+    )
+    twins: LanguageVariantSettings = Field(default_factory=LanguageVariantSettings, description="Languages asked for.")
     group_tests: int = Field(
         20,
         ge=1,

@@ -39,7 +39,7 @@ class VerifySettings(Settings):
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
 
 
-class NearDuplicateSettings(Settings):
+class NearDedupSettings(Settings):
     """Near duplicates: the same problem in slightly other words."""
 
     enabled: bool = Field(True, description="Whether near duplicates are looked for. Not in the paper.")
@@ -70,7 +70,7 @@ class Benchmark(Settings):
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
 
 
-class ContaminationSettings(Settings):
+class DecontaminationSettings(Settings):
     """Overlap with benchmarks. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")

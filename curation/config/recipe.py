@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import DifficultyStage, SecondStage
-from curation.config.filters import ContaminationSettings, NearDuplicateSettings, StatementSettings, VerifySettings
+from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
 from curation.config.models import PremisesSettings, RewritingSettings
 from curation.config.old_keys import RECIPE
@@ -45,11 +45,11 @@ class Recipe(Settings):
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    near_duplicates: NearDuplicateSettings = Field(
-        default_factory=NearDuplicateSettings, description="The same problem in slightly other words."
+    near_duplicates: NearDedupSettings = Field(
+        default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
-    contamination: ContaminationSettings = Field(
-        default_factory=ContaminationSettings, description="Overlap with benchmarks."
+    contamination: DecontaminationSettings = Field(
+        default_factory=DecontaminationSettings, description="Overlap with benchmarks."
     )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."

@@ -140,7 +140,7 @@ def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def against_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
     """Verdicts against the labels that came with recorded attempts: how many could be compared, and those that differ.
 
     A label is another's opinion: it is compared so that somebody reads the differences, and decides nothing.

@@ -102,9 +102,9 @@ def _why(
             return None
     elif reason in (None, DropReason.TOO_EASY) and change_probability(*old, side(reason), band) >= settings.change:
         return Why.EDGE
-    if reason == DropReason.TOO_EASY and its_turn(problem, settings.probe, version):
+    if reason == DropReason.TOO_EASY and is_due(problem, settings.probe, version):
         return Why.PROBE
-    if reason in _RETRIED and its_turn(problem, settings.retry, version):
+    if reason in _RETRIED and is_due(problem, settings.retry, version):
         return Why.RETRY
     return None
 
@@ -139,7 +139,7 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
     return 1 - min(1.0, sum(_beta_binomial(hits, band.attempts, a, b) for hits in same[where]))
 
 
-def its_turn(problem: str, share: float, version: int) -> bool:
+def is_due(problem: str, share: float, version: int) -> bool:
     """Whether a problem belongs to this version's share; the shares of following versions lie side by side."""
     place = int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
     return (place - version * share) % 1.0 < share

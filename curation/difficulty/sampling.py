@@ -36,10 +36,10 @@ from curation.verify.math_judge import Judge, Judged, JudgeTask, Response, final
 
 VERSION = "sampling@1"
 
-LEAST_OPEN = 64
+MIN_OPEN_PROBLEMS = 64
 """Problems that may be open however few requests a policy takes, so that the verifier's workers have work."""
 
-WATCH_S = 1.0
+PROGRESS_INTERVAL_S = 1.0
 """Seconds between two reports of progress."""
 
 
@@ -117,7 +117,7 @@ class Sampler:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead = ahead
         self._instant = bool(getattr(policy, "instant", False))
-        self._most_open = open_problems or max(LEAST_OPEN, 4 * policy.in_flight)
+        self._most_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch = watch
         self.progress = Progress(total=total)
         self._open: dict[str, _Open] = {}
@@ -144,7 +144,7 @@ class Sampler:
                 self.progress.seconds = time.monotonic() - begun
                 while self._done:
                     yield self._done.popleft()
-                if self._watch is not None and time.monotonic() - watched > WATCH_S:
+                if self._watch is not None and time.monotonic() - watched > PROGRESS_INTERVAL_S:
                     watched = time.monotonic()
                     self._watch(self.progress)
                 if not self._open and not more:
@@ -360,7 +360,7 @@ def verdict_frame(sampled: Iterable[Sampled], key: AttemptKey, verifier: str) ->
     return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
 
 
-def held_answers(
+def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge | None = None
 ) -> dict[str, dict[int, str | None]]:
     """Per problem, the final answers of its stored attempts below ``attempts``, as `Asked.held` takes them."""

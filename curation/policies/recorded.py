@@ -22,7 +22,7 @@ import polars as pl
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Answered, AttemptKey, PolicyError, Prompted, problem_id
-from curation.sources.rows import Row, lookup, options_of, read_rows, require_path
+from curation.sources.rows import Row, lookup, parse_options, read_rows, require_path
 from curation.storage.stages import file_digest
 
 _FIRST_ROWS = 100
@@ -116,7 +116,7 @@ class Recorded:
                 self._check(first)
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = lookup(row, columns.choices) if columns.choices is not None else None
-            problem = problem_id(statement, options_of(options, f"{self.path}, row {number}"), columns.domain)
+            problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
             for made in self._attempts_of(row, number):
                 counts[problem] = counts.get(problem, -1) + 1
                 held["problem"].append(problem)

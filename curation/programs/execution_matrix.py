@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.config.coding import MatrixSettings
+from curation.config.coding import ExecutionMatrixSettings
 from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
@@ -86,7 +86,7 @@ class _Run:
 
 
 def draw_candidates(
-    solutions: Iterable[tuple[int, str, str, bool | None]], settings: MatrixSettings
+    solutions: Iterable[tuple[int, str, str, bool | None]], settings: ExecutionMatrixSettings
 ) -> list[Candidate]:
     """The solutions that are run: per language the first ones of each label, a program that stands twice once.
 
@@ -114,7 +114,7 @@ class _Bench:
     runner: Runner
     problem: CodeProblem
     indices: Sequence[int]  # the tests' own numbers
-    settings: MatrixSettings
+    settings: ExecutionMatrixSettings
     spill: Spill
     wanted: list[str | None]  # digests of the expected outputs
     runs: dict[int, list[_Run | None]] = field(default_factory=dict)
@@ -181,7 +181,7 @@ def run_matrix(
     name: str,
     problem: CodeProblem,
     candidates: Sequence[Candidate],
-    settings: MatrixSettings,
+    settings: ExecutionMatrixSettings,
     *,
     time_given: bool,
     indices: Sequence[int] | None = None,
@@ -217,7 +217,7 @@ def run_matrix(
     return Matrix(runs, outputs, limit, judged, bench.broken, bench.why)
 
 
-def _measured(bench: _Bench, voters: Sequence[Candidate], settings: MatrixSettings, fallback: float) -> float:
+def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float) -> float:
     """The limit that the slowest solution known to be right asks for; of all that may vote where none is."""
     right = [one for one in voters if one.right] or list(voters)
     times = [

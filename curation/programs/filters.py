@@ -91,7 +91,7 @@ def clean_statement(text: str) -> str:
     return "".join(pieces).strip()
 
 
-def why_not(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
+def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
     """The reason to drop a problem with the words that decided; None where it stays.
 
     Args:
@@ -143,7 +143,7 @@ def filter_programs(
     for name, raw in problems.select("id", "statement").iter_rows():
         statement = clean_statement(raw) if raw is not None else None
         about = {"not_usable": None, **beside[name]} | {key: count.get(name, 0) for key, count in counts.items()}
-        verdict = why_not(raw, about)
+        verdict = drop_reason(raw, about)
         reasons.append(verdict[0].value if verdict else None)
         evidence.append(verdict[1] if verdict else None)
         cleaned.append(statement)

@@ -2,8 +2,9 @@
 
 A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
 problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
-that the limit allows it: C++ is taken to be no slower than Python, Python to be slower than C++ by `TwinSettings`'
-``slowdown``. Where there are solutions in a language and none of them passes, it is not asked for.
+that the limit allows it: C++ is taken to be no slower than Python, Python to be slower than C++ by
+`LanguageVariantSettings`' ``slowdown``. Where there are solutions in a language and none of them passes, it is not
+asked for.
 
 Invariants: twins have ids of their own and the group of their original; the language stands in ``meta`` under
 `LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
@@ -15,7 +16,7 @@ import json
 
 import polars as pl
 
-from curation.config.coding import TwinSettings
+from curation.config.coding import LanguageVariantSettings
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
 VERSION = "twins@1"
@@ -29,12 +30,14 @@ LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program i
 """The line that names the language."""
 
 
-def factor_of(language: str, settings: TwinSettings) -> float:
+def time_factor(language: str, settings: LanguageVariantSettings) -> float:
     """What multiplies the problem's time limit for programs in a language."""
     return settings.python_factor if language == "python" else settings.cpp_factor
 
 
-def asked_for(runs: pl.DataFrame, wanted: pl.DataFrame, limits: pl.DataFrame, settings: TwinSettings) -> pl.DataFrame:
+def languages_of(
+    runs: pl.DataFrame, wanted: pl.DataFrame, limits: pl.DataFrame, settings: LanguageVariantSettings
+) -> pl.DataFrame:
     """(problem, language, passed, how) for each language that a problem is asked for in.
 
     Args:
@@ -59,7 +62,7 @@ def asked_for(runs: pl.DataFrame, wanted: pl.DataFrame, limits: pl.DataFrame, se
             best[lang] = min(float(taken), best.get(lang, float(taken)))
         tried = set(group["lang"])
         for language in settings.languages:
-            allowed = limit * factor_of(language, settings)
+            allowed = limit * time_factor(language, settings)
             other = "cpp" if language == "python" else "python"
             if language in tried:
                 if language in best and best[language] <= allowed:
@@ -74,7 +77,7 @@ def make_twins(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFram
     """Twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
 
     Args:
-        asked: what `asked_for` returned.
+        asked: what `languages_of` returned.
     """
     languages: dict[str, list[tuple[str, bool]]] = {}
     for name, language, passed in asked.select("problem", "language", "passed").iter_rows():

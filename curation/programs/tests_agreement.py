@@ -16,8 +16,9 @@ solutions agree and none gives the expected output, the output takes its place):
     correct  corrected      it has enough, no run gives the expected output, and enough runs share it
     discard  disputed       it has enough, but some run gives the expected output, or too few runs share it
 
-Who votes: solutions that are not labelled wrong, less those that fail or deviate almost everywhere (`set_aside`).
-Solutions labelled wrong never vote; a wrong one that passes all tests that stay makes the problem weakly tested.
+Who votes: solutions that are not labelled wrong, less those that fail or deviate almost everywhere
+(`deviating_solutions`). Solutions labelled wrong never vote; a wrong one that passes all tests that stay makes the
+problem weakly tested.
 
 Invariants: every test gets one decision and every problem one; nothing depends on the order of the rows.
 It runs nothing and compares no text.
@@ -79,7 +80,7 @@ _OTHERS = 3
 """So many others must vote before a deviating solution can be told from a problem with many outputs."""
 
 
-def modal_outputs(runs: pl.DataFrame) -> pl.DataFrame:
+def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
     """Per problem and test: ``votes``, the most frequent ``output``, how many give it and how many the expected one.
 
     Ties go to the expected output, then to the smaller class name, so that the order of rows decides nothing.
@@ -100,7 +101,7 @@ def modal_outputs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def set_aside(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
+def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
     """Solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or deviates.
 
     A solution deviates where its output is not the most frequent one of the *other* candidates. With fewer than three
@@ -146,12 +147,12 @@ def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.Data
         runs: `RUN` rows, every solution on every test.
         asked: (problem, test) of the tests that were to be run; one whose runs all broke has no row in ``runs``.
     """
-    voting = runs.join(set_aside(runs, settings), on=["problem", "solution"], how="anti")
+    voting = runs.join(deviating_solutions(runs, settings), on=["problem", "solution"], how="anti")
     all_tests = runs.select("problem", "test")
     if asked is not None:
         all_tests = pl.concat([all_tests, asked.select("problem", "test").cast(all_tests.schema)])
     all_tests = all_tests.unique()
-    tests = all_tests.join(modal_outputs(voting), on=["problem", "test"], how="left").with_columns(
+    tests = all_tests.join(majority_outputs(voting), on=["problem", "test"], how="left").with_columns(
         pl.col("votes", "agreeing", "expecting").fill_null(0)
     )
     agreed = pl.col("agreeing") >= settings.min_agreement * pl.col("votes") - 1e-9
@@ -187,7 +188,7 @@ def decide_problems(
         tests: `decide_tests` of the same runs.
         checked: names of the problems that have a checker; those may have several valid outputs.
     """
-    aside = set_aside(runs, settings)
+    aside = deviating_solutions(runs, settings)
     solutions = runs.select("problem", "solution").unique()
     voters = solutions.join(aside, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
     caught = (

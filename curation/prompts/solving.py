@@ -40,12 +40,12 @@ FENCE = "language"
 """Detail of a `Prompted` that names the programming language asked for, `python` or `cpp`; `python` where absent."""
 
 
-def how_to_answer(asked: Prompted) -> str:
+def answer_instructions(asked: Prompted) -> str:
     """The sentence that says in which form the answer is wanted; English where the language has none of its own."""
     if asked.domain is Domain.CODE:
         return FENCED.get(asked.lang, FENCED["en"]).replace("{fence}", asked.details.get(FENCE, "python"))
     return BOXED.get(asked.lang, BOXED["en"])
 
 
-SOLVE = Prompt("solve@1", SYSTEM, lambda asked: f"{asked.statement}\n\n{how_to_answer(asked)}")
+SOLVE = Prompt("solve@1", SYSTEM, lambda asked: f"{asked.statement}\n\n{answer_instructions(asked)}")
 PLAIN = Prompt("plain@1", "", lambda asked: asked.statement)

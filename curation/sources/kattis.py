@@ -29,7 +29,7 @@ from curation.verify.programs.comparison import Comparison, comparison_of_flags
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict
 
-GENEROUS_S = 20.0
+MAX_TIME_LIMIT_S = 20.0
 """CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
 MEMORY_MB = 2048
 """Where a package names none. Not in the paper: problemtools gives 1024, BAPCtools 2048; the larger one, since many
@@ -146,7 +146,7 @@ def read_package(path: Path) -> Package:
     problem = CodeProblem(
         path.name,
         tests,
-        cpu_s=given if given is not None else GENEROUS_S,
+        cpu_s=given if given is not None else MAX_TIME_LIMIT_S,
         memory_mb=int(_number(limits.get("memory")) or MEMORY_MB),
         comparison=comparison,
         checker=checker,

@@ -24,7 +24,16 @@ import polars as pl
 
 from curation.config import Column, Pick, Source
 from curation.records import PROBLEM, SourceError, problem_id
-from curation.sources.rows import Row, last_boxed, lookup, options_of, read_csv, read_jsonl, read_parquet, require_path
+from curation.sources.rows import (
+    Row,
+    last_boxed,
+    lookup,
+    parse_options,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+    require_path,
+)
 from curation.storage.stages import file_digest
 
 VERSION = "sources@1"
@@ -49,7 +58,7 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
         folder: what relative paths are relative to.
     """
     for start, batch in read_batches(source, folder, batch_rows):
-        yield problems_of(source, batch, start)
+        yield problem_rows(source, batch, start)
 
 
 def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, list[Row]]]:
@@ -89,7 +98,7 @@ def _check_columns(source: Source, rows: Sequence[Row]) -> None:
         require_path(rows, path, where)
 
 
-def problems_of(
+def problem_rows(
     source: Source, rows: Sequence[Row], start: int, statements: Sequence[str | None] | None = None
 ) -> pl.DataFrame:
     """Rows of a source in the `PROBLEM` schema.
@@ -101,8 +110,8 @@ def problems_of(
     columns = source.columns
     place = f"source {source.name} ({source.path})"
     if statements is None:
-        statements = texts_of(columns.statement, rows, place, start)
-    choices = choices_of(columns.choices, rows, place, start)
+        statements = read_texts(columns.statement, rows, place, start)
+    choices = read_choices(columns.choices, rows, place, start)
     ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
     height = len(rows)
     return pl.DataFrame(
@@ -111,10 +120,10 @@ def problems_of(
             "group": ids,
             "domain": [source.domain] * height,
             "statement": statements,
-            "answer": texts_of(columns.answer, rows, place, start),
+            "answer": read_texts(columns.answer, rows, place, start),
             "choices": choices,
-            "solution": texts_of(columns.solution, rows, place, start),
-            "lang": [lang or "en" for lang in texts_of(columns.lang, rows, place, start)],
+            "solution": read_texts(columns.solution, rows, place, start),
+            "lang": [lang or "en" for lang in read_texts(columns.lang, rows, place, start)],
             "source": [source.name] * height,
             "row": range(start, start + height),
             "license": [source.license] * height,
@@ -127,7 +136,7 @@ def problems_of(
     )
 
 
-def texts_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
+def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
     """One column of the rows as text. Numbers become their usual writing; lists and objects are refused.
 
     Args:
@@ -145,12 +154,14 @@ def texts_of(column: Column | None, rows: Sequence[Row], place: str, start: int 
     return found
 
 
-def choices_of(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
+def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
     """One column of the rows as lists of options."""
     path = column.path if isinstance(column, Pick) else column
     if path is None:
         return [None] * len(rows)
-    return [options_of(lookup(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)]
+    return [
+        parse_options(lookup(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)
+    ]
 
 
 def _as_text(value: Any, path: str, where: str) -> str:

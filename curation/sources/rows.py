@@ -77,7 +77,7 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
     return list(seen)
 
 
-def options_of(value: Any, where: str) -> list[str] | None:
+def parse_options(value: Any, where: str) -> list[str] | None:
     """Options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None

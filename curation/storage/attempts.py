@@ -30,7 +30,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, Answered, AttemptKey, StoreError
 from curation.storage.journal import Journal, Name
-from curation.storage.stages import file_digest, write_aside
+from curation.storage.stages import atomic_write, file_digest
 
 _WHERE = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
@@ -73,7 +73,7 @@ class AttemptStore:
             leftover.unlink()
         if not (self.folder / "key.json").exists():
             content = json.dumps({**asdict(self.key), **about}, indent=1, ensure_ascii=False)
-            write_aside(self.folder / "key.json", content + "\n")
+            atomic_write(self.folder / "key.json", content + "\n")
 
     @property
     def height(self) -> int:

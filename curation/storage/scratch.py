@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ABANDONED_S = 3600.0
+MIN_AGE_S = 3600.0
 """Seconds since its last change after which a folder that nobody holds is taken to be left behind."""
 
 IN_MEMORY = Path("/dev/shm")
@@ -63,7 +63,7 @@ def sweep(where: Path, prefix: str) -> list[Path]:
     for folder in where.glob(f"{prefix}*"):
         try:
             facts = folder.lstat()
-            if facts.st_uid != os.getuid() or time.time() - facts.st_mtime < ABANDONED_S:
+            if facts.st_uid != os.getuid() or time.time() - facts.st_mtime < MIN_AGE_S:
                 continue
             held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:  # no folder, or another process was quicker

@@ -110,7 +110,7 @@ class StageFolder:
         for leftover in self.folder.rglob(".aside-*"):
             leftover.unlink()
         if found != self._identity:
-            write_aside(identity, _as_json(self._identity))
+            atomic_write(identity, _as_json(self._identity))
 
     def discard(self) -> None:
         """Remove the folder with all that is in it."""
@@ -156,7 +156,7 @@ class StageFolder:
             "notes": dict(sorted(shard.notes.items())),
             "tables": tables,
         }
-        write_aside(self._mark(index), _as_json(mark))
+        atomic_write(self._mark(index), _as_json(mark))
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
         """Write the manifest over ``shards`` finished shards; ``rows_in`` is what the stage before handed over."""
@@ -182,7 +182,7 @@ class StageFolder:
             "reasons": add_counts(mark["reasons"] for mark in whole),
             "notes": add_counts(mark["notes"] for mark in whole),
         }
-        write_aside(self.folder / "DONE.json", _as_json(manifest))
+        atomic_write(self.folder / "DONE.json", _as_json(manifest))
         found = read_manifest(self.folder)
         assert found is not None
         return found
@@ -276,7 +276,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     return {"bytes": size, "hash": digest}
 
 
-def write_aside(path: Path, text: str) -> None:
+def atomic_write(path: Path, text: str) -> None:
     """Write a small text file aside, flush it and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"

@@ -26,16 +26,16 @@ from dataclasses import dataclass
 
 from curation.languages.vocabulary import every, neighbours, one_of
 
-LONGEST_BARE = 160
+MAX_BARE_CHARS = 160
 """Characters of a response that is taken as nothing but its answer."""
 
 LONGEST_ANSWER = 4000
 """Characters of an answer that is looked for by a fall-back."""
 
-MOST_CUES = 20
+MAX_CUES = 20
 """Cues at the end of a response that are looked at."""
 
-MOST_BOXES = 40
+MAX_BOXES = 40
 """Boxes that are joined into one answer."""
 
 TAIL = 20_000
@@ -134,7 +134,7 @@ def _boxed(text: str, lenient: bool) -> Extracted | None:
     if not spans:
         return None
     parts = [spans[-1]]
-    for span in spans[-2 : -MOST_BOXES - 1 : -1]:
+    for span in spans[-2 : -MAX_BOXES - 1 : -1]:
         if parts[-1][0] - span[2] > 60 or not _joins(text[span[2] : parts[-1][0]]):
             break
         parts.append(span)
@@ -186,7 +186,7 @@ def _by_hashes(text: str) -> Extracted | None:
 def _by_cue(text: str) -> Extracted | None:
     """What follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing better."""
     weak: Extracted | None = None
-    for match in list(CUE.finditer(text))[: -MOST_CUES - 1 : -1]:
+    for match in list(CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
@@ -218,7 +218,7 @@ def _short(found: str) -> bool:
 
 def _bare(text: str) -> Extracted | None:
     stripped = text.strip()
-    if not stripped or len(stripped) > LONGEST_BARE or "\n" in stripped:
+    if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
     return _answer("bare", stripped) if len(words) <= 4 else None
@@ -280,7 +280,7 @@ _EMPTY = frozenset(
 _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
-def clean_recorded(answer: str | None) -> str | None:
+def clean_recorded_answer(answer: str | None) -> str | None:
     """A recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
 
     Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None

@@ -26,7 +26,7 @@ from typing import Any, Protocol, Self
 
 from curation.records import Outcome
 from curation.verify import answers, math_verify
-from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.extraction import clean_recorded_answer, extract_answer
 from curation.verify.judge_worker import OWN
 from curation.verify.worker_pool import Limits, Reply, WorkerPool
 
@@ -171,7 +171,7 @@ class MathJudge:
                 found = [final_answer(response) for response in task.responses]
                 waiting.append((task, found))
                 distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
-                settled = _settle_quickly(task, distinct) if self.engine == OWN else None
+                settled = _quick_verdicts(task, distinct) if self.engine == OWN else None
                 if settled is not None:
                     yield settled, None
                 else:
@@ -190,7 +190,7 @@ class MathJudge:
         """
         answers_found = [final_answer(response) for response in task.responses] if found is None else list(found)
         distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
-        settled = _settle_quickly(task, distinct) if self.engine == OWN else None
+        settled = _quick_verdicts(task, distinct) if self.engine == OWN else None
         result: Future[tuple[Judged, ...]] = Future()
         if settled is not None or not distinct:
             result.set_result(tuple(_judged(answer, settled or {}) for answer in answers_found))
@@ -290,12 +290,12 @@ class MathJudge:
 def final_answer(response: Response) -> str | None:
     """The final answer of a response, from its text or, where it has none, from what was recorded."""
     if response.text is None:
-        return clean_recorded(response.answer)
+        return clean_recorded_answer(response.answer)
     found = extract_answer(response.text)
     return found.answer if found is not None else None
 
 
-def _settle_quickly(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict] | None:
+def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict] | None:
     """All verdicts of a problem where `answers.quick` decides every comparison, else None."""
     verdicts: dict[str, _Verdict] = {}
     leaders: list[str] = []

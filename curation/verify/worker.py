@@ -59,7 +59,7 @@ class PipeGuard:
         self._send({"leave": True})
 
 
-def die_with(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """Ask the kernel to kill this process when its parent goes; leave at once if it has gone already."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -88,7 +88,7 @@ def serve(target: Callable[[Any, Guard], Any], settings: dict[str, float], chann
 def main() -> None:
     """Set the limits, import the target, serve."""
     name, settings = sys.argv[1], json.loads(sys.argv[2])
-    die_with(int(settings["parent"]))
+    die_with_parent(int(settings["parent"]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -46,10 +46,10 @@ WALL_FACTOR = 60.0
 STARTUP_S = 600.0
 """Wall seconds a worker may take to import its target; one that ends before is seen at once."""
 
-SILENCE_S = 600.0
+MAX_SILENCE_S = 600.0
 """Wall seconds a worker may work between two announced steps."""
 
-START_TRIES = 3
+MAX_STARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class WorkerPool:
 
     def _start(self) -> _Worker:
         why = ""
-        for _ in range(START_TRIES):
+        for _ in range(MAX_STARTS):
             worker = _Worker(self.target, self.limits)
             why = worker.await_ready(self._closing)
             if not why:
@@ -246,7 +246,7 @@ class _Worker:
             self._write({"job": job, "written_off": written_off})
         except (BrokenPipeError, ConnectionError):
             return _Event(False, why="the worker was gone")
-        deadline = time.monotonic() + SILENCE_S
+        deadline = time.monotonic() + MAX_SILENCE_S
         while True:
             message = self._read(deadline, closing)
             if message is None:
@@ -258,7 +258,7 @@ class _Worker:
                 deadline = time.monotonic() + wall
             elif "leave" in message:
                 step = None
-                deadline = time.monotonic() + SILENCE_S
+                deadline = time.monotonic() + MAX_SILENCE_S
             else:
                 return _Event(True, value=message["value"], tired=message["tired"])
 

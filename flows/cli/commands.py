@@ -87,9 +87,9 @@ def print_funnel(run: Run) -> None:
         judged = read_result(verdicts_of(part), run, verifier)
         labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
         if judged is not None and labelled:
-            against = judged.manifest.notes["against_labels"]
+            against = judged.manifest.notes["disagreements_with_labels"]
             share = f"{labelled - against:,} of {labelled:,} verdicts ({100 * (1 - against / labelled):.2f} %)"
-            others = f"; the others: {judged.folder / 'against_labels'}" if against else ""
+            others = f"; the others: {judged.folder / 'disagreements_with_labels'}" if against else ""
             console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
 
 

@@ -15,7 +15,7 @@ from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
-from curation.sources.problems import choices_of, texts_of
+from curation.sources.problems import read_choices, read_texts
 from curation.sources.rows import Row, read_rows, require_path
 from curation.storage.stages import replacing
 from curation.verify.pairs import verify_pairs
@@ -123,7 +123,7 @@ def _present(batch: Sequence[Row], places: Mapping[str, str], asked: Sequence[st
 
 def _frame(batch: Sequence[Row], places: Mapping[str, str], start: int, path: Path) -> pl.DataFrame:
     columns: dict[str, list[Any]] = {
-        field: (choices_of if field == "choices" else texts_of)(column, batch, str(path), start)
+        field: (read_choices if field == "choices" else read_texts)(column, batch, str(path), start)
         for field, column in places.items()
     }
     if all(name is None for name in columns["id"]):

@@ -19,7 +19,7 @@ from curation.difficulty.planning import Estimate, Piloted, Rates, StagePlan, pl
 from curation.difficulty.sampling import Sampled, Sampler
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import locked, read_manifest, read_table, write_aside
+from curation.storage.stages import atomic_write, locked, read_manifest, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
@@ -72,7 +72,7 @@ def plan_recipe(
         else:
             first = _plan(run, run.parts[0], chosen, kept.height)
             plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
-        write_aside(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
+        atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
 

@@ -59,7 +59,7 @@ def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
     held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
     joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
-    factors = [language_variants.factor_of(language, settings.twins) for language in joined["language"]]
+    factors = [language_variants.time_factor(language, settings.twins) for language in joined["language"]]
     limits = pl.col("time_limit_s").fill_null(settings.matrix.time_s) * pl.Series("factor", factors, pl.Float64)
     memory = pl.col("memory_mb").fill_null(settings.matrix.memory_mb)
     widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))

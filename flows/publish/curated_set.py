@@ -19,7 +19,7 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.publish import cards, review
-from curation.storage.stages import read_shard, write_aside, write_parquet
+from curation.storage.stages import atomic_write, read_shard, write_parquet
 from flows.publish import code_publish, disputes, versions
 from flows.publish.card_facts import card_facts
 from flows.run.pipeline import run_stage
@@ -87,8 +87,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     queue = disputes.disputes(run, results)
     disputes.write_disputes(queue, aside / "disputed")
     cards.write_card(card_facts(run, version, results, review.counts(queue), printed(run)), aside)
-    write_aside(aside / versions.CHANGELOG, versions.changelog(run.folder))
-    write_aside(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
+    atomic_write(aside / versions.CHANGELOG, versions.changelog(run.folder))
+    atomic_write(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
     if target.exists():
         target.rename(run.folder / OLD)
     aside.rename(target)

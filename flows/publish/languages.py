@@ -35,7 +35,7 @@ from curation.languages.translation import VERSION, Kept, Rendered, Translations
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
-from curation.storage.stages import file_digest, replacing, write_aside, write_parquet
+from curation.storage.stages import atomic_write, file_digest, replacing, write_parquet
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 
@@ -204,7 +204,7 @@ def _write(
         "counts": dict(counts),
         "made_from": digests,
     }
-    write_aside(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     _write_card(home, counts, policy)
     _own_up(home)
 
@@ -227,7 +227,7 @@ def _write_card(home: Path, counts: Mapping[str, int], policy: Policy) -> None:
         text = pattern.sub(lambda _: section, text, count=1)
     else:
         text = f"{text.rstrip()}\n\n{section}" if text else section
-    write_aside(card, text)
+    atomic_write(card, text)
 
 
 def _own_up(home: Path) -> None:
@@ -238,4 +238,4 @@ def _own_up(home: Path) -> None:
     mark = json.loads(path.read_text(encoding="utf-8"))
     files = sorted(file for file in home.rglob("*") if file.is_file() and file.name != MARK)
     mark["files"] = {str(file.relative_to(home)): file.stat().st_size for file in files}
-    write_aside(path, json.dumps(mark, indent=1) + "\n")
+    atomic_write(path, json.dumps(mark, indent=1) + "\n")

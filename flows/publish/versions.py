@@ -25,7 +25,7 @@ import polars as pl
 
 from curation.publish import versions
 from curation.records import DropReason, StoreError
-from curation.storage.stages import Shard, read_shard, read_table, write_aside, write_parquet
+from curation.storage.stages import Shard, atomic_write, read_shard, read_table, write_parquet
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun
 from flows.stages.attempts import today
@@ -154,7 +154,7 @@ def settle(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = N
     )
     place = place_of(run.folder, number)
     write_parquet(place / "decisions.parquet", table)
-    write_aside(place / ABOUT, json.dumps(asdict(found), indent=1) + "\n")
+    atomic_write(place / ABOUT, json.dumps(asdict(found), indent=1) + "\n")
     return found
 
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from curation.store import read_manifest
-
 from curation.records import Domain, StoreError
+from curation.storage.stages import read_manifest
 from flows.run.run_folder import Run
 from flows.run.stage import Results, Stage, StageResult, StageRun, Step
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from curation.config import DifficultyStage, Recipe, SecondStage
 from curation.records import StoreError
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
@@ -56,7 +56,7 @@ class Run:
         """Write run.json."""
         recipe = as_written(self.recipe).model_dump(mode="json")
         table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe}
-        write_aside(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:

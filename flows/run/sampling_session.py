@@ -17,7 +17,7 @@ import polars as pl
 
 from curation.difficulty.early_stopping import Rule
 from curation.difficulty.progress import Progress
-from curation.difficulty.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
+from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, Prompted
@@ -152,7 +152,7 @@ class SamplingSession:
 
 def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[Asked]:
     """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
-    held = held_answers(store, frame["id"].to_list(), attempts, judge)
+    held = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
         prompted = Prompted(name, statement, Domain(domain), lang, program_asked(domain, meta))

@@ -26,7 +26,7 @@ from prefect.flows import Flow
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import locked, write_aside
+from curation.storage.stages import atomic_write, locked
 from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.curating import curate
 from flows.publish.versions import Version, latest, summary
@@ -167,7 +167,7 @@ def _begin_announcing(run: Run) -> None:
     mark = run.folder / ANNOUNCED
     if not mark.exists():
         newest = latest(run.folder)
-        write_aside(mark, f"{newest.number if newest is not None else 0}\n")
+        atomic_write(mark, f"{newest.number if newest is not None else 0}\n")
 
 
 def _announce(run: Run, version: Version) -> bool:
@@ -180,7 +180,7 @@ def _announce(run: Run, version: Version) -> bool:
         return False
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
     emit_event(event=CURATED, resource=_resource("set", run.recipe.name), payload=payload)
-    write_aside(mark, f"{version.number}\n")
+    atomic_write(mark, f"{version.number}\n")
     return True
 
 

@@ -18,7 +18,7 @@ from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, sampling
 from curation.records import AttemptKey, StoreError
 from curation.storage import attempts
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import PARTS, Run, difficulty_stage
 from flows.run.sampling_session import SamplingSession
@@ -73,8 +73,8 @@ def make_attempts(job: StageRun) -> StageResult:
         with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:
             done = job.shard_by_shard(folder, session.shard)
     if not (done.reused and (done.folder / JUDGED_BY).exists()):
-        write_aside(done.folder / KEY, json.dumps(key) + "\n")
-        write_aside(done.folder / JUDGED_BY, json.dumps(made_with) + "\n")
+        atomic_write(done.folder / KEY, json.dumps(key) + "\n")
+        atomic_write(done.folder / JUDGED_BY, json.dumps(made_with) + "\n")
     return done
 
 
@@ -109,7 +109,7 @@ def measured_on(run: Run, part: str) -> str:
     noted: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if name not in noted:
         noted[name] = _begun(run.folder / "attempts", key)
-        write_aside(path, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(path, json.dumps(noted, indent=1, ensure_ascii=False) + "\n")
     return noted[name]
 
 

@@ -97,7 +97,7 @@ def generate(
 
 
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
-    aside = tests_agreement.set_aside(runs, run.recipe.code.agreement)
+    aside = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
     return set(runs.join(aside, on=["problem", "solution"], how="anti")["solution"])
 
 

@@ -22,7 +22,7 @@ def find_duplicates(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        kept, dropped = exact.drop_repeats(frame, again, conflicts)
+        kept, dropped = exact.drop_exact_duplicates(frame, again, conflicts)
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
     return job.shard_by_shard(folder, work)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from curation.config.grading import GraderSettings
 from curation.records import ConfigError
-from curation.storage.stages import file_digest, read_table, write_aside, write_parquet
+from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
 from flows.run.training import load_train_recipe, train
@@ -55,7 +55,7 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
     _train(recipe, folder, _changes(run, settings))
-    write_aside(folder / "DONE", "")
+    atomic_write(folder / "DONE", "")
     return model
 
 
@@ -87,7 +87,7 @@ def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_aside(path, text)
+    atomic_write(path, text)
 
 
 def _work(run: Run, results: Results) -> None:

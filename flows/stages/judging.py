@@ -55,7 +55,7 @@ class Programs:
         index, group, language = self._shards[name]
         tests, judging = self._read(index)
         settings = self._run.recipe.code
-        factor = language_variants.factor_of(language, settings.twins)
+        factor = language_variants.time_factor(language, settings.twins)
         matrix = settings.matrix
         limits = matrix.time_s, matrix.memory_mb, factor
         return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))

@@ -82,7 +82,7 @@ def hard_choices(
     seen = statements.cleaned(problems, settings).filter(multiple_choice.candidates())
     judged = statements.judge(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
     needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
-    parts = dict(multiple_choice.taken_apart(seen)) if needed else {}
+    parts = dict(multiple_choice.parse_choices(seen)) if needed else {}
     return {at: parts.get(at) for at in needed}
 
 

@@ -75,12 +75,12 @@ def _problems_of_rows(source: Source, rows: list[Row], start: int) -> Shard:
     columns = source.code
     assert columns is not None
     place = f"source {source.name} ({source.path})"
-    texts = problems.texts_of(source.columns.statement, rows, place, start)
+    texts = problems.read_texts(source.columns.statement, rows, place, start)
     whole = [
         code_problems.whole_statement(text, row, columns, f"{place}, row {number}")
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), start)
     ]
-    frame = problems.problems_of(source, rows, start, whole)
+    frame = problems.problem_rows(source, rows, start, whole)
     return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, start))
 
 
@@ -102,7 +102,7 @@ def _problems_of_packages(source: Source, packages: list[Package], start: int) -
     mapped = source.model_copy(
         update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
     )
-    frame = problems.problems_of(mapped, rows, start, statements)
+    frame = problems.problem_rows(mapped, rows, start, statements)
     licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
     return _with_tables(frame.with_columns(licenses), code_problems.package_tables(frame["id"].to_list(), packages))
 

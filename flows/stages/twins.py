@@ -25,10 +25,10 @@ def make_twins(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         runs = read_shard(problems, "runs", index)
         decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
-        aside = tests_agreement.set_aside(runs, recipe.code.agreement)
+        aside = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
         voting = runs.join(aside, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
-        asked = language_variants.asked_for(voting, decisions.select("problem", "test", "output"), limits, settings)
+        asked = language_variants.languages_of(voting, decisions.select("problem", "test", "output"), limits, settings)
         kept, dropped = language_variants.make_twins(frame, asked)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
 

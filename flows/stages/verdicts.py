@@ -43,13 +43,13 @@ def judge_attempts(job: StageRun) -> StageResult:
             held = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
             held = held.filter(pl.col("index") < limit)
             verdicts = read_shard(attempts, "verdicts", index) if ready else _judge(judge, frame, held)
-            labelled, against = pass_rates.against_labels(verdicts, held)
+            labelled, against = pass_rates.disagreements_with_labels(verdicts, held)
             stopped = counts.filter("sealed").select("problem")
             return Shard(
                 frame.height,
-                {"verdicts": verdicts, "against_labels": against, "stopped": stopped},
+                {"verdicts": verdicts, "disagreements_with_labels": against, "stopped": stopped},
                 kept_rows=frame.height,
-                notes={"attempts": verdicts.height, "labelled": labelled, "against_labels": against.height},
+                notes={"attempts": verdicts.height, "labelled": labelled, "disagreements_with_labels": against.height},
             )
 
         version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {ready}"

@@ -23,7 +23,7 @@ from typing import cast
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, Prompted
-from training.generation.vllm_client import TrainingServers
+from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
 
 TOKENS = 64
@@ -107,7 +107,7 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     prompt = tuple(range(200))
     spent: dict[str, list[float]] = {"chat": [], "tokens": []}
     with tempfile.TemporaryDirectory() as folder:
-        async with Endpoint(policy, Path()) as endpoint, TrainingServers(generator, Path(folder)) as servers:
+        async with Endpoint(policy, Path()) as endpoint, TrainingVllmClient(generator, Path(folder)) as servers:
 
             async def chat(number: int) -> object:
                 return await endpoint.answer(Prompted(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)

@@ -34,7 +34,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from flows.serve.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
 from tests.embedded_model.measure import measure
 from training.embedded_model import WEIGHTS
@@ -92,9 +92,9 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(supply(1000 + seed, Split.TRAIN), plan.problems)
     rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
-    write_aside(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
-    write_aside(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
+    atomic_write(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
     if not held(folder / "run"):
         run_recipe(folder / "recipe.toml", [], folder / "run")
     return folder / "run"
@@ -129,14 +129,14 @@ def refreshed_set(run: Path, number: int, trained: Path) -> None:
     done = run / f"refreshed-{number}"
     if not done.exists():
         refresh_run(run, trained / "model", trained / "attempts.jsonl")
-        write_aside(done, "")
+        atomic_write(done, "")
 
 
 def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
     """The held-out pass rate of each problem."""
     if not path.exists():
         found = measure(model, plan.held_out, plan.attempts).rates["pass_rate"]
-        write_aside(path, json.dumps(found.to_list()))
+        atomic_write(path, json.dumps(found.to_list()))
     read: list[float | None] = json.loads(path.read_text(encoding="utf-8"))
     return read
 
@@ -235,7 +235,7 @@ def main() -> None:
     if held_plan.exists() and json.loads(held_plan.read_text()) != given:
         raise SystemExit(f"{folder} holds a comparison of other figures; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    write_aside(held_plan, json.dumps(given) + "\n")
+    atomic_write(held_plan, json.dumps(given) + "\n")
     with prefect_api():
         found = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
     report(plan, rates(plan, WEIGHTS, folder / "rates-start.json"), found)

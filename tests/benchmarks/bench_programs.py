@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import GoldilocksError
-from curation.sources.kattis import GENEROUS_S, Package, PackagedSubmission, find_packages, read_package
+from curation.sources.kattis import MAX_TIME_LIMIT_S, Package, PackagedSubmission, find_packages, read_package
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
@@ -361,7 +361,9 @@ def main() -> None:
     right.add_argument("--out", type=Path)
     right.add_argument("--only", default="", help="packages whose path contains this")
     right.add_argument("--most-mb", type=float, default=1e6, help="packages with more input are left out")
-    right.add_argument("--generous-s", type=float, default=GENEROUS_S, help="limit for measuring the accepted ones")
+    right.add_argument(
+        "--generous-s", type=float, default=MAX_TIME_LIMIT_S, help="limit for measuring the accepted ones"
+    )
     whole = ways.add_parser("functions")
     whole.add_argument("folder", type=Path)
     whole.add_argument("--workers", type=int, default=2)

@@ -21,7 +21,7 @@ import polars as pl
 from curation.config import Band
 from curation.difficulty.early_stopping import Rule
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.difficulty.sampling import Asked, Sampled, Sampler, held_answers, verdict_frame
+from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
 from curation.records import Answered, AttemptKey, Domain, Prompted
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -85,7 +85,7 @@ def sample(
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)
     names = [one.id for one in asked]
-    held = held_answers(store, names, rule.band.attempts)
+    held = stored_answers(store, names, rule.band.attempts)
     with MathJudge(1) as judge:
         sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked))
 

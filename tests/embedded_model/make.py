@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import measure, report
 from training.embedded_model import WEIGHTS, tokens
 from training.embedded_model.problems import Split, supply
-from training.embedded_model.solutions import GUESSED_RIGHT, UNBOXED, WORKED_BY_LEVEL, response
+from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED, WORKED_SHARE_BY_LEVEL, response
 from training.embedded_model.wordings import ENGLISH
 from training.optimisation.model import save_model
 
@@ -201,12 +201,12 @@ def write_card(folder: Path, making: Making, parameters: int, seconds: float) ->
         threads=making.threads,
         seconds=seconds,
         share=f"load {load:.1f} on {os.cpu_count()} cores",
-        guessed=GUESSED_RIGHT,
-        worked=", ".join(f"level {level}: {1 - share:.0%}" for level, share in WORKED_BY_LEVEL.items()),
+        guessed=CORRECT_GUESS_SHARE,
+        worked=", ".join(f"level {level}: {1 - share:.0%}" for level, share in WORKED_SHARE_BY_LEVEL.items()),
         unboxed=UNBOXED,
         figures=figures,
     )
-    write_aside(folder / "README.md", card)
+    atomic_write(folder / "README.md", card)
     print(figures)
 
 

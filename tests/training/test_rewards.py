@@ -10,7 +10,7 @@ from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
-from training.rewards import Judged, Reward, form_failure, length_penalty, reward, sections
+from training.rewards import Judged, Reward, format_error, length_penalty, reward, sections
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
@@ -56,7 +56,7 @@ def judged(
     ],
 )
 def test_the_form(text: str, domain: Domain, kept: bool) -> None:
-    assert (form_failure(text, domain) is None) is kept
+    assert (format_error(text, domain) is None) is kept
 
 
 def test_the_amounts_of_the_paper() -> None:

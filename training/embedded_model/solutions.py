@@ -16,10 +16,10 @@ from random import Random
 from training.embedded_model.problems import Exercise
 from training.embedded_model.wordings import ANSWERS, GUESSES
 
-WORKED_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
+WORKED_SHARE_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
 """Share of worked solutions among those shown, by the problem's level. Nobody shows how to work out level 5."""
 
-GUESSED_RIGHT = 0.12
+CORRECT_GUESS_SHARE = 0.12
 """Share of guesses that hit the answer, as shown; the rest are off by a few units or by tens."""
 
 UNBOXED = 0.03
@@ -42,7 +42,7 @@ def response(exercise: Exercise, random: Random) -> str:
 
 def worked_share(exercise: Exercise) -> float:
     """How likely a response to this problem is worked out rather than guessed."""
-    return WORKED_BY_LEVEL[exercise.level]
+    return WORKED_SHARE_BY_LEVEL[exercise.level]
 
 
 def worked(exercise: Exercise) -> str:
@@ -55,7 +55,7 @@ def worked(exercise: Exercise) -> str:
 
 
 def _guess(answer: int, random: Random) -> int:
-    if random.random() < GUESSED_RIGHT:
+    if random.random() < CORRECT_GUESS_SHARE:
         return answer
     reach = max(3, answer // 5)
     off = 1 + random.randrange(reach)

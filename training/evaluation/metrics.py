@@ -6,7 +6,7 @@ A step's row holds one number per name; names have a group before the slash, and
 Invariants: rows are whole lines, in the order of steps, each step once, also over kills and resumes; a number that is
 not there (no group finished, nothing generated) is left out, never 0.
 
-Not here: computing them, beyond shares of time (`Watch`) and of groups (`GroupCount`).
+Not here: computing them, beyond shares of time (`Watch`) and of groups (`SampledGroupStats`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Watch:
         }
 
 
-class GroupCount:
+class SampledGroupStats:
     """Groups that finished since the last step, whether they are trained on or not."""
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ import torch
 from torch import Tensor
 
 from curation.records import PolicyError
-from training.generation.forward import Cache, Pass, open_pass
+from training.generation.forward import Cache, Pass, forward_pass_for
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -82,7 +82,7 @@ class Engine:
         self.active: list[Request] = []
         self._ends, self._slots = frozenset(ends), slots
         self._temperature, self._top_p, self._stopped = temperature, top_p, stopped
-        self._pass = open_pass(model)
+        self._pass = forward_pass_for(model)
         remembered = max(slots // 8, 1)
         self._cache = Cache(slots + remembered)
         self._memory = _Memory(slots, remembered)

@@ -1,6 +1,6 @@
 """Generators on servers: vLLM on this machine or on others, which take new weights from a folder that they see.
 
-`training.generation.vllm_client.TrainingServers` does the asking; here are tokens to texts, and the folder: each
+`training.generation.vllm_client.TrainingVllmClient` does the asking; here are tokens to texts, and the folder: each
 version is written aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed
 run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it
 stays.
@@ -28,7 +28,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from curation.storage.scratch import memory_folder, sweep
 from training.generation.generators import Weights
-from training.generation.vllm_client import TrainingServers
+from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.optimisation.model import load_tokenizer, require_model
 
@@ -51,7 +51,7 @@ class EndpointGenerator:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
         self._ends = end_tokens(folder)
-        self._servers: TrainingServers | None = None
+        self._servers: TrainingVllmClient | None = None
 
     @property
     def capacity(self) -> int:
@@ -69,7 +69,7 @@ class EndpointGenerator:
                 fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             started = self._shared / _name(0)
             await asyncio.to_thread(_copy_weights, self._model, started)
-            self._servers = await stack.enter_async_context(TrainingServers(self._settings, started))
+            self._servers = await stack.enter_async_context(TrainingVllmClient(self._settings, started))
             self._stack = stack.pop_all()
         return self
 
@@ -135,7 +135,7 @@ class EndpointGenerator:
             raise PolicyError(f"generator.folder: nothing can be written in {where} ({error.strerror}).") from error
         return made
 
-    def _running(self) -> TrainingServers:
+    def _running(self) -> TrainingVllmClient:
         if self._servers is None:
             raise PolicyError(f"{self._model.name}: the generator is not running; use `async with`")
         return self._servers

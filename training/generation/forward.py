@@ -1,11 +1,11 @@
 """Forward passes for decoding: any causal language model's own, and Llama's in few operations.
 
-`open_pass` picks one. Both write keys and values into a `Cache` of rows and return logits [row, vocabulary]. Small
-models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaPass` joins projections that read
-the same input, and leaves out what decoding does not need.
+`forward_pass_for` picks one. Both write keys and values into a `Cache` of rows and return logits [row, vocabulary].
+Small models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaForwardPass` joins
+projections that read the same input, and leaves out what decoding does not need.
 
-Invariants: `LlamaPass` computes with the weights of the model it was given: they become views of the joined ones, so
-whoever changes them in place changes both. Its logits are the model's own, up to rounding (a test).
+Invariants: `LlamaForwardPass` computes with the weights of the model it was given: they become views of the joined
+ones, so whoever changes them in place changes both. Its logits are the model's own, up to rounding (a test).
 
 Not here: who is in which row, and drawing tokens (`training.generation.batched_decoding`).
 """
@@ -23,7 +23,7 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-FIRST_CAPACITY = 128
+INITIAL_CAPACITY = 128
 """Positions a row holds at first; doubled when more are needed."""
 
 _BLOCK = 16
@@ -49,7 +49,7 @@ class Cache:
     def make(self, kinds: Sequence[Tensor], longest: int) -> None:
         """Make the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are there."""
         if not self.layers:
-            positions = min(FIRST_CAPACITY, longest)
+            positions = min(INITIAL_CAPACITY, longest)
             for kind in kinds:
                 shape = (self._rows, kind.shape[1], positions, kind.shape[3])
                 self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
@@ -110,12 +110,12 @@ class Pass(Protocol):
         ...
 
 
-def open_pass(model: PreTrainedModel) -> Pass:
+def forward_pass_for(model: PreTrainedModel) -> Pass:
     """The quickest pass there is for the model."""
-    return LlamaPass(model) if LlamaPass.suits(model) else ModelPass(model)
+    return LlamaForwardPass(model) if LlamaForwardPass.suits(model) else ModelForwardPass(model)
 
 
-class ModelPass:
+class ModelForwardPass:
     """The model's own forward pass."""
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -165,7 +165,7 @@ class _Layer:
     down_bias: Tensor | None
 
 
-class LlamaPass:
+class LlamaForwardPass:
     """The forward pass of Llama and Qwen2 in fp32 on a CPU.
 
     Decoding attends by two batched matrix products: [row x head, group, feature] with the row's own span of the cache.
@@ -179,7 +179,7 @@ class LlamaPass:
         self._heads, self._shared = int(config.num_attention_heads), int(config.num_key_value_heads)
         self._feature = int(self._base.layers[0].self_attn.head_dim)
         self._scale = self._feature**-0.5
-        self._layers = [_joined_layer(layer) for layer in self._base.layers]
+        self._layers = [_fuse_layer(layer) for layer in self._base.layers]
         self._act = self._base.layers[0].mlp.act_fn
         self._eps = float(config.rms_norm_eps)
         self._cos = self._sin = torch.zeros(0, self._feature)
@@ -274,13 +274,13 @@ class LlamaPass:
         """
         if length <= len(self._cos):
             return
-        positions = torch.arange(max(length, 2 * len(self._cos), FIRST_CAPACITY))[None]
+        positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
         cos, sin = self._base.rotary_emb(self._base.embed_tokens.weight, positions)
         self._cos, self._sin = cos[0], sin[0].clone()
         self._sin[:, : self._feature // 2] *= -1
 
 
-def _joined_layer(layer: Any) -> _Layer:
+def _fuse_layer(layer: Any) -> _Layer:
     attention, mlp = layer.self_attn, layer.mlp
     qkv, qkv_bias = _joined([attention.q_proj, attention.k_proj, attention.v_proj])
     gate_up, gate_up_bias = _joined([mlp.gate_proj, mlp.up_proj])

@@ -45,7 +45,7 @@ _MIXED = "mixed"
 _HOW = "start it with `python -m curation.policies.vllm.serving`"
 
 
-class TrainingServers(ServerClient):
+class TrainingVllmClient(ServerClient):
     """All servers of a generator. Lives inside its ``async with`` block, in one event loop.
 
     Args:

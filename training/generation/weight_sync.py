@@ -1,9 +1,9 @@
 """How new weights reach the generators, and how long that takes.
 
-Two ways: a state dict in memory (`HandOver` with ``memory``: generators in this process), and a folder of safetensors.
-The folder may lie in a file system in memory, for an engine in another process of this machine (`HandOver` with
-``file``), or where other machines see it: `Publisher` writes whole, marked folders there under rising versions, and
-`follow` hands the newest to a generator.
+Two ways: a state dict in memory (`WeightSync` with ``memory``: generators in this process), and a folder of
+safetensors. The folder may lie in a file system in memory, for an engine in another process of this machine
+(`WeightSync` with ``file``), or where other machines see it: `Publisher` writes whole, marked folders there under
+rising versions, and `follow` hands the newest to a generator.
 
 Invariants: a generator's version rises; a published folder is whole once its mark is there; the last ``keep`` stay, so
 that a reader who has just seen one can still read it.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Way = Literal["memory", "file"]
 
 
-class HandOver:
+class WeightSync:
     """Gives new weights to a generator. A context manager; what it wrote is removed on leaving.
 
     Args:

@@ -24,7 +24,7 @@ Diversity = Literal["reward", "correctness", "none"]
 SAME = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""
 
-TOO_FEW = "too_few_judged"
+TOO_FEW_JUDGED = "too_few_judged"
 ALL_CORRECT = "all_correct"
 NONE_CORRECT = "none_correct"
 SAME_REWARD = "same_reward"
@@ -33,15 +33,15 @@ SAME_REWARD = "same_reward"
 def group_fate(rewards: Sequence[Reward], by: Diversity) -> Fate:
     """Whether a group can be trained on.
 
-    Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW`), and those without diversity: with
-    ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where that says nothing
-    about correctness), with ``by="correctness"`` all attempts are correct or none is, whatever their length and
-    language earn. With ``by="none"`` only the first are dropped.
+    Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW_JUDGED`), and those without
+    diversity: with ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where
+    that says nothing about correctness), with ``by="correctness"`` all attempts are correct or none is, whatever their
+    length and language earn. With ``by="none"`` only the first are dropped.
     """
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < 2:
-        return Fate(TOO_FEW, excluded)
+        return Fate(TOO_FEW_JUDGED, excluded)
     if by == "none":
         return Fate(None, excluded)
     correct = sum(reward.correct for reward in judged)

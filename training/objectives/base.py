@@ -55,7 +55,7 @@ class ObjectiveInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class RewardedSequences:
+class CreditInputs:
     """A whole minibatch, over all ranks, as `Objective.credit` sees it. No excluded attempt is among them."""
 
     rewards: Sequence[Reward]
@@ -116,7 +116,7 @@ class Objective(Generic[S]):
 
     settings: type[S]
     decide: Callable[[Sequence[Reward], S], Fate]
-    credit: Callable[[RewardedSequences, S], Credit]
+    credit: Callable[[CreditInputs, S], Credit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     needs: Callable[[S], Needs] = needs_nothing
 

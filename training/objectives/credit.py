@@ -17,17 +17,17 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.advantages import Diversity, Normalisation, advantages, group_fate
-from training.objectives.base import Credit, RewardedSequences
+from training.objectives.base import Credit, CreditInputs
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import Fate
 
-LossScale = Literal["group", "batch", "sequence"]
+LossAggregation = Literal["group", "batch", "sequence"]
 
 
 class GroupCreditSettings(ObjectiveSettings):
     """Which groups teach, and how far."""
 
-    scale: LossScale = Field(
+    scale: LossAggregation = Field(
         "group",
         description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
         "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences.",
@@ -51,14 +51,14 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Fa
     return group_fate(rewards, settings.diversity)
 
 
-def group_credit(sequences: RewardedSequences, settings: GroupCreditSettings) -> Credit:
+def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Credit:
     """Return the minibatch's normalised advantages and token weights."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
     gains = advantages(totals, sequences.groups, normalise=settings.normalise, std_floor=settings.std_floor)
     return Credit(gains, token_weights(sequences.lengths, sequences.groups, settings.scale))
 
 
-def token_weights(lengths: Tensor, groups: Tensor, scale: LossScale) -> Tensor:
+def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:
     """Return what each token weighs in the loss of a whole minibatch, by sequence; over all tokens they sum to 1.
 
     ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;

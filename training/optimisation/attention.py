@@ -6,7 +6,7 @@ attention together. No mask of tokens x tokens is ever made, and no work is done
 share a prompt, queries, keys and values of its one copy are laid before each of its responses first (`Layout`): any
 attention of whole sequences will do.
 
-Invariants: it reads the boundaries that the forward pass hands through (`boundaries_of`) and refuses to run without
+Invariants: it reads the boundaries that the forward pass hands through (`attention_kwargs`) and refuses to run without
 them, so a model that is set to it cannot be run unpacked or on padded batches by mistake.
 
 Not here: packing itself (`training.optimisation.packing`).
@@ -81,7 +81,7 @@ class Layout:
         )
 
 
-def boundaries_of(batch: MicroBatch) -> dict[str, Any]:
+def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
     """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
     return {
         "layout": Layout(batch.boundaries, batch.unrolled, batch.kept),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from curation.records import StoreError
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from training.optimisation.model import save_model
 from training.optimisation.trainer import Trainer
 
@@ -158,10 +158,10 @@ class Log:
         self._file.close()
 
 
-def mark_run(run: Path, table: Mapping[str, Any]) -> None:
+def write_run_file(run: Path, table: Mapping[str, Any]) -> None:
     """Write ``run.json``, by which a run is resumed."""
     run.mkdir(parents=True, exist_ok=True)
-    write_aside(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def _whole(run: Path) -> list[Path]:

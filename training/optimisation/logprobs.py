@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from curation.records import ConfigError
 from training.config import PackingSettings
-from training.optimisation.attention import boundaries_of, register
+from training.optimisation.attention import attention_kwargs, register
 from training.optimisation.packing import MicroBatch
 
 EntropyMode = Literal["none", "value", "gradient"]
@@ -71,7 +71,7 @@ class PackedPolicy(nn.Module):
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,
-            **boundaries_of(batch),
+            **attention_kwargs(batch),
         ).last_hidden_state
         head = causal.get_output_embeddings()
         rows = max(self._elements // int(causal.config.vocab_size), 1)

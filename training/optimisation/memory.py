@@ -19,7 +19,7 @@ gate, the up projection, the activation and their product (4 f).
 Invariant: an estimate, not a measurement; fragmentation and the collectives' buffers are the reader's margin (10 %
 here). Attention keeps no tokens x tokens matrix, since it is flash attention.
 
-Not here: the generator's memory, which is its own GPU's (`training.rollouts.curriculum.triggers.MemoryModel`).
+Not here: the generator's memory, which is its own GPU's (`training.rollouts.curriculum.triggers.KVCacheModel`).
 """
 
 from __future__ import annotations

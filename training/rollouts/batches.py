@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from training.config import ObjectiveSettings
-from training.objectives.base import RewardedSequences
+from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import Sample
@@ -25,7 +25,7 @@ def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) ->
     made = [(group.number, rollout) for group in groups for _, rollout in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([rollout.tokens for _, rollout in made])
-    rewarded = RewardedSequences([rollout.reward for _, rollout in made], lengths, numbers)
+    rewarded = CreditInputs([rollout.reward for _, rollout in made], lengths, numbers)
     credit = objective_of(settings).credit(rewarded, settings)
     return [
         Sample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
@@ -33,7 +33,7 @@ def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) ->
     ]
 
 
-def batch_numbers(groups: Sequence[Group[Rollout]], version: int) -> dict[str, float]:
+def batch_metrics(groups: Sequence[Group[Rollout]], version: int) -> dict[str, float]:
     """What a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
 
     ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
@@ -64,7 +64,7 @@ def batch_numbers(groups: Sequence[Group[Rollout]], version: int) -> dict[str, f
     }
 
 
-def policy_numbers(figures: Sequence[Figures]) -> dict[str, float]:
+def policy_metrics(figures: Sequence[Figures]) -> dict[str, float]:
     """Return the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
     statistics = over_steps([one.statistics for one in figures])
     return {

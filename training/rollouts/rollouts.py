@@ -19,7 +19,7 @@ from curation.records import Outcome, PolicyError
 from curation.verify.math_judge import Judged as Verdict
 from training.config import RewardSettings
 from training.generation.generators import Generated
-from training.rewards import Consistent, Judged, Reward, form_failure, reward
+from training.rewards import Consistent, Judged, Reward, format_error, reward
 from training.rollouts.tasks import Task
 from training.rollouts.verifiers import Judges
 
@@ -138,7 +138,7 @@ class Rollouts:
 
     async def judge(self, task: Task, made: Generated, group: int) -> Rollout:
         """The attempt with its verdict and reward."""
-        failure = form_failure(made.text, task.asked.domain)
+        failure = format_error(made.text, task.asked.domain)
         verdict: Verdict | None = None
         if failure is None:
             verdict = await self._judges.judge(task, made.text, seed_of(self._seed, f"tests:{group}"))

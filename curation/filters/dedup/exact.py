@@ -43,7 +43,7 @@ def repeats(index: pl.DataFrame) -> Repeats:
     return Repeats(first, references)
 
 
-def drop_repeats(
+def drop_exact_duplicates(
     problems: pl.DataFrame, found: Repeats, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split one shard into the rows that stay (`PROBLEM`) and those that go (`DROPPED`), in order.

@@ -91,7 +91,7 @@ class Rows:
         return len(self.token_starts) - 1
 
 
-def tokens_of(statements: pl.Series) -> pl.DataFrame:
+def tokenize(statements: pl.Series) -> pl.DataFrame:
     """The tokens of each text, one a line: ``row`` (position in the series) and ``token``, in order.
 
     A null, or a text without tokens, has no line.
@@ -106,7 +106,7 @@ def tokens_of(statements: pl.Series) -> pl.DataFrame:
 
 def rows_of(statements: pl.Series) -> Rows:
     """Tokens, shingles and figures of each text. Nulls become rows without tokens."""
-    lines = tokens_of(statements)
+    lines = tokenize(statements)
     vocabulary = lines["token"].unique()
     told = vocabulary.str.contains(_FIGURE) | vocabulary.is_in(list(TELLING))
     names = pl.DataFrame(

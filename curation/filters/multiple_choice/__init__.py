@@ -26,7 +26,7 @@ from curation.filters.multiple_choice.resolving import is_only_letter, named_let
 from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
-__all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "taken_apart"]
+__all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "parse_choices"]
 
 # Literals of which an inline multiple choice holds one: the second label.
 _SECOND = [
@@ -130,7 +130,7 @@ def consider(
     return open_question(parted.question, parted.options, parted.index, lang) if isinstance(parted, Parted) else parted
 
 
-def taken_apart(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
+def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
     """``_at`` and parts of every multiple choice whose right option is known, for whoever opens it by other means.
 
     ``rows`` holds what `open_questions` takes, and all the rows that are handed to that together.

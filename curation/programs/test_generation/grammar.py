@@ -86,10 +86,10 @@ class Repeat:
 Node = Row | Array | Lines | Repeat
 
 
-def find_form(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
+def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
     """The form of some inputs, or None.
 
-    Example: ``find_form([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
+    Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
     """
     if not inputs or not all(inputs):
         return None

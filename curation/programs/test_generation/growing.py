@@ -17,7 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in, read_all
-from curation.programs.test_generation.grammar import Array, Env, Lines, Node, Ref, Repeat, Row, find_form, read_node
+from curation.programs.test_generation.grammar import (
+    Array,
+    Env,
+    Lines,
+    Node,
+    Ref,
+    Repeat,
+    Row,
+    infer_grammar,
+    read_node,
+)
 from curation.programs.test_generation.limits import Bound
 from curation.programs.test_generation.shapes import Line, read_lines, written
 
@@ -57,7 +67,7 @@ def grown(inputs: Sequence[str], bounds: Sequence[Bound], count: int, seed: str,
         most_bytes: size of the largest one.
     """
     read = [lines for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
-    nodes = find_form(sorted(read, key=len)[:12]) if read else None
+    nodes = infer_grammar(sorted(read, key=len)[:12]) if read else None
     if nodes is None:
         return []
     usable = [lines for lines in read if _reads(nodes, lines)]

@@ -15,7 +15,7 @@ from curation.prompts.solving import FENCE
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
 from curation.records import Domain, Prompted, SourceError
-from curation.storage.stages import replacing, write_aside, write_parquet
+from curation.storage.stages import atomic_write, replacing, write_parquet
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import set_problems
@@ -74,7 +74,7 @@ def export_set(curated: Path, form: str, out: Path) -> Exported:
         with replacing(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         prompt = out / "system_prompt.txt"
-        write_aside(prompt, SOLVE.system)
+        atomic_write(prompt, SOLVE.system)
         return Exported(file, len(rows), prompt, left_out=left_out)
     file = out / "train.parquet"
     known = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}

@@ -15,7 +15,7 @@ In doubt, not equal; and the doubtful are marked. What counts as an approximatio
 
 from __future__ import annotations
 
-from curation.verify.answers.plain import quick, read_plain
+from curation.verify.answers.plain import parse_plain_number, quick
 from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison
 
 __all__ = [
@@ -43,7 +43,7 @@ def load() -> None:
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
     """Whether a reference is a plain number, hence usable without another look."""
-    return read_plain(reference, lang) is not None
+    return parse_plain_number(reference, lang) is not None
 
 
 def compare(
@@ -74,6 +74,6 @@ def check_reference(reference: str, *, lang: str = "en") -> str | None:
     """None where ``reference`` can be verified against, else a clause that says why not."""
     if is_plain(reference, lang=lang):
         return None
-    from curation.verify.answers.references import why_unusable
+    from curation.verify.answers.references import reference_defect
 
-    return why_unusable(reference, lang)
+    return reference_defect(reference, lang)

@@ -2,7 +2,7 @@
 
 Atoms are variables, π, e-powers, roots of primes, and functions of arguments in normal form. i² = -1, √2·√3 = √6 and
 2^(k+1) = 2·2^k are known; relations between functions (sin² + cos² = 1) are not, so a difference that is not seen to
-be zero here proves nothing. Expansion is bounded by `MOST_TERMS`; no number is larger than `LARGEST_BITS`.
+be zero here proves nothing. Expansion is bounded by `MAX_TERMS`; no number is larger than `LARGEST_BITS`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from curation.verify.answers.expr import Expr
 from curation.verify.answers.rationals import LARGEST_BITS, rational
 
 _SYMMETRIC = frozenset(("gcd", "lcm", "max", "min"))
-MOST_TERMS = 150
-LARGEST_POWER = 12
-LARGEST_ROOT = 12
-LARGEST_PRIME = 1000
+MAX_TERMS = 150
+MAX_POWER = 12
+MAX_ROOT = 12
+MAX_PRIME = 1000
 
 Monomial = tuple[tuple[str, Fraction], ...]
 Poly = dict[Monomial, Fraction]
@@ -26,17 +26,17 @@ Quotient = tuple[Poly, Poly]
 ONE_POLY: Poly = {(): Fraction(1)}
 
 
-class TooMuch(Exception):
+class NormalFormTooLarge(Exception):
     """The normal form would be too large, or the expression is outside of what it covers."""
 
 
-def is_zero(left: Expr, right: Expr) -> bool:
+def is_proved_equal(left: Expr, right: Expr) -> bool:
     """Whether the normal forms prove that the two sides are the same; False says nothing."""
     try:
         top, below = normal(left)
         other_top, other_below = normal(right)
         return not _minus(_times(top, other_below), _times(other_top, below))
-    except TooMuch:
+    except NormalFormTooLarge:
         return False
 
 
@@ -44,7 +44,7 @@ def proportional_numerators(one: Expr, two: Expr) -> bool:
     """Whether two expressions vanish together: their numerators are multiples of one another by a number."""
     try:
         (first, below), (second, other_below) = normal(one), normal(two)
-    except TooMuch:
+    except NormalFormTooLarge:
         return False
     if not first or first.keys() != second.keys() or _shares(first, below) or _shares(second, other_below):
         return False
@@ -59,7 +59,7 @@ def _shares(top: Poly, below: Poly) -> bool:
 
 
 def normal(expr: Expr) -> Quotient:
-    """Numerator and denominator of an expression. Raises `TooMuch`."""
+    """Numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
     value = rational(expr)
     if value is not None:
         return _constant(value)
@@ -68,7 +68,7 @@ def normal(expr: Expr) -> Quotient:
         return _atom(expr.name)
     if op == "const":
         if expr.name in ("inf",):
-            raise TooMuch(expr.name)
+            raise NormalFormTooLarge(expr.name)
         if expr.name == "deg":
             return {(("~pi", Fraction(1)),): Fraction(1, 180)}, ONE_POLY
         return _atom("~" + expr.name)
@@ -92,12 +92,12 @@ def normal(expr: Expr) -> Quotient:
     if op == "fn":
         keys = [_key(normal(arg)) for arg in expr.args]
         return _atom(f"{expr.name}({'|'.join(sorted(keys) if expr.name in _SYMMETRIC else keys)})")
-    raise TooMuch(op)
+    raise NormalFormTooLarge(op)
 
 
 def _constant(value: Fraction) -> Quotient:
     if value.numerator.bit_length() + value.denominator.bit_length() > LARGEST_BITS:
-        raise TooMuch("a large number")
+        raise NormalFormTooLarge("a large number")
     return ({(): value} if value else {}), ONE_POLY
 
 
@@ -111,7 +111,7 @@ def _key(quotient: Quotient) -> str:
     """One text for one quotient: scaled so that the denominator's first coefficient is 1."""
     top, below = quotient
     if not below:
-        raise TooMuch("a zero denominator")
+        raise NormalFormTooLarge("a zero denominator")
     lead = below[min(below)]
     text = "/".join(str(sorted((key, value / lead) for key, value in poly.items())) for poly in (top, below))
     return _short(text)
@@ -130,8 +130,8 @@ def _plus(one: Poly, two: Poly) -> Poly:
             found[key] = total
         else:
             found.pop(key, None)
-    if len(found) > MOST_TERMS:
-        raise TooMuch("many terms")
+    if len(found) > MAX_TERMS:
+        raise NormalFormTooLarge("many terms")
     return found
 
 
@@ -144,8 +144,8 @@ def _times(one: Poly, two: Poly) -> Poly:
         return one
     if one == ONE_POLY:
         return two
-    if len(one) * len(two) > MOST_TERMS * 8:
-        raise TooMuch("many terms")
+    if len(one) * len(two) > MAX_TERMS * 8:
+        raise NormalFormTooLarge("many terms")
     found: Poly = {}
     for key, value in one.items():
         for other, factor in two.items():
@@ -156,8 +156,8 @@ def _times(one: Poly, two: Poly) -> Poly:
                 found[monomial] = total
             else:
                 found.pop(monomial, None)
-    if len(found) > MOST_TERMS:
-        raise TooMuch("many terms")
+    if len(found) > MAX_TERMS:
+        raise NormalFormTooLarge("many terms")
     return found
 
 
@@ -182,7 +182,7 @@ def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
         if exponent:
             kept.append((name, exponent))
     if coefficient.numerator.bit_length() > LARGEST_BITS:
-        raise TooMuch("a large number")
+        raise NormalFormTooLarge("a large number")
     return tuple(sorted(kept)), coefficient
 
 
@@ -195,20 +195,20 @@ def _power(base: Expr, exponent: Expr) -> Quotient:
         count = abs(int(value))
         if len(top) == 1 == len(below) and count <= 10_000:
             top, below = _monomial_power(top, count), _monomial_power(below, count)
-        elif count <= LARGEST_POWER:
+        elif count <= MAX_POWER:
             one, two = ONE_POLY, ONE_POLY
             for _ in range(count):
                 one, two = _times(one, top), _times(two, below)
             top, below = one, two
         else:
-            raise TooMuch("a large power")
+            raise NormalFormTooLarge("a large power")
         if value < 0:
             top, below = below, top
         if not below:
-            raise TooMuch("division by zero")
+            raise NormalFormTooLarge("division by zero")
         return top, below
     number = rational(base)
-    if number is not None and number > 0 and value.denominator <= LARGEST_ROOT:
+    if number is not None and number > 0 and value.denominator <= MAX_ROOT:
         return _root(number, value)
     return _atom(f"({_key((top, below))})", value)
 
@@ -216,7 +216,7 @@ def _power(base: Expr, exponent: Expr) -> Quotient:
 def _monomial_power(poly: Poly, count: int) -> Poly:
     ((key, value),) = poly.items()
     if value.numerator.bit_length() * count > LARGEST_BITS or value.denominator.bit_length() * count > LARGEST_BITS:
-        raise TooMuch("a large number")
+        raise NormalFormTooLarge("a large number")
     monomial, coefficient = _merge(tuple((name, exponent * count) for name, exponent in key), ())
     return {monomial: coefficient * value**count}
 
@@ -229,7 +229,7 @@ def _root(number: Fraction, exponent: Fraction) -> Quotient:
             powers[prime] = powers.get(prime, 0) + sign * count
     key = tuple(sorted((f"#{prime}", exponent * count) for prime, count in powers.items()))
     if any(abs(power) > 2000 for _, power in key):
-        raise TooMuch("a large power")
+        raise NormalFormTooLarge("a large power")
     monomial, coefficient = _merge(key, ())
     return {monomial: coefficient}, ONE_POLY
 
@@ -237,7 +237,7 @@ def _root(number: Fraction, exponent: Fraction) -> Quotient:
 def _factors(number: int) -> dict[int, int]:
     found: dict[int, int] = {}
     divisor = 2
-    while divisor * divisor <= number and divisor <= LARGEST_PRIME:
+    while divisor * divisor <= number and divisor <= MAX_PRIME:
         while number % divisor == 0:
             number //= divisor
             found[divisor] = found.get(divisor, 0) + 1
@@ -259,7 +259,7 @@ def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
     found: Quotient = (ONE_POLY, ONE_POLY)
     for monomial, count in top.items():
         if not monomial:
-            if number is not None and number > 0 and count.denominator <= LARGEST_ROOT:
+            if number is not None and number > 0 and count.denominator <= MAX_ROOT:
                 part = _root(number, count)
             elif base.op == "const" or count.denominator == 1:
                 part = _power(base, Expr("num", value=count)) if base.op != "const" else _atom("~" + base.name, count)

@@ -10,14 +10,14 @@ import itertools
 
 from curation.verify.answers.expr import Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
-from curation.verify.answers.pieces import is_cases, same_on_pieces
-from curation.verify.answers.regions import NoRegion, Piece, is_region, region
+from curation.verify.answers.pieces import equals_cases, is_piecewise
+from curation.verify.answers.regions import NotARegion, Piece, is_region, region
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 from curation.verify.answers.vectors import components
 
-LONGEST_LIST = 300
-MOST_SIGNS = 5
+MAX_LIST_ITEMS = 300
+MAX_SIGNS = 5
 """Components of a tuple that may have a ± each."""
 
 
@@ -33,8 +33,8 @@ class Matcher(Relations, Values):
         if isinstance(reference, Value) or isinstance(answer, Value):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
             for value, cases in ((reference, answer), (answer, reference)):
-                if isinstance(value, Value) and isinstance(cases, Sequence) and is_cases(cases):
-                    return self.decided("by cases", same_on_pieces(value.expr, cases))
+                if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
+                    return self.decided("by cases", equals_cases(value.expr, cases))
         if is_region(reference) or is_region(answer) or _is_line(reference) or _is_line(answer):
             found = self._regions(reference, answer)
             if found is not None:
@@ -73,7 +73,7 @@ class Matcher(Relations, Values):
 
     def _sequences(self, reference: Form, answer: Form) -> bool:
         one, two = as_sequence(reference), as_sequence(answer)
-        if one is None or two is None or max(len(one.items), len(two.items)) > LONGEST_LIST:
+        if one is None or two is None or max(len(one.items), len(two.items)) > MAX_LIST_ITEMS:
             return False
         if "::" in (one.brackets, two.brackets):
             return one.brackets == two.brackets and self._ratios(one, two)
@@ -144,7 +144,7 @@ class Matcher(Relations, Values):
     def _regions(self, reference: Form, answer: Form) -> bool | None:
         try:
             ones, twos = region(reference, tuples=True), region(answer, tuples=True)
-        except NoRegion:
+        except NotARegion:
             return None
         if len(ones) != len(twos):
             return False
@@ -196,7 +196,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
         [Value(chosen, item.unit) for chosen in choose_signs(item.expr)] if isinstance(item, Value) else [item]
         for item in form.items
     ]
-    if sum(len(option) > 1 for option in options) > MOST_SIGNS:
+    if sum(len(option) > 1 for option in options) > MAX_SIGNS:
         return []
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
 

@@ -7,7 +7,7 @@ from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import Token, Unreadable, split
 
-LARGEST_DETERMINANT = 4
+MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
 
 
@@ -81,7 +81,7 @@ def _count(tokens: list[Token], sign: str) -> int:
 
 def determinant(rows: Rows) -> Expr:
     """By its first row. Raises `Unreadable` where it is not square, or large."""
-    if len(rows) != len(rows[0]) or len(rows) > LARGEST_DETERMINANT:
+    if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
         raise Unreadable("a determinant")
     if len(rows) == 1:
         return rows[0][0]

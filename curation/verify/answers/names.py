@@ -10,7 +10,7 @@ from curation.verify.answers.cursor import Cursor
 from curation.verify.answers.expr import Expr, const, fn, num, sym
 from curation.verify.answers.tokens import FUNCTIONS, Token, Unreadable
 
-LONGEST_NUMBER = 3000
+MAX_NUMBER_CHARS = 3000
 """Digits of a number that is still computed with."""
 
 _GREEK = frozenset(
@@ -29,7 +29,7 @@ class Names(Cursor):
 
     def number(self, token: Token) -> Expr:
         text = token.text
-        if len(text) > LONGEST_NUMBER:
+        if len(text) > MAX_NUMBER_CHARS:
             raise Unreadable("a number of very many digits")
         if self.at("_"):
             return self.in_base(text)

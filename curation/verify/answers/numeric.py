@@ -19,13 +19,13 @@ import mpmath
 from curation.verify.answers.expr import Expr
 from curation.verify.answers.rationals import rational
 
-LARGEST_EXPONENT_BITS = 2_000
+MAX_EXPONENT_BITS = 2_000
 """Size of an exponent that a power is evaluated with."""
 
-MOST_WORK = 5_000
+MAX_WORK = 5_000
 """Nodes of one evaluation, sums written out."""
 
-LONGEST_SUM = 200
+MAX_SUM_TERMS = 200
 """Terms of a sum or product that is written out."""
 
 
@@ -44,13 +44,13 @@ class Arithmetic:
     """Evaluation of expressions in one kind of number."""
 
     work = 0
-    """Nodes evaluated so far; beyond `MOST_WORK` there is no value."""
+    """Nodes evaluated so far; beyond `MAX_WORK` there is no value."""
 
     def evaluate(self, expr: Expr, point: Point) -> Any:
         """The value at ``point``; `Uncomputable` where there is none."""
         op = expr.op
         self.work += 1
-        if self.work > MOST_WORK:
+        if self.work > MAX_WORK:
             raise Uncomputable("too many terms")
         if op == "num":
             return self.number(expr.value)
@@ -78,7 +78,7 @@ class Arithmetic:
     def repeat(self, expr: Expr, point: Point) -> Any:
         index, low, high, body = expr.args
         start, end = (self._whole(bound, point) for bound in (low, high))
-        if end - start > LONGEST_SUM:
+        if end - start > MAX_SUM_TERMS:
             raise Uncomputable("a long sum")
         values = [self.evaluate(body, {**point, index.name: Fraction(at)}) for at in range(start, end + 1)]
         if expr.name == "sum":
@@ -266,7 +266,7 @@ class Precise(Arithmetic):
         if exponent == 0:
             return self.mp.mpf(1)
         size = self._size(exponent)
-        if size > LARGEST_EXPONENT_BITS:
+        if size > MAX_EXPONENT_BITS:
             raise Huge("an exponent beyond all measure")
         if not self.is_complex(exponent) and exponent == self.mp.floor(exponent) and size < self.bits - 8:
             return self.integer_power(base, int(exponent))
@@ -275,10 +275,10 @@ class Precise(Arithmetic):
         return self._checked(+found)
 
     def integer_power(self, base: Any, exponent: int) -> Any:
-        if exponent.bit_length() > LARGEST_EXPONENT_BITS:
+        if exponent.bit_length() > MAX_EXPONENT_BITS:
             raise Huge("an exponent beyond all measure")
         size = self._size(base) if base != 0 else 0
-        if abs(size).bit_length() + exponent.bit_length() > LARGEST_EXPONENT_BITS:
+        if abs(size).bit_length() + exponent.bit_length() > MAX_EXPONENT_BITS:
             raise Huge("a power beyond all measure")
         return base**exponent
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols
 from curation.verify.answers.forms import Form, Sequence, Value
-from curation.verify.answers.regions import MINUS_INFINITY, NoRegion, Piece, merged, region
-from curation.verify.answers.samevalue import difference, same_value
+from curation.verify.answers.regions import MINUS_INFINITY, NotARegion, Piece, merged, region
+from curation.verify.answers.samevalue import compare_expressions, difference
 
 
-def same_on_pieces(value: Expr, cases: Sequence) -> bool:
+def equals_cases(value: Expr, cases: Sequence) -> bool:
     """Whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
     names = symbols(value)
     if len(names) != 1:
@@ -20,7 +20,7 @@ def same_on_pieces(value: Expr, cases: Sequence) -> bool:
             return False
         try:
             pieces = region(case.items[1])
-        except NoRegion:
+        except NotARegion:
             return False
         everywhere += pieces
         if not all(_same_on(value, case.items[0].expr, name, piece) for piece in pieces):
@@ -29,7 +29,7 @@ def same_on_pieces(value: Expr, cases: Sequence) -> bool:
     return len(whole) == 1 and whole[0].low == MINUS_INFINITY and whole[0].high == INFINITY
 
 
-def is_cases(form: Form) -> bool:
+def is_piecewise(form: Form) -> bool:
     """Whether a form is a set of values with conditions."""
     return isinstance(form, Sequence) and form.brackets == "{}" and all(_is_case(item) for item in form.items)
 
@@ -57,4 +57,4 @@ def _same_on(one: Expr, two: Expr, name: str, piece: Piece) -> bool:
 
 
 def _same_at(one: Expr, two: Expr, name: str, where: Expr) -> bool:
-    return same_value(rename(one, {name: where}), rename(two, {name: where})).equal
+    return compare_expressions(rename(one, {name: where}), rename(two, {name: where})).equal

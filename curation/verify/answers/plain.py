@@ -16,7 +16,7 @@ from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, 
 LONGEST = 200
 """Characters of a string the quick tier looks at."""
 
-COMMA_LANGUAGES = frozenset(
+DECIMAL_COMMA_LANGUAGES = frozenset(
     (*(known.code for known in languages() if known.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
 )
 """Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 )
 
 
-def read_plain(text: str, lang: str) -> Shown | None:
+def parse_plain_number(text: str, lang: str) -> Shown | None:
     """The number that ``text`` plainly is, or None where it takes more to say."""
     if len(text) > LONGEST:
         return None
@@ -46,7 +46,7 @@ def read_plain(text: str, lang: str) -> Shown | None:
             return None
         value = Fraction(int(top), int(bottom))
     else:
-        if lang in COMMA_LANGUAGES and ("," in whole or (part and len(part) == 3)):
+        if lang in DECIMAL_COMMA_LANGUAGES and ("," in whole or (part and len(part) == 3)):
             return None
         value = Fraction(int(whole.replace(",", "")))
         if part is not None:
@@ -68,10 +68,10 @@ def quick(
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
         return Comparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
-    left = read_plain(reference, lang)
+    left = parse_plain_number(reference, lang)
     if left is None:
         return None
-    right = read_plain(answer, lang)
+    right = parse_plain_number(answer, lang)
     if right is None:
         return None
     return compare_numbers(left, right, policy)

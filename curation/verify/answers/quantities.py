@@ -14,7 +14,7 @@ _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
 
 
-def read_value(tokens: list[Token]) -> Value:
+def parse_value(tokens: list[Token]) -> Value:
     """The value that ``tokens`` are. Raises `Unreadable`."""
     compound = _compound(tokens)
     if compound is not None:
@@ -45,7 +45,7 @@ def _scale(unit: str) -> tuple[int, str]:
     return (factor, rest) if factor > 1 else (1, unit)
 
 
-def compound_value(tokens: list[Token]) -> Value | None:
+def parse_compound(tokens: list[Token]) -> Value | None:
     """5 dollars and 25 cents, where ``tokens`` are such."""
     return _compound(tokens)
 

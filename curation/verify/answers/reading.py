@@ -14,24 +14,24 @@ from curation.verify.answers.expr import divide, num, sym
 from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
-from curation.verify.answers.quantities import compound_value, read_value
+from curation.verify.answers.quantities import parse_compound, parse_value
 from curation.verify.answers.spans import (
+    cut_if,
+    cut_tail,
     declares,
+    encloses_all,
     is_call,
     is_name,
     is_number_set,
     plain_expression,
-    spans_all,
     trimmed,
-    without_if,
-    without_tail,
-    words_of,
+    words_from,
 )
 from curation.verify.answers.text import normalise, unwrap
 from curation.verify.answers.tokens import LONGEST, Token, Unreadable, split, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.variants import number_in_base, variants
-from curation.verify.answers.words import number_in_words, words
+from curation.verify.answers.variants import parse_number_in_base, variants
+from curation.verify.answers.words import parse_number_words, words
 from curation.verify.extraction import strip_boxes
 
 DEEPEST = 40
@@ -47,9 +47,9 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     if len(raw) > 4 * LONGEST:
         return (Words(raw, raw),)
     text = unwrap(strip_boxes(normalise(raw))) or " "
-    base = number_in_base(text)
+    base = parse_number_in_base(text)
     found: list[Form] = [base] if base is not None else []
-    spelled = number_in_words(text) if "-" in text and text[0].isalpha() else None
+    spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
     if spelled is not None:
         found.append(Value(num(spelled)))
     for variant in variants(text, lang):
@@ -66,10 +66,10 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     """The form that ``tokens`` are. Raises `Unreadable`."""
     if depth > DEEPEST:
         raise Unreadable("nested too deeply")
-    tokens = trimmed(without_tail(tokens))
+    tokens = trimmed(cut_tail(tokens))
     if not tokens:
         raise Unreadable("nothing")
-    amount = compound_value(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
+    amount = parse_compound(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
     if amount is not None:
         return amount
     parts, separators = split(tokens, _SEPARATORS)
@@ -201,7 +201,7 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
     if ops[0] in ("∈", "∉"):
         rest = _joined(parts[1:], ops[1:])
         if is_number_set(rest):
-            return words_of(rest) if ops[0] == "∈" else Relation((Words("", ""), words_of(rest)), ("notin",))
+            return words_from(rest) if ops[0] == "∈" else Relation((Words("", ""), words_from(rest)), ("notin",))
         inner = read_tokens(rest, depth + 1)
         return Relation((_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
     if "∈" in ops:
@@ -225,9 +225,9 @@ def _piecewise(tokens: list[Token], depth: int) -> Form:
         parts, _ = split(line, frozenset(("&",)))
         if len(parts) != 2 or not all(parts):
             raise Unreadable("a case without its condition")
-        condition = [part for token in trimmed(parts[1]) for part in without_if(token)]
+        condition = [part for token in trimmed(parts[1]) for part in cut_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
-        where = read_tokens(condition, depth + 1) if plain else words_of(condition)
+        where = read_tokens(condition, depth + 1) if plain else words_from(condition)
         pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), PIECE))
     if not pairs:
         raise Unreadable("no cases")
@@ -252,7 +252,7 @@ def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
     except Unreadable:
         if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
             raise
-        return words_of(tokens)
+        return words_from(tokens)
 
 
 def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
@@ -261,7 +261,7 @@ def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
     try:
         sides = [parse_expression(part) for part in parts]
     except Unreadable:
-        return Relation((words_of(parts[0]), read_tokens(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
+        return Relation((words_from(parts[0]), read_tokens(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
     if len(sides) == 2:
         return Value(divide(sides[0], sides[1]), "ratio")
     return Sequence(tuple(Value(side) for side in sides), "::")
@@ -271,12 +271,12 @@ def _single(tokens: list[Token], depth: int) -> Form:
     first, last = tokens[0], tokens[-1]
     if first.kind == "empty" and len(tokens) == 1:
         return words("no solution")
-    if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and spans_all(tokens):
+    if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and encloses_all(tokens):
         found = _bracketed(tokens, depth)
         if found is not None:
             return found
     if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
-        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and spans_all(tokens[1:]) else None
+        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and encloses_all(tokens[1:]) else None
         if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
             return point
     if any(token.kind == "env" for token in tokens):
@@ -285,7 +285,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         return Value(determinant(matrix.rows)) if bars else matrix
     if all(token.kind in ("text", "word") for token in tokens):
         text = " ".join(token.text for token in tokens)
-        spelled = number_in_words(text)
+        spelled = parse_number_words(text)
         if spelled is not None:
             return Value(num(spelled))
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
@@ -307,7 +307,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         and last.kind != "text"
     ):
         return read_tokens(tokens[1:], depth + 1)
-    return read_value(tokens)
+    return parse_value(tokens)
 
 
 def _from_text(text: str, depth: int) -> Form:
@@ -325,7 +325,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
     if is_set:
         bar = [at for at, token in enumerate(inner) if token.kind == "op" and token.text in ("|", ":")]
         named = inner[: bar[0]] if bar else []
-        tuple_ = bool(named) and named[0].text == "(" and spans_all(named)
+        tuple_ = bool(named) and named[0].text == "(" and encloses_all(named)
         if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in named)):
             return read_tokens(inner[bar[0] + 1 :], depth + 1)
     if not inner:

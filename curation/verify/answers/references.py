@@ -13,10 +13,17 @@ from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words
 from curation.verify.answers.policy import DEFAULT_POLICY
 from curation.verify.answers.reading import read
-from curation.verify.answers.tiers import LONGEST, by_readings, clean, compare_answers
-from curation.verify.answers.words import choice_of, clock_of, date_of, letters_of, parts_of, truth_of
+from curation.verify.answers.tiers import LONGEST, clean, compare_answers, compare_readings
+from curation.verify.answers.words import (
+    choice_of,
+    parse_boolean,
+    parse_choice_letters,
+    parse_date,
+    parse_time,
+    parse_word_list,
+)
 
-MOST_WORDS = 6
+MAX_REFERENCE_WORDS = 6
 _HEDGES = re.compile(rf"\b(?:{one_of(lambda known: known.answers.hedges)})\b", re.I)
 _SPACED_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=True)
 _HAN_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=False)
@@ -34,7 +41,7 @@ _WORDS = re.compile(r"[^=<>^+*/|_{}\\$?#@~]+")
 _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 
-def why_unusable(reference: str, lang: str) -> str | None:
+def reference_defect(reference: str, lang: str) -> str | None:
     """None where a reference can be verified against, else why not."""
     text = clean(reference) if len(reference) <= LONGEST else reference
     if not text:
@@ -44,13 +51,13 @@ def why_unusable(reference: str, lang: str) -> str | None:
     hedge = _HEDGES.search(text)
     if hedge:
         return f"it is hedged ({hedge.group()!r})"
-    broken = _why_broken(text)
+    broken = _syntax_defect(text)
     if broken is not None:
         return broken
     readings = read(text, lang)
     if len(readings) == 1 and not _usable_words(readings[0], text):
         return "no formula, number, choice or short text could be read from it"
-    if by_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
+    if compare_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
         return "it does not verify against itself"
     for rewriting in (f"$ {text} $", f"\\boxed{{{text}}}"):
         if compare_answers(text, rewriting, lang, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
@@ -58,7 +65,7 @@ def why_unusable(reference: str, lang: str) -> str | None:
     return None
 
 
-def _why_broken(text: str) -> str | None:
+def _syntax_defect(text: str) -> str | None:
     elsewhere = _ELSEWHERE.search(text)
     if elsewhere:
         return f"it refers to something else ({elsewhere.group()!r})"
@@ -97,8 +104,15 @@ def _closes(text: str) -> bool:
 
 
 def _usable_words(form: Form, text: str) -> bool:
-    if choice_of(text) or clock_of(text) or date_of(text) or letters_of(text) or parts_of(text) or truth_of(text):
+    if (
+        choice_of(text)
+        or parse_time(text)
+        or parse_date(text)
+        or parse_choice_letters(text)
+        or parse_word_list(text)
+        or parse_boolean(text)
+    ):
         return True
-    if not isinstance(form, Words) or not form.text or "\\" in form.text or len(form.raw.split()) > MOST_WORDS:
+    if not isinstance(form, Words) or not form.text or "\\" in form.text or len(form.raw.split()) > MAX_REFERENCE_WORDS:
         return False
     return _WORDS.fullmatch(form.raw) is not None and any(char.isalnum() for char in form.raw)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.numeric import Floats, Uncomputable
-from curation.verify.answers.samevalue import difference, same_value
+from curation.verify.answers.samevalue import compare_expressions, difference
 
-MOST_PIECES = 100
+MAX_INTERVALS = 100
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 MINUS_INFINITY = neg(INFINITY)
 
@@ -29,12 +29,12 @@ class Piece:
     with_high: bool
 
 
-class NoRegion(Exception):
+class NotARegion(Exception):
     """The form is no region of the line."""
 
 
 def region(form: Form, *, tuples: bool = False) -> list[Piece]:
-    """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NoRegion`."""
+    """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
     return merged(_pieces(form, tuples))
 
 
@@ -68,7 +68,7 @@ def _pieces(form: Form, tuples: bool) -> list[Piece]:
         return _of_relation(form)
     if isinstance(form, Words) and form.text in ("reals", "no solution"):
         return [Piece(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
-    raise NoRegion(type(form).__name__)
+    raise NotARegion(type(form).__name__)
 
 
 def _point(expr: Expr) -> Piece:
@@ -79,10 +79,10 @@ def _of_sequence(form: Sequence, tuples: bool) -> list[Piece]:
     if form.brackets in ("{}", ""):
         return [piece for item in form.items for piece in _pieces(item, False)]
     if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
-        raise NoRegion("a tuple")
+        raise NotARegion("a tuple")
     low, high = form.items
     if not isinstance(low, Value) or not isinstance(high, Value):
-        raise NoRegion("an interval of no numbers")
+        raise NotARegion("an interval of no numbers")
     return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
 
 
@@ -101,7 +101,7 @@ def _of_relation(form: Relation) -> list[Piece]:
     if len(sides) != len(form.items):
         if len(form.items) in (2, 3) and any(isinstance(item, Words) for item in form.items):
             return _named_relation(form)
-        raise NoRegion("a relation between forms")
+        raise NotARegion("a relation between forms")
     unknown = _unknown(sides)
     found: list[Piece] | None = None
     for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
@@ -115,7 +115,7 @@ def _named_relation(form: Relation) -> list[Piece]:
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
-        raise NoRegion("a relation between words")
+        raise NotARegion("a relation between words")
     return _of_relation(Relation(items, form.ops))
 
 
@@ -133,7 +133,7 @@ def _unknown(sides: list[Expr]) -> Expr:
         return sides[1]
     if len(singles) == 1 and others and not any(singles[0].name in symbols(side) for side in others):
         return singles[0]
-    raise NoRegion("an inequality in several unknowns")
+    raise NotARegion("an inequality in several unknowns")
 
 
 def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Piece]:
@@ -145,15 +145,15 @@ def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Piece]:
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
         return _absolute(_FLIP[op], left)
     if unknown.op != "sym":
-        raise NoRegion("an inequality that is not solved")
+        raise NotARegion("an inequality that is not solved")
     inside = difference(left, right)
     at = [rename(inside, {unknown.name: num(value)}) for value in (0, 1, 2)]
     slope = difference(at[1], at[0])
-    if not same_value(slope, difference(at[2], at[1])).equal:
-        raise NoRegion("an inequality that is not linear")
+    if not compare_expressions(slope, difference(at[2], at[1])).equal:
+        raise NotARegion("an inequality that is not linear")
     sign = _float(slope)
     if sign == 0:
-        raise NoRegion("an inequality without its unknown")
+        raise NotARegion("an inequality without its unknown")
     return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
 
 
@@ -166,7 +166,7 @@ def _ray(op: str, bound: Expr) -> list[Piece]:
         return _complement([_point(bound)])
     if op == "=":
         return [_point(bound)]
-    raise NoRegion(op)
+    raise NotARegion(op)
 
 
 def _absolute(op: str, bound: Expr) -> list[Piece]:
@@ -175,7 +175,7 @@ def _absolute(op: str, bound: Expr) -> list[Piece]:
         return [Piece(neg(bound), bound, closed, closed)]
     if op in (">", ">="):
         return [Piece(MINUS_INFINITY, neg(bound), False, closed), Piece(bound, INFINITY, closed, False)]
-    raise NoRegion(op)
+    raise NotARegion(op)
 
 
 def _complement(pieces: list[Piece]) -> list[Piece]:
@@ -198,16 +198,16 @@ def _float(expr: Expr) -> float:
     try:
         value = Floats().evaluate(expr, {})
     except (Uncomputable, ArithmeticError, ValueError, TypeError) as error:
-        raise NoRegion("an end that is no number") from error
+        raise NotARegion("an end that is no number") from error
     if isinstance(value, complex):
-        raise NoRegion("a complex end")
+        raise NotARegion("a complex end")
     return float(value)
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
     """Sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
-    if len(pieces) > MOST_PIECES:
-        raise NoRegion("too many pieces")
+    if len(pieces) > MAX_INTERVALS:
+        raise NotARegion("too many pieces")
     if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
         return pieces
     keyed = []
@@ -247,10 +247,10 @@ def _intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
 def _symbolic_intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
     """A lower and an upper bound with parameters make an interval."""
     if len(ones) != 1 or len(others) != 1:
-        raise NoRegion("an intersection with parameters")
+        raise NotARegion("an intersection with parameters")
     one, other = ones[0], others[0]
     if one.low == MINUS_INFINITY and other.high == INFINITY:
         return [Piece(other.low, one.high, other.with_low, one.with_high)]
     if other.low == MINUS_INFINITY and one.high == INFINITY:
         return [Piece(one.low, other.high, one.with_low, other.with_high)]
-    raise NoRegion("an intersection with parameters")
+    raise NotARegion("an intersection with parameters")

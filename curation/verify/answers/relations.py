@@ -7,7 +7,7 @@ from curation.verify.answers.exact import proportional_numerators
 from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
 from curation.verify.answers.numeric import Precise, Uncomputable
-from curation.verify.answers.samevalue import difference, integer_names, points, same_value
+from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, points
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -198,8 +198,10 @@ class Relations(Comparing):
         name = next(iter(left_out))
         at = [rename(inside, {name: num(value)}) for value in (0, 1, 2)]
         slope = difference(at[1], at[0])
-        linear = same_value(slope, difference(at[2], at[1])).equal and not same_value(slope, num(0)).equal
-        solved = linear and same_value(answer.expr, divide(neg(at[0]), slope)).equal
+        linear = (
+            compare_expressions(slope, difference(at[2], at[1])).equal and not compare_expressions(slope, num(0)).equal
+        )
+        solved = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).equal
         return self.decided("equation", solved)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
@@ -216,8 +218,8 @@ class Relations(Comparing):
         """Whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
         return (
-            all(same_value(mul(one, first[1]), mul(two, first[0])).equal for one, two in pairs[1:])
-            and not same_value(first[1], num(0)).equal
+            all(compare_expressions(mul(one, first[1]), mul(two, first[0])).equal for one, two in pairs[1:])
+            and not compare_expressions(first[1], num(0)).equal
         )
 
 

@@ -11,7 +11,7 @@ from curation.languages.vocabulary import one_of
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
 from curation.verify.answers.words import choice_of
-from curation.verify.extraction import CUE, clean_recorded, extract_answer
+from curation.verify.extraction import CUE, clean_recorded_answer, extract_answer
 
 _TEXT_COMMAND = re.compile(
     r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}"
@@ -32,7 +32,7 @@ _STRONG_CUE = re.compile(one_of(lambda known: known.answers.strong_cues), re.IGN
 _NEGATED = re.compile(rf"(?:{one_of(lambda known: known.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 LONGEST = 200_000
-LONGEST_PROSE = 4_000
+MAX_PROSE_CHARS = 4_000
 
 
 def final(text: str) -> str:
@@ -42,7 +42,7 @@ def final(text: str) -> str:
     if "boxed" in text or "fbox" in text or "think>" in text:
         return _from_boxes(text)
     if '"' in text:
-        text = clean_recorded(text) or text
+        text = clean_recorded_answer(text) or text
     cued = (len(text) > 8 or not text.isascii()) and CUE.search(text) is not None
     if not cued and not is_prose(text):
         return text
@@ -66,7 +66,7 @@ def _from_boxes(text: str) -> str:
 
 def is_prose(text: str) -> bool:
     """Whether words stand around the mathematics: more than a unit or a name."""
-    text = text[:LONGEST_PROSE]
+    text = text[:MAX_PROSE_CHARS]
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
     outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))
@@ -96,7 +96,7 @@ def _refined(text: str) -> str:
     return found.answer if found is not None and found.how != "cue" else text
 
 
-def letter_in(text: str) -> str | None:
+def choice_letter_in(text: str) -> str | None:
     """The choice letter that a response names."""
     if len(text) > LONGEST or not (
         is_prose(text) or CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)

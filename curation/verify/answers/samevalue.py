@@ -17,14 +17,14 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from curation.verify.answers.exact import is_zero
+from curation.verify.answers.exact import is_proved_equal
 from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
 from curation.verify.answers.numeric import Floats, Huge, Point, Precise, Uncomputable
 from curation.verify.answers.rationals import rational
 
 DIGITS = 60
 BITS = int(DIGITS * 3.33) + 10
-MOST_BITS = 40_000
+MAX_BITS = 40_000
 """Precision beyond which magnitudes are too far apart to decide."""
 
 FLOAT_TOLERANCE = 1e-6
@@ -45,7 +45,7 @@ class Same(Enum):
         return self in (Same.PROVED, Same.TESTED)
 
 
-def same_value(left: Expr, right: Expr) -> Same:
+def compare_expressions(left: Expr, right: Expr) -> Same:
     """Whether two expressions have the same value wherever both have one."""
     if left == right:
         return Same.PROVED
@@ -58,7 +58,7 @@ def same_value(left: Expr, right: Expr) -> Same:
     integers = integer_names(left) | integer_names(right)
     if _refuted_by_floats(left, right, names, integers):
         return Same.DIFFERENT
-    if is_zero(left, right):
+    if is_proved_equal(left, right):
         return Same.PROVED
     try:
         return _tested(left, right, names, integers)
@@ -117,13 +117,13 @@ def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: froz
 
 def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Same:
     if names and not has(left, "const", "i") and not has(right, "const", "i"):
-        found = _tested_at_points(left, right, names, integers, real=True)
+        found = _compare_at_points(left, right, names, integers, real=True)
         if found is not Same.UNKNOWN:
             return found
-    return _tested_at_points(left, right, names, integers, real=False)
+    return _compare_at_points(left, right, names, integers, real=False)
 
 
-def _tested_at_points(left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool) -> Same:
+def _compare_at_points(left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool) -> Same:
     agreed = 0
     for kind, point in points(names, integers):
         try:
@@ -163,7 +163,7 @@ def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, 
             return one, two, -bits
         before = max(precise.cancelled, 1)
         bits = lost + 2 * BITS
-        if bits > MOST_BITS:
+        if bits > MAX_BITS:
             return one, two, None
 
 
@@ -185,7 +185,7 @@ def _by_logarithms(left: Expr, right: Expr) -> Same:
     for _ in range(4):
         if one is None or two is None:
             return Same.UNKNOWN
-        if is_zero(one, two):
+        if is_proved_equal(one, two):
             return Same.PROVED
         try:
             found = _tested(one, two, [], frozenset())

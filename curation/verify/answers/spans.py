@@ -29,14 +29,14 @@ def trimmed(tokens: list[Token]) -> list[Token]:
     return tokens[start:end]
 
 
-def without_tail(tokens: list[Token]) -> list[Token]:
+def cut_tail(tokens: list[Token]) -> list[Token]:
     r"""Without "for all n …", "where k is …", "(k \\in \\mathbb{Z})" after a formula."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
         if level:
             continue
-        if position and token.text == "(" and tokens[-1].text == ")" and declared_in(tokens[position:]):
+        if position and token.text == "(" and tokens[-1].text == ")" and declared_names(tokens[position:]):
             return tokens[:position]
         if position and token.kind in ("text", "word") and _TAIL.fullmatch(token.text.lower().strip()):
             if token.kind == "word" and token.text.lower() not in _TAIL_WORDS:
@@ -58,18 +58,18 @@ def is_number_set(tokens: list[Token]) -> bool:
     return bool(letters) and all(text in _NUMBER_SETS or text in ("mathbb", "mathbf", "mathrm") for text in letters)
 
 
-def declared_in(tokens: list[Token]) -> bool:
-    return len(tokens) > 4 and tokens[2].text == "∈" and spans_all(tokens) and declares(tokens[1:-1])
+def declared_names(tokens: list[Token]) -> bool:
+    return len(tokens) > 4 and tokens[2].text == "∈" and encloses_all(tokens) and declares(tokens[1:-1])
 
 
-def without_if(token: Token) -> list[Token]:
+def cut_if(token: Token) -> list[Token]:
     if token.kind not in ("text", "word"):
         return [token]
     kept = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
     return [Token(token.kind, " ".join(kept))] if kept else []
 
 
-def words_of(tokens: list[Token]) -> Words:
+def words_from(tokens: list[Token]) -> Words:
     """Tokens as text."""
     return words(" ".join(token.text for token in tokens if token.kind != "style"))
 
@@ -85,10 +85,10 @@ def is_call(tokens: list[Token]) -> bool:
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
-    return plain and at > 0 and spans_all(tokens[at:]) and len(tokens) - at <= 8
+    return plain and at > 0 and encloses_all(tokens[at:]) and len(tokens) - at <= 8
 
 
-def spans_all(tokens: list[Token]) -> bool:
+def encloses_all(tokens: list[Token]) -> bool:
     """Whether the first token's bracket closes with the last token (half-open intervals included)."""
     if tokens[0].text == "]":
         return tokens[-1].text in ("[", "]") and len(tokens) > 3

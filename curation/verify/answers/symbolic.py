@@ -17,7 +17,7 @@ from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul,
 from curation.verify.answers.rationals import rational
 
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
-MOST_NODES = 120
+MAX_NODES = 120
 LARGEST_BITS = 2_000
 DIGITS = 60
 
@@ -26,7 +26,7 @@ class Unsupported(Exception):
     """sympy has no such object, or it would be too large."""
 
 
-def needs_computing(expr: Expr) -> bool:
+def needs_sympy(expr: Expr) -> bool:
     """Whether an operator occurs that only this tier evaluates."""
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
@@ -40,7 +40,7 @@ def needs_computing(expr: Expr) -> bool:
 @lru_cache(maxsize=512)
 def computed(expr: Expr) -> Expr | None:
     """The expression with its operators carried out; None where sympy cannot. An antiderivative brings a constant."""
-    if sum(1 for _ in walk(expr)) > MOST_NODES:
+    if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
     import sympy
 

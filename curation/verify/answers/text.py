@@ -56,7 +56,7 @@ _THOUSANDS = re.compile(
     r"(?<![\d.,])(\d{1,3})((?:(?:\s?\{,\s*\}|,\s*\\!|\\[,!]|[\u202f\u00a0\u2009]|')\s?\d{3})+)(?![\d])"
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
-LONGEST_DOTTED = 120
+MAX_DOTTED_CHARS = 120
 """Characters of a text that may be a decimal with dots behind it: the search is quadratic."""
 
 _ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
@@ -121,7 +121,7 @@ def _speed(match: re.Match[str]) -> str:
 def _spelled(text: str) -> str:
     """What stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
-    if len(text) < LONGEST_DOTTED:
+    if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)
     text = _DEG.sub(r"^\\circ ", text)
     if "circ" in text or "degree" in text:

@@ -11,12 +11,19 @@ from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick
 from curation.verify.answers.policy import ApproximationPolicy, Comparison
 from curation.verify.answers.reading import read
-from curation.verify.answers.responses import final, letter_in
+from curation.verify.answers.responses import choice_letter_in, final
 from curation.verify.answers.text import normalise, unwrap
-from curation.verify.answers.words import choice_of, clock_of, date_of, letters_of, parts_of, truth_of
+from curation.verify.answers.words import (
+    choice_of,
+    parse_boolean,
+    parse_choice_letters,
+    parse_date,
+    parse_time,
+    parse_word_list,
+)
 from curation.verify.extraction import strip_boxes
 
-LONGEST_SHOWN = 300
+MAX_SHOWN_CHARS = 300
 LONGEST = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
 
@@ -29,12 +36,12 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if one == two:
         return _verdict(True, "identical", one, two)
     if max(len(one), len(two)) > LONGEST:
-        return _verdict(_same_digits(one, two), "string", one, two)
+        return _verdict(_is_same_digit_string(one, two), "string", one, two)
     one, two = clean(one), clean(two)
     if one == two and one:
         return _verdict(True, "identical", one, two)
-    found = quick(one, two, lang=lang, policy=policy) or _by_words(one, two, lang, policy)
-    return found or by_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
+    found = quick(one, two, lang=lang, policy=policy) or _compare_as_words(one, two, lang, policy)
+    return found or compare_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
 
 
 _DECLARED = re.compile(
@@ -55,13 +62,13 @@ def clean(text: str) -> str:
     return unwrap(strip_boxes(normalise(text)))
 
 
-def _same_digits(one: str, two: str) -> bool:
+def _is_same_digit_string(one: str, two: str) -> bool:
     """Whether two very long texts are the same number but for zeros in front and separators."""
     one, two = (text.replace(",", "").replace(" ", "").strip("$") for text in (one, two))
     return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
 
 
-def by_readings(
+def compare_readings(
     references: tuple[Form, ...],
     answers: tuple[Form, ...],
     policy: ApproximationPolicy,
@@ -89,33 +96,33 @@ def by_readings(
 
 
 def _shown(form: Form) -> str:
-    return describe(form)[:LONGEST_SHOWN]
+    return describe(form)[:MAX_SHOWN_CHARS]
 
 
 def _wordy(words: Words) -> bool:
     return bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
 
 
-def _by_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
     """Yes and no, times of day, lettered options, lists of words; None where the two are none of these."""
-    truths = truth_of(reference), truth_of(answer)
+    truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
-    clocks = clock_of(reference), clock_of(answer)
+    clocks = parse_time(reference), parse_time(answer)
     if clocks[0] and clocks[1]:
         return _verdict(bool(clocks[0] & clocks[1]), "time", reference, answer)
-    dates = date_of(reference), date_of(answer)
+    dates = parse_date(reference), parse_date(answer)
     if dates[0] and dates[1]:
         return _verdict(dates[0] == dates[1], "date", reference, answer)
-    parts = parts_of(reference), parts_of(answer)
+    parts = parse_word_list(reference), parse_word_list(answer)
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
-    return _by_choice(reference, answer, lang, policy)
+    return _compare_as_choice(reference, answer, lang, policy)
 
 
-def _by_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
     """A lettered option against a letter, or against the option's text."""
-    several = letters_of(reference), letters_of(answer)
+    several = parse_choice_letters(reference), parse_choice_letters(answer)
     one, two = choice_of(reference), choice_of(answer)
     if several[0] and (several[1] or two):
         return _verdict(several[0] == (several[1] or ""), "choices", reference, answer)
@@ -142,10 +149,10 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     reference = final(reference)
     choice = choice_of(reference)
     if choice is not None and not choice[1] and choice_of(answer) is None:
-        letter = letter_in(answer)
+        letter = choice_letter_in(answer)
         if letter is not None:
             return _verdict(letter == choice[0], "choice", choice[0], letter)
-    truths = truth_of(reference), truth_of(answer)
+    truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and len(reference) > 1:
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
     shorter = final(answer)
@@ -155,4 +162,4 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
 
 def _verdict(equal: bool, how: str, one: str, two: str) -> Comparison:
     outcome = Outcome.CORRECT if equal else Outcome.WRONG
-    return Comparison(outcome, how, one[:LONGEST_SHOWN], two[:LONGEST_SHOWN], False)
+    return Comparison(outcome, how, one[:MAX_SHOWN_CHARS], two[:MAX_SHOWN_CHARS], False)

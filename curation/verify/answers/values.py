@@ -10,12 +10,12 @@ from curation.verify.answers.forms import Value
 from curation.verify.answers.numeric import Precise, Uncomputable
 from curation.verify.answers.policy import Shown, approximately
 from curation.verify.answers.rationals import rational
-from curation.verify.answers.samevalue import Same, difference, integer_names, points, same_value
-from curation.verify.answers.symbolic import computed, needs_computing
+from curation.verify.answers.samevalue import Same, compare_expressions, difference, integer_names, points
+from curation.verify.answers.symbolic import computed, needs_sympy
 from curation.verify.answers.units import convert, is_known, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
-LEAST_COEFFICIENT_DIGITS = 5
+MIN_COEFFICIENT_DIGITS = 5
 """Digits from which a decimal inside a formula is taken for a rounded coefficient."""
 
 
@@ -67,14 +67,14 @@ class Values(Comparing):
         if bare is answer:
             return [plain, (_scaled(reference.expr, hundredth), answer.expr)]
         converted = (reference.expr, _scaled(answer.expr, hundredth))
-        shown = shown_number(bare.expr)
+        shown = written_number(bare.expr)
         return [converted] if shown is not None and abs(shown.value) < 1 else [converted, plain]
 
     def same(self, reference: Expr, answer: Expr) -> bool:
         """Whether two expressions are the same, by the policy on approximations."""
-        if needs_computing(reference) or needs_computing(answer):
+        if needs_sympy(reference) or needs_sympy(answer):
             return self._computed(reference, answer)
-        shown = shown_number(reference), shown_number(answer)
+        shown = written_number(reference), written_number(answer)
         if shown[0] is not None and shown[1] is not None:
             if shown[0].value == shown[1].value:
                 return self.decided("number", True)
@@ -84,9 +84,9 @@ class Values(Comparing):
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
             # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
             bare = [_without_degrees(side) for side in (reference, answer)]
-            if not has(bare[0], "const", "pi") and same_value(*bare).equal:
+            if not has(bare[0], "const", "pi") and compare_expressions(*bare).equal:
                 return self.decided("degrees", True)
-        found = same_value(reference, answer)
+        found = compare_expressions(reference, answer)
         if found.equal:
             return self.decided(found.value, True)
         if found in (Same.PARTLY, Same.UNKNOWN):
@@ -102,9 +102,9 @@ class Values(Comparing):
         """Integrals, limits, derivatives and sums are carried out first."""
         if reference == answer:
             return self.decided("exact", True)
-        one = computed(reference) if needs_computing(reference) else reference
-        two = computed(answer) if needs_computing(answer) else answer
-        if one is None or two is None or needs_computing(one) or needs_computing(two):
+        one = computed(reference) if needs_sympy(reference) else reference
+        two = computed(answer) if needs_sympy(answer) else answer
+        if one is None or two is None or needs_sympy(one) or needs_sympy(two):
             self.doubtful = True
             return self.decided("not computed", False)
         if has(one, "const", "inf") or has(two, "const", "inf"):
@@ -149,7 +149,7 @@ class Values(Comparing):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
-            if same_value(reference, answer).equal:
+            if compare_expressions(reference, answer).equal:
                 return self.decided("renamed parameter", True)
         elif only_one or only_two:
             return False
@@ -165,7 +165,10 @@ class Values(Comparing):
                 difference(rename(side, {name: num(1)}), start)
                 for side, start in zip((reference, answer), starts, strict=True)
             ]
-            if not (same_value(steps[0], steps[1]).equal or same_value(steps[0], mul(num(-1), steps[1])).equal):
+            if not (
+                compare_expressions(steps[0], steps[1]).equal
+                or compare_expressions(steps[0], mul(num(-1), steps[1])).equal
+            ):
                 continue
             shift = constant_value(divide(difference(*starts), steps[0]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
@@ -183,7 +186,7 @@ class Values(Comparing):
                 return False
             gap = rename(gap, {name: num(0)})
             values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
-            if all(same_value(values[0], value).equal for value in values[1:]):
+            if all(compare_expressions(values[0], value).equal for value in values[1:]):
                 return self.decided("constant of integration", True)
         return False
 
@@ -197,7 +200,7 @@ class Values(Comparing):
             for node in walk(side)
             if node.op == "num" and node.places is not None
         ]
-        long = [count for count in digits if count >= LEAST_COEFFICIENT_DIGITS]
+        long = [count for count in digits if count >= MIN_COEFFICIENT_DIGITS]
         if not long or symbols(reference) != symbols(answer):
             return False
         names = sorted(symbols(reference))
@@ -243,7 +246,7 @@ def _without_degrees(expr: Expr) -> Expr:
 
 def _scaled(expr: Expr, factor: Expr) -> Expr:
     """A number times a power of ten keeps its digits; anything else becomes a product."""
-    shown = shown_number(expr)
+    shown = written_number(expr)
     if shown is None:
         return mul(expr, factor)
     places = shown.places
@@ -256,7 +259,7 @@ def _scaled(expr: Expr, factor: Expr) -> Expr:
     return num(shown.value * factor.value, places)
 
 
-def shown_number(expr: Expr) -> Shown | None:
+def written_number(expr: Expr) -> Shown | None:
     """How a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
     if expr.op == "num":
         return Shown(expr.value, expr.places)

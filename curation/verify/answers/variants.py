@@ -6,7 +6,7 @@ import re
 
 from curation.verify.answers.expr import fn, num, sym
 from curation.verify.answers.forms import Form, Value
-from curation.verify.answers.plain import COMMA_LANGUAGES
+from curation.verify.answers.plain import DECIMAL_COMMA_LANGUAGES
 from curation.verify.answers.words import NUMBER_WORDS
 
 _THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2}(?:,\d{3})+)(?![\d,]|\.\d*,)")
@@ -21,7 +21,7 @@ _IN_BASE = re.compile(
 _BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
 
 
-def number_in_base(text: str) -> Form | None:
+def parse_number_in_base(text: str) -> Form | None:
     """1011_2, (213)_5, 2A_{16}, 213_{five}: digits and their base, where every digit is one of the base."""
     match = _IN_BASE.fullmatch(text)
     if match is None or not any(char.isdigit() for char in match.group(1)):
@@ -35,13 +35,13 @@ def number_in_base(text: str) -> Form | None:
 
 def variants(text: str, lang: str) -> list[str]:
     """The ways in which the commas and points of numbers may be meant."""
-    if "," not in text and lang not in COMMA_LANGUAGES:
+    if "," not in text and lang not in DECIMAL_COMMA_LANGUAGES:
         return [text]
-    if lang in COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):
+    if lang in DECIMAL_COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):
         return [text.replace(",", ".")]
     closed = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     decimal = _DECIMAL_COMMA.sub(r"\1.\2", text)
-    if lang in COMMA_LANGUAGES:
+    if lang in DECIMAL_COMMA_LANGUAGES:
         pointless = _POINT_THOUSANDS.sub(lambda match: match.group().replace(".", ""), text)
         options = [_DECIMAL_COMMA.sub(r"\1.\2", pointless), text, closed]
     elif _LONE_COMMA.fullmatch(text):

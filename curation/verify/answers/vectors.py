@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from curation.verify.answers.expr import Expr, add, mul, num, rename, sym, symbols
-from curation.verify.answers.samevalue import same_value
+from curation.verify.answers.samevalue import compare_expressions
 
 _DIRECTION = re.compile(r"(?:(?:vec|hat|widehat|overrightarrow|bar|overline|underline)\()?([ijk]|imath|jmath)\)?")
 _AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
@@ -23,7 +23,7 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
     for axis in range(max(3 if 2 in names else 2, size)):
         found.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
     rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(found) if axis in names))
-    return tuple(found) if same_value(expr, rebuilt).equal else None
+    return tuple(found) if compare_expressions(expr, rebuilt).equal else None
 
 
 def _plain(expr: Expr) -> Expr:

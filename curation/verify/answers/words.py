@@ -26,7 +26,7 @@ _MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for w
 _NOTHING = re.compile("|".join(known.answers.nothing for known in languages() if known.answers.nothing))
 
 
-def number_in_words(text: str) -> Fraction | None:
+def parse_number_words(text: str) -> Fraction | None:
     """Twenty-five, one hundred and five, two thirds; None for anything else."""
     if len(text) > 60:
         return None
@@ -97,7 +97,7 @@ def choice_of(raw: str) -> tuple[str, str] | None:
     return letter.upper(), rest
 
 
-def truth_of(text: str) -> str | None:
+def parse_boolean(text: str) -> str | None:
     """ "yes" or "no" in any of the languages, also as Y, N, T, F; None for anything else."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
@@ -112,7 +112,7 @@ _FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)
 
 
-def clock_of(text: str) -> frozenset[int] | None:
+def parse_time(text: str) -> frozenset[int] | None:
     """The seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no time."""
     text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
@@ -142,7 +142,7 @@ _YEAR_FIRST = tuple(re.compile(dates.in_digits) for dates in _DATES if dates.in_
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
-def date_of(text: str) -> tuple[int, int, int] | None:
+def parse_date(text: str) -> tuple[int, int, int] | None:
     """(year or 0, month, day), where a text is a date written out; None where it is none."""
     if len(text) > 60:
         return None
@@ -157,7 +157,7 @@ def date_of(text: str) -> tuple[int, int, int] | None:
     return None
 
 
-def parts_of(text: str) -> tuple[str, ...] | None:
+def parse_word_list(text: str) -> tuple[str, ...] | None:
     """The sorted words of a list of words without mathematics: "line segment and circle"; None for anything else."""
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
@@ -176,7 +176,7 @@ _JOINERS = one_of(lambda known: known.answers.list_joiners)
 _LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
-def letters_of(raw: str) -> str | None:
+def parse_choice_letters(raw: str) -> str | None:
     """Several choice letters, sorted: "B, F", "AC"."""
     text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
     if len(text) > 60 or not _LETTERS.fullmatch(text):

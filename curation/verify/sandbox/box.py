@@ -23,9 +23,9 @@ from typing import Any
 from curation.records import VerifierError
 from curation.verify.sandbox.ladder import climb
 from curation.verify.sandbox.outcomes import Compiled, Ending, Limits, Ran
-from curation.verify.sandbox.results import broken, ran_from, worse_than_limits
-from curation.verify.sandbox.slot import Slot, SlotFailed, limits_message, memory_file, output_file, read_file, writable
-from curation.verify.sandbox.view import numpy_folder
+from curation.verify.sandbox.results import broken, run_result, worse_than_limits
+from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file, writable
+from curation.verify.sandbox.view import numpy_site_packages
 
 LOG_BYTES = 65536
 COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_mb=512, processes=32)
@@ -119,7 +119,7 @@ class Sandbox:
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
         a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
         """
-        if numpy and numpy_folder() is None:
+        if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
         opening = {"op": "python", "limits": limits_message(limits, tree=False)}
         program = source.encode("utf-8", "surrogatepass")
@@ -196,7 +196,7 @@ class Sandbox:
             opened = slot.ask(opening, [held], PATIENCE_S + 10 * limits.wall_guard_s)
             if "died" in opened or worse_than_limits(opened, limits):
                 usable = "died" in opened
-                early = ran_from({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
+                early = run_result({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
                 for _ in tests:
                     yield early
                 return
@@ -209,7 +209,7 @@ class Sandbox:
                     ahead = min(2 * ahead, AHEAD)
             finally:
                 usable = slot.process.poll() is None and slot.ask({"op": "end"}, []).get("done", False)
-        except SlotFailed as failed:
+        except SlotError as failed:
             yield broken(str(failed))
         finally:
             os.close(held)
@@ -244,9 +244,9 @@ class Sandbox:
             slot = self._take("compile")
             used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], PATIENCE_S + 12 * limits.wall_guard_s)
             usable = not used["failed"]
-            ran = ran_from(used, limits, outputs[0], outputs[1])
+            ran = run_result(used, limits, outputs[0], outputs[1])
             artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
-        except SlotFailed as failed:
+        except SlotError as failed:
             ran, artifact = broken(str(failed)), None
         finally:
             for descriptor in (*outputs, *inputs):
@@ -285,9 +285,9 @@ def _ran(
         answer = slot.ask(message, given, PATIENCE_S + 12 * limits.wall_guard_s)
         if "died" in answer:
             slot.close()
-            raise SlotFailed("the process that forks the tests died")
+            raise SlotError("the process that forks the tests died")
         for used, pair in zip(answer["ran"], outputs, strict=False):
-            yield ran_from(used, limits, *pair)
+            yield run_result(used, limits, *pair)
     finally:
         for descriptor in (*given, *itertools.chain(*outputs)):
             os.close(descriptor)

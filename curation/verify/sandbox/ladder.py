@@ -10,17 +10,17 @@ import os
 from pathlib import Path
 
 from curation.records import VerifierError
-from curation.verify.sandbox.library import NoLibrary, library
+from curation.verify.sandbox.library import LibraryUnavailable, library
 from curation.verify.sandbox.outcomes import Limits
-from curation.verify.sandbox.results import ran_from
+from curation.verify.sandbox.results import run_result
 from curation.verify.sandbox.rungs import GIVES, RUNGS
-from curation.verify.sandbox.slot import Slot, SlotFailed, limits_message, memory_file, output_file, read_file
+from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file
 
 PROBE = b"print(6 * 7)"
 
 
 def probe(rung: str, library: Path | None) -> Slot:
-    """A slot on this rung that has run a program. Raises SlotFailed where the rung does not work."""
+    """A slot on this rung that has run a program. Raises SlotError where the rung does not work."""
     slot = Slot(rung, "std", library=library)
     limits = limits_message(Limits(), tree=False)
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
@@ -28,10 +28,10 @@ def probe(rung: str, library: Path | None) -> Slot:
         slot.ask({"op": "python", "limits": limits}, descriptors[:1])
         (used,) = slot.ask({"op": "tests", "args": [], "files": [[]]}, descriptors[1:])["ran"]
         slot.ask({"op": "end"}, [])
-        ran = ran_from(used, Limits(), *descriptors[2:])
+        ran = run_result(used, Limits(), *descriptors[2:])
         if ran.stdout != b"42\n":
             slot.close()
-            raise SlotFailed(ran.note or read_file(descriptors[3], 4096).decode(errors="replace") or "no output")
+            raise SlotError(ran.note or read_file(descriptors[3], 4096).decode(errors="replace") or "no output")
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -50,12 +50,12 @@ def climb(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | No
     starter, slowly = None, []
     try:
         starter = library()
-    except NoLibrary as why:
+    except LibraryUnavailable as why:
         slowly = [f"programs are started by Python, more slowly: {why}"]
     for name in wanted:
         try:
             slot = probe(name, starter)
-        except SlotFailed as error:
+        except SlotError as error:
             failed.append(f"{name}: {error}")
             continue
         facts = slot.facts

@@ -18,11 +18,11 @@ SOURCE = Path(__file__).parent / "inside" / "start.c"
 COMPILERS = ("cc", "gcc", "g++", "clang")
 FLAGS = ("-x", "c", "-std=gnu11", "-O2", "-shared", "-fPIC", "-Wall")
 COMPILE_S = 60.0
-OLDEST_LINUX = (5, 9)
+MIN_LINUX = (5, 9)
 """It has close_range(2), for which Python knows a slower way."""
 
 
-class NoLibrary(Exception):
+class LibraryUnavailable(Exception):
     """Why programs are started by Python."""
 
 
@@ -33,10 +33,10 @@ def cache_folder() -> Path:
 
 
 def library() -> Path:
-    """The library, compiled now if it is not there yet. Raises `NoLibrary`."""
+    """The library, compiled now if it is not there yet. Raises `LibraryUnavailable`."""
     release = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2])
-    if release < OLDEST_LINUX:
-        raise NoLibrary(f"Linux is older than {'.'.join(map(str, OLDEST_LINUX))}")
+    if release < MIN_LINUX:
+        raise LibraryUnavailable(f"Linux is older than {'.'.join(map(str, MIN_LINUX))}")
     text = SOURCE.read_bytes()
     digest = hashlib.sha256(repr((text, FLAGS, platform.machine())).encode()).hexdigest()
     made = cache_folder() / "start" / f"{digest[:16]}.so"
@@ -46,23 +46,23 @@ def library() -> Path:
         for path in (made, made.parent):
             state = path.stat()
             if state.st_uid != os.geteuid() or state.st_mode & 0o022:
-                raise NoLibrary(f"{path} is another user's, or could be changed by others")
+                raise LibraryUnavailable(f"{path} is another user's, or could be changed by others")
         ctypes.CDLL(str(made))
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoLibrary(f"{made} cannot be made or loaded: {error}") from error
+        raise LibraryUnavailable(f"{made} cannot be made or loaded: {error}") from error
     return made
 
 
 def _compile(text: bytes, made: Path) -> None:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
-        raise NoLibrary("no C compiler is installed")
+        raise LibraryUnavailable("no C compiler is installed")
     made.parent.mkdir(parents=True, exist_ok=True)
     made.parent.chmod(0o700)
     aside = made.with_name(f"{made.name}.{os.getpid()}")
     command = [compiler, *FLAGS, "-o", str(aside), "-"]
     done = subprocess.run(command, input=text, capture_output=True, timeout=COMPILE_S, check=False)
     if done.returncode:
-        raise NoLibrary(f"{compiler} fails: {done.stderr.decode(errors='replace').strip()[:200]}")
+        raise LibraryUnavailable(f"{compiler} fails: {done.stderr.decode(errors='replace').strip()[:200]}")
     aside.chmod(0o755)
     aside.replace(made)

@@ -45,7 +45,7 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
     return Ending.SIGNALED if signaled else Ending.EXITED
 
 
-def ran_from(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> Ran:
+def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> Ran:
     """The `Ran` of what `Watch.wait` returned and the files the program wrote to."""
     if used.get("failed"):
         return broken(used["failed"])

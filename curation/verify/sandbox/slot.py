@@ -2,7 +2,7 @@
 
 Invariants: the supervisor is a fresh interpreter with a clean environment, started without forking the judge's
 memory; inputs and outputs travel as descriptors of memory files, so they are never in the supervisor; a slot that
-does not answer as it should is killed with all that runs in it and raises `SlotFailed`.
+does not answer as it should is killed with all that runs in it and raises `SlotError`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENVIRONMENT = {
 _numbers = itertools.count()
 
 
-class SlotFailed(Exception):
+class SlotError(Exception):
     """The slot cannot be used any more; the text says why."""
 
 
@@ -118,10 +118,10 @@ class Slot:
             )
         try:
             self.facts = self.answer(START_S)
-        except SlotFailed as failed:
+        except SlotError as failed:
             assert self.process.stderr is not None
             said = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise SlotFailed(said or str(failed)) from failed
+            raise SlotError(said or str(failed)) from failed
         finally:
             if self.process.stderr is not None:
                 self.process.stderr.close()
@@ -142,7 +142,7 @@ class Slot:
             socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
         except OSError as error:
             self.close()
-            raise SlotFailed(f"the supervisor is gone ({error.strerror})") from error
+            raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
     def answer(self, patience_s: float) -> dict[str, Any]:
         """The next message of the supervisor."""
@@ -155,7 +155,7 @@ class Slot:
             data, ended = b"", True
         if not data:
             self.close()
-            raise SlotFailed("the supervisor ended" if ended else f"no answer within {patience_s:g} s")
+            raise SlotError("the supervisor ended" if ended else f"no answer within {patience_s:g} s")
         message: dict[str, Any] = json.loads(data)
         return message
 

@@ -27,7 +27,7 @@ def interpreter() -> str:
     return str(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def numpy_folder() -> Path | None:
+def numpy_site_packages() -> Path | None:
     """Where the packages lie among which numpy is found; numpy is not imported."""
     found = importlib.util.find_spec("numpy")
     return Path(found.origin).parent.parent if found and found.origin else None
@@ -51,7 +51,7 @@ def view(kind: str, tools: Path | None) -> View:
     paths = [*LIBRARIES, *stdlib]
     if base != Path("/usr"):
         paths.append(str(base / "lib"))
-    packages = numpy_folder() if kind == "numpy" else None
+    packages = numpy_site_packages() if kind == "numpy" else None
     if packages is not None:
         paths += [str(packages / "numpy"), str(packages / "numpy.libs")]
     if kind == "compile":

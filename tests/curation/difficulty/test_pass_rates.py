@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.config import Band, SecondBand
-from curation.difficulty.pass_rates import against_labels, decide, pass_rates
+from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
 from curation.records import ATTEMPT, DECISION, PASS_RATE, VERDICT, DropReason, Outcome
 
 ANSWERS = {"c": Outcome.CORRECT, "n": Outcome.NO_ANSWER, "t": Outcome.TIMEOUT, "b": Outcome.BROKEN}
@@ -339,7 +339,7 @@ def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:
         pl.lit(None, ATTEMPT["token_ids"]).alias("token_ids"),
         pl.lit(None, ATTEMPT["logprobs"]).alias("logprobs"),
     )
-    compared, differs = against_labels(frame, attempts.select(ATTEMPT.names()))
+    compared, differs = disagreements_with_labels(frame, attempts.select(ATTEMPT.names()))
     assert compared == 4  # the verifier's own failures and the attempt without a label are not compared
     assert differs.select("problem", "index", "label", "outcome").rows() == [
         ("x", 1, True, "wrong"),

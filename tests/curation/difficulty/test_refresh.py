@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.refresh import TRAINED, by_age, change_probability, choose, its_turn
+from curation.difficulty.refresh import TRAINED, by_age, change_probability, choose, is_due
 from curation.records import DECISION
 
 BAND = Band()
@@ -100,5 +100,5 @@ def test_each_refresh_takes_another_share_until_all_had_their_turn() -> None:
 
 
 def test_a_share_of_nothing_and_of_all() -> None:
-    assert not any(its_turn(f"{number}", 0.0, 3) for number in range(100))
-    assert all(its_turn(f"{number}", 1.0, 3) for number in range(100))
+    assert not any(is_due(f"{number}", 0.0, 3) for number in range(100))
+    assert all(is_due(f"{number}", 1.0, 3) for number in range(100))

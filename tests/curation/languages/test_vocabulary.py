@@ -167,11 +167,11 @@ from curation.prompts.solving import BOXED
 from curation.filters.statements import words
 from curation.filters.statements.language_tags import TAGS
 from curation.languages.translation.numerals import in_words
-from curation.verify.answers.words import date_of, truth_of
+from curation.verify.answers.words import parse_date, parse_boolean
 assert TAGS[-1] == "pl" and "pl" in BOXED
 assert "udowodn" in words.PROOF_NEEDLES
 assert pl.Series(["Udowodnij, że liczba jest parzysta."]).str.contains(words.PROOF).item()
 assert in_words("dwa koty i trzy psy", "pl") == [2, 3]
-assert truth_of("tak") == "yes" and date_of("3 stycznia 1999") == (1999, 1, 3)
+assert parse_boolean("tak") == "yes" and parse_date("3 stycznia 1999") == (1999, 1, 3)
 """
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=300)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 import pytest
 
-from curation.config.coding import AgreementSettings, MatrixSettings
+from curation.config.coding import AgreementSettings, ExecutionMatrixSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate, corrected, draw_candidates, run_matrix
 from curation.records import TEST
@@ -20,7 +20,7 @@ RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"
 THIRD = "import sys\nprint(1 + int(sys.stdin.read()))"
 WRONG = "print(abs(int(input())) + 1)"
-SETTINGS = MatrixSettings(give_up=2)
+SETTINGS = ExecutionMatrixSettings(give_up=2)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_canonical_form_follows_the_comparison() -> None:
 
 def test_few_solutions_of_each_kind_are_drawn_and_copies_are_left_out() -> None:
     rows = [(i, "python", f"print({i % 3})", True) for i in range(9)] + [(9, "cpp", "x", False), (10, "cpp", "y", True)]
-    found = draw_candidates(rows, MatrixSettings(right_solutions=2, wrong_solutions=1))
+    found = draw_candidates(rows, ExecutionMatrixSettings(right_solutions=2, wrong_solutions=1))
     assert [(one.index, one.right) for one in found] == [(0, True), (1, True), (9, False), (10, True)]
 
 

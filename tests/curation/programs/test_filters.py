@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from curation.programs.filters import clean_statement, filter_programs, says_any, why_not
+from curation.programs.filters import clean_statement, drop_reason, filter_programs, says_any
 from curation.records import DROPPED, JUDGING, PROBLEM, SOLUTION, TEST, DropReason
 
 PLAIN = "Given a list of whole numbers, print their sum on one line. The first line holds how many there are."
@@ -42,7 +42,7 @@ ABOUT = {
     ],
 )
 def test_each_rule(statement: str | None, more: dict[str, object], reason: DropReason | None) -> None:
-    verdict = why_not(statement, {**ABOUT, **more})
+    verdict = drop_reason(statement, {**ABOUT, **more})
     assert (verdict[0] if verdict else None) == reason
     assert verdict is None or verdict[1]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.config.coding import AgreementSettings
-from curation.programs.tests_agreement import RUN, decide_problems, decide_tests, modal_outputs, set_aside
+from curation.programs.tests_agreement import RUN, decide_problems, decide_tests, deviating_solutions, majority_outputs
 
 SETTINGS = AgreementSettings(min_tests=1)
 
@@ -54,7 +54,7 @@ def test_each_rule_on_one_test(column, said):
 def test_a_tie_goes_to_the_expected_output_whatever_the_order():
     runs = matrix([["z"], ["e"], ["a"]])
     for seed in range(5):
-        modal = modal_outputs(runs.sample(fraction=1.0, shuffle=True, seed=seed))
+        modal = majority_outputs(runs.sample(fraction=1.0, shuffle=True, seed=seed))
         assert modal.row(0, named=True)["output"] == "e"
 
 
@@ -72,14 +72,14 @@ def test_wrong_solutions_do_not_vote():
 
 def test_a_solution_that_crashes_nearly_everywhere_is_set_aside():
     runs = matrix([["e", "e", "e"], ["e", "e", "e"], [None, None, "x"]])
-    assert set_aside(runs, SETTINGS).select("solution", "why").rows() == [(2, "fails")]
+    assert deviating_solutions(runs, SETTINGS).select("solution", "why").rows() == [(2, "fails")]
 
 
 def test_a_solution_that_deviates_everywhere_is_set_aside_only_where_three_others_vote():
     three = matrix([["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
     four = matrix([["e"] * 4, ["e"] * 4, ["e"] * 4, ["x", "y", "z", "e"]])
-    assert set_aside(three, SETTINGS).is_empty()
-    assert set_aside(four, SETTINGS).select("solution", "why").rows() == [(3, "deviates")]
+    assert deviating_solutions(three, SETTINGS).is_empty()
+    assert deviating_solutions(four, SETTINGS).select("solution", "why").rows() == [(3, "deviates")]
 
 
 def test_several_outputs_drop_the_problem_unless_it_has_a_checker():

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.records import SourceError
-from curation.sources.rows import last_boxed, lookup, options_of, read_rows, require_path
+from curation.sources.rows import last_boxed, lookup, parse_options, read_rows, require_path
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -221,13 +221,13 @@ def test_a_path_that_no_row_has_lists_what_there_is() -> None:
     ],
 )
 def test_options_in_their_three_shapes(value: Any, options: list[str] | None) -> None:
-    assert options_of(value, "here") == options
+    assert parse_options(value, "here") == options
 
 
 @pytest.mark.parametrize("value", ["A) 1 B) 2", 5, [["1"], ["2"]], [{"text": "1"}]])
 def test_options_of_another_shape_are_refused(value: Any) -> None:
     with pytest.raises(SourceError, match=r"row 3: `opts` should be a list of options, but is "):
-        options_of(value, "row 3: `opts`")
+        parse_options(value, "row 3: `opts`")
 
 
 @pytest.mark.parametrize(

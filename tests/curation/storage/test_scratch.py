@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.storage.scratch import ABANDONED_S, Scratch, sweep
+from curation.storage.scratch import MIN_AGE_S, Scratch, sweep
 
 MAKER = """
 import sys, time
@@ -22,7 +22,7 @@ time.sleep(600)
 
 
 def age(folder: Path) -> None:
-    then = time.time() - ABANDONED_S - 1
+    then = time.time() - MIN_AGE_S - 1
     os.utime(folder, (then, then))
 
 

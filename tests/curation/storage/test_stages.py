@@ -18,13 +18,13 @@ from curation.records import StoreError
 from curation.storage.stages import (
     Shard,
     StageFolder,
+    atomic_write,
     file_digest,
     finished_shards,
     locked,
     read_manifest,
     read_shard,
     read_table,
-    write_aside,
     write_parquet,
 )
 
@@ -248,7 +248,7 @@ def test_what_is_written_says_its_size_and_hash(tmp_path: Path) -> None:
     assert pl.read_parquet(path).equals(frame("a", "b"))
     write_parquet(path, frame("c"))
     assert pl.read_parquet(path)["id"].to_list() == ["c"]
-    write_aside(tmp_path / "note.txt", "größer\n")
+    atomic_write(tmp_path / "note.txt", "größer\n")
     assert (tmp_path / "note.txt").read_text(encoding="utf-8") == "größer\n"
     assert files(tmp_path) == ["deep/down/x.parquet", "note.txt"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.extraction import clean_recorded_answer, extract_answer
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_a_response_without_a_final_answer_has_none(response: str) -> None:
     ],
 )
 def test_recorded_answers_lose_their_debris(recorded: str | None, clean: str | None) -> None:
-    assert clean_recorded(recorded) == clean
+    assert clean_recorded_answer(recorded) == clean

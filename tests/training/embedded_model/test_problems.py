@@ -14,7 +14,7 @@ from curation.filters.statements import filter_statements
 from curation.records import PROBLEM, normalise_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from training.embedded_model.problems import SHARES, Exercise, Split, supply, table
-from training.embedded_model.solutions import WORKED_BY_LEVEL, response, worked
+from training.embedded_model.solutions import WORKED_SHARE_BY_LEVEL, response, worked
 from training.embedded_model.wordings import ENGLISH, FOREIGN, LANGS
 
 
@@ -85,7 +85,7 @@ def test_the_format_filter_keeps_every_problem_as_it_is() -> None:
 
 def test_worked_solutions_hold_only_true_steps_and_end_in_the_answer() -> None:
     for item in some(2000):
-        if WORKED_BY_LEVEL[item.level] == 0:
+        if WORKED_SHARE_BY_LEVEL[item.level] == 0:
             continue
         notes = worked(item)
         assert re.split(r"[;:]", notes)[-1] == str(item.answer)

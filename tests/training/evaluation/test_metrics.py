@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from curation.records import Outcome
-from training.evaluation.metrics import GroupCount, Watch
+from training.evaluation.metrics import SampledGroupStats, Watch
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generated
 from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import Figures
 from training.rewards import Reward
-from training.rollouts.batches import batch_numbers, policy_numbers, samples_of, shown
+from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
 from training.rollouts.rollout_scheduler import Group, Ticket
 from training.rollouts.rollouts import Rollout
 
@@ -49,7 +49,7 @@ def test_samples_by_hand() -> None:
 
 
 def test_batch_numbers_by_hand() -> None:
-    numbers = batch_numbers(GROUPS, version=4)
+    numbers = batch_metrics(GROUPS, version=4)
     assert numbers["reward/total"] == pytest.approx(0.55)
     assert numbers["batch/pass_rate"] == 0.5
     assert numbers["batch/advantage_std"] == pytest.approx(0.45)
@@ -60,7 +60,7 @@ def test_batch_numbers_by_hand() -> None:
 
 
 def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
-    count = GroupCount()
+    count = SampledGroupStats()
     count.add([rollout(True, 2), rollout(True, 2)])
     count.add([rollout(False, 4), rollout(True, 4), rollout(True, 4, excluded="timeout")])
     numbers = count.numbers()
@@ -80,7 +80,7 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
         Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
         Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
     ]
-    numbers = policy_numbers(steps)
+    numbers = policy_metrics(steps)
     assert numbers["policy/loss"] == 0.25
     assert numbers["policy/mean"] == pytest.approx(1.75)
     assert numbers["policy/largest"] == 3

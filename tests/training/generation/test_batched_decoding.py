@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedModel
 
 from training.generation.batched_decoding import Engine, Request
-from training.generation.forward import LlamaPass, ModelPass
+from training.generation.forward import LlamaForwardPass, ModelForwardPass
 from training.optimisation.model import load_model
 
 
@@ -42,7 +42,7 @@ def off(model: PreTrainedModel, said: Request) -> float:
 @pytest.mark.parametrize("quick", [True, False])
 def test_more_prompts_than_are_remembered_and_some_again(random_model: Path, quick: bool) -> None:
     made = engine(random_model, slots=24)  # remembers 3 prompts
-    made._pass = LlamaPass(made.model) if quick else ModelPass(made.model)
+    made._pass = LlamaForwardPass(made.model) if quick else ModelForwardPass(made.model)
     first = [asked(number % 9, 3 + number % 9) for number in range(12)]
     made.step(first)
     again = [asked(number, 3 + number) for number in (0, 8, 2)]

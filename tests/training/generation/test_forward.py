@@ -8,7 +8,14 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from training.generation.forward import FIRST_CAPACITY, Cache, LlamaPass, ModelPass, Pass, open_pass
+from training.generation.forward import (
+    INITIAL_CAPACITY,
+    Cache,
+    LlamaForwardPass,
+    ModelForwardPass,
+    Pass,
+    forward_pass_for,
+)
 
 SIZES: dict[str, Any] = {
     "vocab_size": 50,
@@ -65,34 +72,36 @@ def logits(by: Pass, steps: int) -> torch.Tensor:
 @pytest.mark.parametrize("name", list(models()))
 def test_quick_logits_are_the_models_own(name: str) -> None:
     model = models()[name]
-    wanted = logits(ModelPass(model), 12)
-    quick = open_pass(model)
-    assert isinstance(quick, LlamaPass)
+    wanted = logits(ModelForwardPass(model), 12)
+    quick = forward_pass_for(model)
+    assert isinstance(quick, LlamaForwardPass)
     assert torch.allclose(logits(quick, 12), wanted, atol=1e-4)
     assert wanted.std() > 0.2
 
 
 def test_the_cache_grows_under_both() -> None:
     model = models()["llama"]
-    steps = FIRST_CAPACITY + 20
-    assert torch.allclose(logits(LlamaPass(model), steps), logits(ModelPass(model), steps), atol=1e-4)
+    steps = INITIAL_CAPACITY + 20
+    assert torch.allclose(logits(LlamaForwardPass(model), steps), logits(ModelForwardPass(model), steps), atol=1e-4)
 
 
 def test_weights_changed_in_place_are_the_ones_computed_with() -> None:
     model, other = models()["qwen2"], models()["qwen2"]
-    quick = LlamaPass(model)
+    quick = LlamaForwardPass(model)
     names = sorted(model.state_dict())
     logits(quick, 1)
     for name, parameter in model.named_parameters():
         other.get_parameter(name).mul_(0.5)
         parameter.mul_(0.5)
     assert sorted(model.state_dict()) == names
-    assert torch.allclose(logits(quick, 3), logits(ModelPass(other), 3), atol=1e-4)
+    assert torch.allclose(logits(quick, 3), logits(ModelForwardPass(other), 3), atol=1e-4)
 
 
 def test_what_it_does_not_compute_is_left_to_the_model() -> None:
     made = models()["llama"]
-    assert isinstance(open_pass(made.to(torch.bfloat16)), ModelPass)
-    assert isinstance(open_pass(models()["llama"].requires_grad_(True)), ModelPass)
+    assert isinstance(forward_pass_for(made.to(torch.bfloat16)), ModelForwardPass)
+    assert isinstance(forward_pass_for(models()["llama"].requires_grad_(True)), ModelForwardPass)
     dynamic = {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 2.0}
-    assert not LlamaPass.suits(LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=dynamic)).requires_grad_(False))
+    assert not LlamaForwardPass.suits(
+        LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=dynamic)).requires_grad_(False)
+    )

@@ -16,7 +16,7 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.waiting import until
-from training.generation.vllm_client import TrainingServers
+from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
 
 pytest.importorskip("httpx")
@@ -72,13 +72,13 @@ def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
     return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
 
 
-async def asked(servers: TrainingServers, seeds: range) -> list[TokenCompletion]:
+async def asked(servers: TrainingVllmClient, seeds: range) -> list[TokenCompletion]:
     return await asyncio.gather(*(servers.generate((1, 2), {"seed": seed, "max_tokens": 9}) for seed in seeds))
 
 
-def run(made: EndpointGeneratorSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingServers]:
-    async def work() -> tuple[list[TokenCompletion], TrainingServers]:
-        async with TrainingServers(made, FOLDER) as servers:
+def run(made: EndpointGeneratorSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingVllmClient]:
+    async def work() -> tuple[list[TokenCompletion], TrainingVllmClient]:
+        async with TrainingVllmClient(made, FOLDER) as servers:
             return await asked(servers, range(count)), servers
 
     return asyncio.run(work())
@@ -88,7 +88,7 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
     server = start()
 
     async def work() -> None:
-        async with TrainingServers(settings(server), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server), FOLDER) as servers:
             assert servers.context == 100
             (first,) = await asked(servers, range(1))
             await servers.update(Path("newer"), 7)
@@ -118,7 +118,7 @@ def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_c
     server = start("429")
 
     async def work() -> None:
-        async with TrainingServers(settings(server, back_off_s=1.0), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server, back_off_s=1.0), FOLDER) as servers:
             made = asyncio.create_task(servers.generate((1, 2), {"seed": 0, "max_tokens": 9}))
             while not server.events("asked"):
                 await asyncio.sleep(0.01)
@@ -143,7 +143,7 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
     server, other = start(), start()
 
     async def work() -> None:
-        async with TrainingServers(settings(server, other), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
             await asked(servers, range(4))
             server.stop()
             await servers.update(Path("second"), 1)  # it is away, and does not stop the others
@@ -162,7 +162,7 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
     server, other = start(), start("")
 
     async def work() -> None:
-        async with TrainingServers(settings(server, other), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
             server.stop()
             server.start("refuse")  # at the same address, with weights of its own
             await servers.update(Path("second"), 1)
@@ -178,7 +178,7 @@ def test_a_server_that_was_started_anew_in_another_way_does_not_end_the_run(star
     server, other = start(), start()
 
     async def work() -> None:
-        async with TrainingServers(settings(server, other), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
             server.stop()
             server.start("old")
             await servers.update(Path("second"), 1)
@@ -194,7 +194,7 @@ def test_cancelling_closes_the_connection(start: Start) -> None:
     server = start("hang")
 
     async def work() -> None:
-        async with TrainingServers(settings(server), FOLDER) as servers:
+        async with TrainingVllmClient(settings(server), FOLDER) as servers:
             task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
             await until(lambda: server.events("asked"))
             task.cancel()

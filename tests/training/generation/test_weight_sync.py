@@ -14,7 +14,7 @@ from curation.policies.checkpoints import write_weights
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.generators import TorchGenerator, read_weights
-from training.generation.weight_sync import HandOver, Publisher, Way, follow, newest
+from training.generation.weight_sync import Publisher, Way, WeightSync, follow, newest
 from training.optimisation.model import load_model, load_tokenizer
 
 
@@ -30,7 +30,7 @@ def held(generator: TorchGenerator) -> Mapping[str, Tensor]:
 def test_both_ways_bring_the_same_weights(way: Way) -> None:
     async def run() -> tuple[float, Mapping[str, Tensor], tuple[int, ...]]:
         async with TorchGenerator(WEIGHTS) as generator:
-            with HandOver(generator, way) as hand_over:
+            with WeightSync(generator, way) as hand_over:
                 seconds = await hand_over.update(moved(), 3)
                 left = list(hand_over._folder.iterdir()) if hand_over._folder is not None else []
                 assert not left

@@ -23,7 +23,7 @@ from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
-from training.objectives.base import Credit, Needs, Objective, ObjectiveInputs, RewardedSequences, Statistic
+from training.objectives.base import Credit, CreditInputs, Needs, Objective, ObjectiveInputs, Statistic
 from training.objectives.registry import OBJECTIVES
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
 from training.optimisation.distributed import Ranks
@@ -47,7 +47,7 @@ def decide(rewards: Sequence[Reward], _: ReinforceSettings) -> Fate:
     return Fate("none_judged" if all(excluded) else None, excluded)
 
 
-def credit(sequences: RewardedSequences, settings: ReinforceSettings) -> Credit:
+def credit(sequences: CreditInputs, settings: ReinforceSettings) -> Credit:
     """Reward minus baseline; all tokens of the minibatch weigh the same."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
     tokens = sequences.lengths.to(torch.float64)

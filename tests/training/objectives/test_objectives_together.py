@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.training.optimisation.test_logprobs import VOCABULARY, llama
 from training.config import CollectorSettings, ComputeSettings, OptimSettings, PackingSettings
-from training.objectives.base import ObjectiveInputs, RewardedSequences, Statistic
+from training.objectives.base import CreditInputs, ObjectiveInputs, Statistic
 from training.objectives.grpo import GRPO, GrpoSettings
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.optimisation.distributed import Ranks
@@ -48,7 +48,7 @@ def samples_of(groups: tuple[Group[Made], ...]) -> list[Sample]:
     made = [(group.number, result) for group in groups for _, result in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([len(row) for _, (_, row, _) in made])
-    credit = GRPO.credit(RewardedSequences([reward for _, (reward, _, _) in made], lengths, numbers), OBJECTIVE)
+    credit = GRPO.credit(CreditInputs([reward for _, (reward, _, _) in made], lengths, numbers), OBJECTIVE)
     return [
         Sample(PROMPT, row, logprobs, gain, weight)
         for (_, (_, row, logprobs)), gain, weight in zip(

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from curation.records import PolicyError
 from training.evaluation.evaluate import Evaluated, evaluate
-from training.evaluation.metrics import Board, GroupCount, Watch
+from training.evaluation.metrics import Board, SampledGroupStats, Watch
 from training.generation.generators import Generated, GeneratorPool
-from training.generation.weight_sync import HandOver, Publisher
+from training.generation.weight_sync import Publisher, WeightSync
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, Log, restore_trainer, save_checkpoint
 from training.optimisation.trainer import Figures, Trainer, TrainingError
 from training.recipe import TrainRecipe
-from training.rollouts.batches import batch_numbers, policy_numbers, samples_of, shown
+from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
 from training.rollouts.curriculum.controller import Course
 from training.rollouts.rollout_scheduler import Batch, Fate, Ledger, Scheduler, Ticket
 from training.rollouts.rollouts import Rollout, Rollouts, decode, encode
@@ -56,7 +56,7 @@ class Parts:
     trainer: Trainer
     tokenizer: PreTrainedTokenizerBase
     pool: GeneratorPool
-    hand_over: HandOver
+    hand_over: WeightSync
     rollouts: Rollouts
     course: Course
     logs: Mapping[str, Log]
@@ -74,7 +74,7 @@ class Loop:
         self.step = checkpoint.step if checkpoint is not None else 0
         self.evaluations: dict[int, Evaluated] = {}
         self.scheduler: Scheduler[Rollout] = Scheduler(parts.recipe.collector, self._fate, self._course.draw)
-        self._groups = GroupCount()
+        self._groups = SampledGroupStats()
         self._watch = Watch(parts.recipe.collector.n_async)
         self._under_way: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -112,7 +112,7 @@ class Loop:
     async def _one_step(self) -> None:
         recipe, board = self._recipe, self._parts.board
         batch = await self._next_batch()
-        numbers = batch_numbers(batch.groups, batch.number)
+        numbers = batch_metrics(batch.groups, batch.number)
         figures = []
         for groups in batch.minibatches(recipe.collector):
             samples = samples_of(groups, self._course.objective)
@@ -129,7 +129,7 @@ class Loop:
         timed = self._times(figures)
         if self._parts.held_out and (self.step % recipe.evaluation.every == 0 or last):
             numbers |= await self._evaluation(self.step)
-        numbers |= {**timed, **policy_numbers(figures), **self._groups.numbers(), **self._queue()}
+        numbers |= {**timed, **policy_metrics(figures), **self._groups.numbers(), **self._queue()}
         board.write(self.step, numbers, shown(batch.groups, recipe.samples))
         self._learn(numbers)
         self._groups.clear()

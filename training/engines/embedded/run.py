@@ -28,16 +28,16 @@ from typing import Any
 
 from curation.prompts import SOLVING
 from curation.records import StoreError
-from curation.storage.stages import write_aside
+from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.loop import Loop, Parts
 from training.evaluation.metrics import Board, read_metrics
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
-from training.generation.weight_sync import HandOver, Publisher
+from training.generation.weight_sync import Publisher, WeightSync
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, Log, last_checkpoint, mark_run
+from training.optimisation.checkpoint import Checkpoint, Log, last_checkpoint, write_run_file
 from training.optimisation.distributed import Ranks
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import Reference
@@ -115,7 +115,7 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
         for warning in recipe.collector.warnings():
             board.say(f"warning: {warning}")
         pool = GeneratorPool(build_generators(recipe, folder))
-        hand_over = stack.enter_context(HandOver(pool))
+        hand_over = stack.enter_context(WeightSync(pool))
         publisher = Publisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
         parts = Parts(
             recipe, out, tasks, held_out, trainer, tokenizer, pool, hand_over, rollouts, course, logs, board, publisher
@@ -123,7 +123,7 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
         summary = asyncio.run(_run(parts, checkpoint))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.weights())
     summary |= {"wall_s": time.monotonic() - begun, "cpu_s": time.process_time() - cpu}
-    write_aside(out / "summary.json", json.dumps(summary, indent=1) + "\n")
+    atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
     return out / "model"
 
@@ -182,7 +182,7 @@ def _claim(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool)
     elif resume:
         raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
     table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
-    mark_run(out, {"kind": "training", **table})
+    write_run_file(out, {"kind": "training", **table})
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from training.config import ObjectiveSettings, RewardSettings
-from training.rollouts.curriculum.drawing import Drawn, draw_from
+from training.rollouts.curriculum.drawing import Drawn, draw_from_pools
 from training.rollouts.curriculum.pools import Move, Pool, Seen, estimate, move
 from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
-from training.rollouts.curriculum.triggers import Change, entropy_kept, harder, longer
+from training.rollouts.curriculum.triggers import Change, adjust_eps_high, harder, longer
 
 _CURVE = 512
 """Steps of each curve that are kept; windows are shorter."""
@@ -81,7 +81,7 @@ class Course:
             for problem, pool in sorted(self.pools.items()):
                 members[pool].append(problem)
             self._members = members
-        return draw_from(self._members, self._drawn, self._seed, self._pool_settings)
+        return draw_from_pools(self._members, self._drawn, self._seed, self._pool_settings)
 
     def saw(self, problem: str, step: int, correct: int, judged: int) -> None:
         """A group's attempts were judged at this step."""
@@ -184,7 +184,7 @@ class Course:
             return None
         if self._target is None:  # what is to be kept is the entropy of the first steps
             self._target = sum(self._curves.entropy[-window:]) / window
-        change = entropy_kept(self._curves.entropy, self._target, self.objective.eps_high, settings)
+        change = adjust_eps_high(self._curves.entropy, self._target, self.objective.eps_high, settings)
         if change is not None:
             self.objective = self.objective.model_copy(update={"eps_high": change.new})
         return change

@@ -40,10 +40,10 @@ def draw(pools: Mapping[str, Pool], drawn: Drawn, seed: int, settings: PoolSetti
     members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
     for problem, pool in pools.items():
         members[pool].append(problem)
-    return draw_from({pool: sorted(names) for pool, names in members.items()}, drawn, seed, settings)
+    return draw_from_pools({pool: sorted(names) for pool, names in members.items()}, drawn, seed, settings)
 
 
-def draw_from(members: Mapping[Pool, Sequence[str]], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
+def draw_from_pools(members: Mapping[Pool, Sequence[str]], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
     """As `draw`, from lists of the pools' members, each in one fixed order."""
     due = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
     wanted = [pool for pool, share in due if int((drawn.total + 1) * share) > drawn.given[pool]]

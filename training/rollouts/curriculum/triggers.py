@@ -39,11 +39,11 @@ class Trend:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryModel:
+class KVCacheModel:
     """What a generator's accelerator holds: bytes for the KV cache, and what one token takes of it.
 
     A token of a transformer takes ``2 * layers * kv_heads * head_size * bytes`` (keys and values).
-    Example: ``MemoryModel(kv_bytes=40e9, bytes_per_token=131072)`` for 40 GB and an 8B model with 8 KV heads in bf16.
+    Example: ``KVCacheModel(kv_bytes=40e9, bytes_per_token=131072)`` for 40 GB and an 8B model with 8 KV heads in bf16.
     """
 
     kv_bytes: float
@@ -120,7 +120,7 @@ def longer(
     return Change("length", allowed, further[0], f"length flat: {_said(found, settings.length_plateau, found.mean)}")
 
 
-def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: MemoryModel) -> list[Change]:
+def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: KVCacheModel) -> list[Change]:
     """Lower n_async and n_batch where sequences of this length no longer fit; n_async/n_batch stays at most 2.
 
     Args:
@@ -139,7 +139,7 @@ def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: 
     return changes
 
 
-def entropy_kept(
+def adjust_eps_high(
     entropy: Sequence[float], target: float, eps_high: float, settings: CurriculumSettings
 ) -> Change | None:
     """Raise eps_high where the entropy falls below its target, lower it where it rises above, within its range."""

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from curation.config import Benchmark, ContaminationSettings
+from curation.config import Benchmark, DecontaminationSettings
 from curation.filters.decontamination import HIT, Overlap, drop_contaminated, find_contamination, named
 from curation.records import DROPPED, PROBLEM, DropReason
 
@@ -52,7 +52,7 @@ def test_hits_are_kept_by_the_name_of_the_problem() -> None:
 def test_other_figures_are_overlap_and_an_unrelated_problem_is_none() -> None:
     other = BENCHMARK.replace("54", "72").replace("9", "8")
     frame = problems(BENCHMARK.upper(), other, "How many prime numbers lie between 20 and 60?")
-    settings = ContaminationSettings()
+    settings = DecontaminationSettings()
     overlap = Overlap(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
     benchmarks = pl.DataFrame({"benchmark": ["exam"], "row": [0], "statement": [BENCHMARK]})
     kept, dropped = drop_contaminated(frame, find_contamination(frame, benchmarks, overlap))
@@ -62,4 +62,4 @@ def test_other_figures_are_overlap_and_an_unrelated_problem_is_none() -> None:
 def test_two_benchmarks_of_one_name_are_refused() -> None:
     one = Benchmark(name="exam", kind="jsonl", path="a.jsonl")
     with pytest.raises(ValidationError, match="two benchmarks are named exam"):
-        ContaminationSettings(against=(one, one))
+        DecontaminationSettings(against=(one, one))

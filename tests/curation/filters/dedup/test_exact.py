@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.filters.dedup.exact import drop_repeats, repeats
+from curation.filters.dedup.exact import drop_exact_duplicates, repeats
 from curation.records import DROPPED, PROBLEM
 
 
@@ -61,7 +61,7 @@ def test_each_other_reference_is_compared_once_with_the_first() -> None:
 def test_the_first_stays_and_a_conflict_takes_all() -> None:
     before = ROWS.clone()
     found = repeats(ROWS)
-    kept, dropped = drop_repeats(ROWS, found, {"s": "references: 8 | 9"})
+    kept, dropped = drop_exact_duplicates(ROWS, found, {"s": "references: 8 | 9"})
     assert ROWS.equals(before)
     assert kept.schema == PROBLEM
     assert dropped.schema == DROPPED
@@ -77,7 +77,7 @@ def test_the_first_stays_and_a_conflict_takes_all() -> None:
 
 
 def test_references_that_the_verifier_calls_equal_are_no_conflict() -> None:
-    kept, dropped = drop_repeats(ROWS, repeats(ROWS), {})
+    kept, dropped = drop_exact_duplicates(ROWS, repeats(ROWS), {})
     assert kept.filter(pl.col("id") == "s").select("source", "row").rows() == [("a", 0)]
     assert set(dropped["reason"]) == {"duplicate"}
     assert dropped.height == 4
@@ -87,7 +87,7 @@ def test_without_repeats_everything_stays_as_it_is() -> None:
     alone = ROWS[[0, 1, 3, 4]]
     found = repeats(alone)
     assert (found.first.height, found.references, found.pairs()) == (0, {}, [])
-    kept, dropped = drop_repeats(alone, found, {})
+    kept, dropped = drop_exact_duplicates(alone, found, {})
     assert kept.equals(alone)
     assert dropped.schema == DROPPED
     assert dropped.is_empty()
@@ -95,13 +95,13 @@ def test_without_repeats_everything_stays_as_it_is() -> None:
 
 def test_the_same_row_number_in_another_source_is_another_row() -> None:
     rows = problems(("p", "a", 0, "1"), ("p", "b", 0, "1"))
-    kept, dropped = drop_repeats(rows, repeats(rows), {})
+    kept, dropped = drop_exact_duplicates(rows, repeats(rows), {})
     assert kept["source"].to_list() == ["a"]
     assert dropped["evidence"].to_list() == ["same as row 0 of a"]
 
 
 def test_an_empty_shard_gives_empty_parts() -> None:
-    kept, dropped = drop_repeats(ROWS.clear(), repeats(ROWS), {"s": "x"})
+    kept, dropped = drop_exact_duplicates(ROWS.clear(), repeats(ROWS), {"s": "x"})
     assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
     assert kept.is_empty()
     assert dropped.is_empty()
@@ -112,9 +112,10 @@ def test_how_rows_lie_in_shards_does_not_matter(drawn: list[tuple[str, str]], si
     rows = problems(*[(name, "a", row, answer) for row, (name, answer) in enumerate(drawn)])
     found = repeats(rows)
     conflicts = dict.fromkeys(found.references, "they differ")
-    whole = drop_repeats(rows, found, conflicts)
+    whole = drop_exact_duplicates(rows, found, conflicts)
     shards = [
-        drop_repeats(rows[start : start + size], found, conflicts) for start in range(0, max(len(drawn), 1), size)
+        drop_exact_duplicates(rows[start : start + size], found, conflicts)
+        for start in range(0, max(len(drawn), 1), size)
     ]
     for side in (0, 1):
         assert pl.concat([shard[side] for shard in shards]).equals(whole[side])

@@ -18,12 +18,12 @@ from curation.filters.dedup.minhash import (
     jaccard,
     rows_of,
     signatures,
-    tokens_of,
+    tokenize,
 )
 
 
 def tokens(text: str) -> list[str]:
-    return tokens_of(pl.Series([text]))["token"].to_list()
+    return tokenize(pl.Series([text]))["token"].to_list()
 
 
 @pytest.mark.parametrize(

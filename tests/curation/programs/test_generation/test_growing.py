@@ -3,7 +3,7 @@
 import pytest
 
 from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
-from curation.programs.test_generation.grammar import Array, Lines, Node, Ref, Repeat, Row, find_form, read_node
+from curation.programs.test_generation.grammar import Array, Lines, Node, Ref, Repeat, Row, infer_grammar, read_node
 from curation.programs.test_generation.growing import grown
 from curation.programs.test_generation.limits import Bound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
@@ -33,18 +33,18 @@ def lines_of(*texts: str) -> list[list[Line]]:
     ],
 )
 def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[Node, ...]) -> None:
-    assert find_form(lines_of(*inputs)) == form
+    assert infer_grammar(lines_of(*inputs)) == form
 
 
 def test_inputs_of_no_common_form_have_none() -> None:
-    assert find_form([]) is None
-    assert find_form([[["1"]], []]) is None
+    assert infer_grammar([]) is None
+    assert infer_grammar([[["1"]], []]) is None
     assert grown(["1  2\n"], [], 4, "s", 1000) == []
 
 
 @pytest.mark.parametrize("inputs", [LIST, TREE, GRAPH, GRID, CASES])
 def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]) -> None:
-    nodes = find_form(lines_of(*inputs))
+    nodes = infer_grammar(lines_of(*inputs))
     assert nodes is not None
     made = grown(inputs, [], 12, "seed", 4000)
     assert len(made) >= 8
@@ -97,7 +97,7 @@ def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
 
 
 def test_permutations_orders_and_word_lengths_are_seen() -> None:
-    nodes = find_form(lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
+    nodes = infer_grammar(lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
     assert nodes is not None
     seen = read_all(nodes, lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
     assert columns_in(nodes, seen, [])[1].base == 1

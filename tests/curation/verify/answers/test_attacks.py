@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from curation.records import Outcome
-from curation.verify.extraction import clean_recorded, extract_answer
+from curation.verify.extraction import clean_recorded_answer, extract_answer
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 
 ATTACKS = {
@@ -108,5 +108,5 @@ def test_the_parents_memory_stays_flat() -> None:
 def test_a_megabyte_of_one_thing_is_read_to_its_end(unit: str) -> None:
     megabyte = unit * (1_000_000 // len(unit))
     found = [extract_answer(megabyte), extract_answer(megabyte, lenient=True)]
-    texts = [extracted.answer for extracted in found if extracted is not None] + [clean_recorded(megabyte) or ""]
+    texts = [extracted.answer for extracted in found if extracted is not None] + [clean_recorded_answer(megabyte) or ""]
     assert all(len(text) <= len(megabyte) for text in texts)

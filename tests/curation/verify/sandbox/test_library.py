@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, Sandbox
-from curation.verify.sandbox.library import NoLibrary, cache_folder, library
+from curation.verify.sandbox.library import LibraryUnavailable, cache_folder, library
 
 CODES = [*range(5), *([0] * 12), 70, 0, 0]
 EXITS = '#include <cstdio>\nint main(int n, char**) { int c; if (scanf("%d", &c) == 1) return c + (n > 1 ? 100 : 0); }'
@@ -19,7 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     try:
         library()
-    except NoLibrary as why:
+    except LibraryUnavailable as why:
         pytest.skip(str(why))
     return cache_folder()
 
@@ -34,7 +34,7 @@ def test_it_is_made_once(cache: Path) -> None:
 
 def test_what_others_could_change_is_not_loaded(cache: Path) -> None:
     library().parent.chmod(0o777)
-    with pytest.raises(NoLibrary, match="could be changed by others"):
+    with pytest.raises(LibraryUnavailable, match="could be changed by others"):
         library()
 
 

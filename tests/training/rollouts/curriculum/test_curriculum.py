@@ -10,7 +10,7 @@ from curation.config import plain
 from training.rollouts.curriculum.drawing import Drawn, draw
 from training.rollouts.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, move, uncertain
 from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings, PoolSettings
-from training.rollouts.curriculum.triggers import MemoryModel, entropy_kept, harder, longer, smaller, trend
+from training.rollouts.curriculum.triggers import KVCacheModel, adjust_eps_high, harder, longer, smaller, trend
 
 POOLS = PoolSettings()
 SETTINGS = CurriculumSettings()
@@ -102,7 +102,7 @@ def test_length_goes_up_the_list_and_stops_at_its_end():
 
 
 def test_concurrency_follows_the_memory_model():
-    memory = MemoryModel(kv_bytes=40e9, bytes_per_token=131_072)
+    memory = KVCacheModel(kv_bytes=40e9, bytes_per_token=131_072)
     assert memory.concurrent(16_384) == 18
     assert smaller(16, 8, 8, 16_384, memory) == []
     changes = smaller(64, 32, 8, 16_384, memory)
@@ -111,11 +111,11 @@ def test_concurrency_follows_the_memory_model():
 
 def test_eps_high_moves_against_the_entropy_within_its_range():
     on = CurriculumSettings(**plain({"adapt_eps_high": True}))
-    assert entropy_kept([0.3], 0.5, 0.27, on).new == pytest.approx(0.275)
-    assert entropy_kept([0.7], 0.5, 0.27, on).new == pytest.approx(0.265)
-    assert entropy_kept([0.52], 0.5, 0.27, on) is None
-    assert entropy_kept([0.3], 0.5, 0.28, on) is None
-    assert entropy_kept([0.3], 0.5, 0.27, SETTINGS) is None
+    assert adjust_eps_high([0.3], 0.5, 0.27, on).new == pytest.approx(0.275)
+    assert adjust_eps_high([0.7], 0.5, 0.27, on).new == pytest.approx(0.265)
+    assert adjust_eps_high([0.52], 0.5, 0.27, on) is None
+    assert adjust_eps_high([0.3], 0.5, 0.28, on) is None
+    assert adjust_eps_high([0.3], 0.5, 0.27, SETTINGS) is None
 
 
 def test_impossible_settings_are_refused():
