@@ -80,7 +80,7 @@ class Outcome(StrEnum):
     BROKEN = "broken"  # the verifier itself failed
 
 
-JUDGED = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
+COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
 """Outcomes that count in a pass rate; the others are the verifier's own failures."""
 
 
@@ -262,7 +262,7 @@ DECISION = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
+class PromptRequest:
     """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under.
 
     ``details`` fill the further blanks of a prompt, such as the language to translate into.
@@ -288,13 +288,13 @@ class AttemptKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Completion:
     """What a policy said to one request: a row of `ATTEMPT` without its key.
 
     ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
     from, one per token of ``token_ids``; both are None unless the policy was asked for them.
 
-    Example: ``Answered("<think>…</think> \\boxed{4}", "stop", 31)``
+    Example: ``Completion("<think>…</think> \\boxed{4}", "stop", 31)``
     """
 
     text: str | None
@@ -328,7 +328,7 @@ class Policy(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """One attempt; None where the policy has no attempt of this index (a file that holds fewer)."""
         ...
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from curation.storage.scratch import Scratch
+from curation.storage.scratch import ScratchFolder
 from tests.vllm_servers import VllmServers
 
 pytest_plugins = ["tests.cpu_durations"]
 
 # The data-set library reads its environment once, when it is imported: hence here, and not in a fixture.
 TEMPORARY = tempfile.gettempdir()
-SCRATCH = Scratch("tests")
+SCRATCH = ScratchFolder("tests")
 atexit.register(SCRATCH.remove)
 os.environ["HF_DATASETS_CACHE"] = SCRATCH.path
 os.environ["HF_HUB_OFFLINE"] = "1"

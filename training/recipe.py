@@ -46,7 +46,7 @@ class CuratedData(Settings):
     )
 
 
-Data = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
+DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
 
 
 class TorchGenerator(Settings):
@@ -61,7 +61,9 @@ class TorchGenerator(Settings):
     device: str = Field("cpu", min_length=1, description="A torch device.")
 
 
-Generation = Annotated[TorchGenerator | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")]
+GeneratorSettings = Annotated[
+    TorchGenerator | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")
+]
 
 
 def _objectives() -> dict[str, type[ObjectiveSettings]]:
@@ -77,10 +79,10 @@ def _default_objective() -> ObjectiveSettings:
 ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE), SerializeAsAny()]
 
 
-class Evaluation(Settings):
+class EvaluationSettings(Settings):
     """Pass@1 on problems that are not trained on."""
 
-    data: Data | None = Field(
+    data: DataSettings | None = Field(
         None, description="The held-out problems; of the embedded family the held-out split. None: no evaluation."
     )
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
@@ -88,7 +90,7 @@ class Evaluation(Settings):
     problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
 
 
-class Checkpoints(Settings):
+class CheckpointSettings(Settings):
     """What is kept on disk to go on from, and for others to load."""
 
     every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one. Not in the paper.")
@@ -119,8 +121,8 @@ class TrainRecipe(Settings):
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
     )
-    data: Data = Field(description="The problems to train on.")
-    generator: Generation = Field(default_factory=TorchGenerator, description="What generates the attempts.")
+    data: DataSettings = Field(description="The problems to train on.")
+    generator: GeneratorSettings = Field(default_factory=TorchGenerator, description="What generates the attempts.")
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What an attempt is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
@@ -130,8 +132,8 @@ class TrainRecipe(Settings):
     curriculum: CurriculumSettings | None = Field(
         None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
     )
-    evaluation: Evaluation = Field(default_factory=Evaluation, description="Held-out problems.")
-    checkpoints: Checkpoints = Field(default_factory=Checkpoints, description="What is kept on disk.")
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
+    checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
     judges: int = Field(1, ge=1, description="Processes that judge answers.")
     samples: int = Field(4, ge=0, description="Attempts shown as text at each step.")
 

@@ -22,20 +22,22 @@ from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import extract_code
 from training.config import RewardSettings
 
-OPEN, CLOSE = "<think>", "</think>"
+OPEN, THINK_END = "<think>", "</think>"
 
 
-class Shared(Protocol):
+class LanguageConsistency(Protocol):
     """What is asked of texts that were compared by language."""
 
     @property
     def consistent(self) -> bool: ...
 
 
-class Consistent(Protocol):
+class LanguageChecker(Protocol):
     """Says whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
 
-    def __call__(self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /) -> Shared: ...
+    def __call__(
+        self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
+    ) -> LanguageConsistency: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Reward:
         return {name: float(getattr(self, name)) for name in names}
 
 
-def reward(judged: Judged, settings: RewardSettings, consistent: Consistent | None = None) -> Reward:
+def reward(judged: Judged, settings: RewardSettings, consistent: LanguageChecker | None = None) -> Reward:
     """The reward of one attempt (paper, section 2.2).
 
     Args:
@@ -150,25 +152,25 @@ def format_error(text: str, domain: Domain) -> str | None:
     """
     if not text.startswith(OPEN):
         return "does not start with <think>"
-    if text.count(OPEN) != 1 or text.count(CLOSE) != 1:
-        return f"{text.count(OPEN)} <think> and {text.count(CLOSE)} </think>"
+    if text.count(OPEN) != 1 or text.count(THINK_END) != 1:
+        return f"{text.count(OPEN)} <think> and {text.count(THINK_END)} </think>"
     if domain is Domain.CODE:
         return extract_code(text).why or None
     found = extract_answer(text)
     return None if found is not None and found.how == "boxed" else "no boxed answer after </think>"
 
 
-def sections(text: str) -> tuple[str, str]:
+def split_thoughts(text: str) -> tuple[str, str]:
     """Thoughts and answer of an attempt that keeps the form.
 
-    Example: ``sections("<think>2 + 2</think>4") == ("2 + 2", "4")``
+    Example: ``split_thoughts("<think>2 + 2</think>4") == ("2 + 2", "4")``
     """
-    thoughts, _, answer = text.removeprefix(OPEN).partition(CLOSE)
+    thoughts, _, answer = text.removeprefix(OPEN).partition(THINK_END)
     return thoughts, answer
 
 
-def _one_language(judged: Judged, settings: RewardSettings, consistent: Consistent | None) -> bool:
+def _one_language(judged: Judged, settings: RewardSettings, consistent: LanguageChecker | None) -> bool:
     """Whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
     if consistent is None:
         raise ValueError("the language reward needs `consistent`; pass it or set language = 0")
-    return consistent(judged.problem, *sections(judged.text), settings.consistency).consistent
+    return consistent(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent

@@ -43,12 +43,12 @@ Seen = tuple[Outcome | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class OutcomeCounts:
     """What a prefix of attempts comes to: ``rival`` is the votes of the most frequent answer but the reference.
 
     ``made`` counts attempts, those lost to the verifier among them; ``asked`` also those that the policy did not have.
 
-    Example: ``Counts(correct=3, rival=2, judged=7, made=8, asked=8)``
+    Example: ``OutcomeCounts(correct=3, rival=2, judged=7, made=8, asked=8)``
     """
 
     correct: int = 0
@@ -59,20 +59,20 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Tally:
+class OutcomeTally:
     """Counts that grow by one attempt at a time, in the order of the index."""
 
     votes: dict[int, int] = field(default_factory=dict)
-    counts: Counts = field(default_factory=Counts)
+    counts: OutcomeCounts = field(default_factory=OutcomeCounts)
 
-    def add(self, outcome: Outcome | None, answer_class: int | None) -> Counts:
+    def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
         """The counts with one more attempt."""
         now = self.counts
         rival = now.rival
         if answer_class is not None and answer_class > 0:
             self.votes[answer_class] = self.votes.get(answer_class, 0) + 1
             rival = max(rival, self.votes[answer_class])
-        self.counts = Counts(
+        self.counts = OutcomeCounts(
             now.correct + (outcome is Outcome.CORRECT),
             rival,
             now.judged + (outcome in _JUDGED),
@@ -86,7 +86,7 @@ _JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StoppingPoint:
     """Where a problem stops: after ``asked`` attempts; ``estimate`` is its pass rate, None where nothing was judged.
 
     ``settled`` is False where the attempts end before the rule stops.
@@ -104,10 +104,10 @@ class Rule:
         self.band = band
         self.curtail = curtail
         self.error_rate = error_rate
-        self._stops: dict[Counts, bool] = {}
-        self._needed: dict[Counts, int] = {}
-        self._forecasts: dict[Counts, dict[str | None, float]] = {}
-        self._found: dict[tuple[Seen, ...], Stop] = {}
+        self._stops: dict[OutcomeCounts, bool] = {}
+        self._needed: dict[OutcomeCounts, int] = {}
+        self._forecasts: dict[OutcomeCounts, dict[str | None, float]] = {}
+        self._found: dict[tuple[Seen, ...], StoppingPoint] = {}
 
     def reason(self, correct: int, rival: int, judged: int, made: int) -> DropReason | None:
         """The decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None is
@@ -122,7 +122,7 @@ class Rule:
             return DropReason.NEVER_SOLVED
         return DropReason.TOO_EASY if correct > self._most(judged) else None
 
-    def sealed(self, counts: Counts) -> bool:
+    def sealed(self, counts: OutcomeCounts) -> bool:
         """Whether no outcome of the attempts left can change the decision; they may also not be had."""
         band, left = self.band, self.band.attempts - counts.asked
         if left <= 0:
@@ -140,7 +140,7 @@ class Rule:
         never_too_easy = counts.correct + left <= self._most(counts.judged + left)
         return never_too_easy or counts.correct > self._most(counts.judged + left)
 
-    def stops(self, counts: Counts) -> bool:
+    def stops(self, counts: OutcomeCounts) -> bool:
         """Whether a problem stops after a prefix with these counts."""
         if counts.asked >= self.band.attempts:
             return True
@@ -152,7 +152,7 @@ class Rule:
             self._stops[counts] = known
         return known
 
-    def needed(self, counts: Counts) -> int:
+    def needed(self, counts: OutcomeCounts) -> int:
         """How many more attempts are needed whatever comes: the fewest after which the problem can stop.
 
         Each way of being sealed is reached soonest by one kind of outcome: correct ones for too_easy, one rival's for
@@ -165,7 +165,7 @@ class Rule:
             self._needed[counts] = known
         return known
 
-    def _count_needed(self, now: Counts) -> int:
+    def _count_needed(self, now: OutcomeCounts) -> int:
         left = self.band.attempts - now.asked
         if not self.curtail:
             return left
@@ -173,11 +173,11 @@ class Rule:
             asked, made, judged = now.asked + more, now.made + more, now.judged + more
             solved = now.correct + min(more, max(0, self.band.min_correct - now.correct))
             ends = (
-                Counts(now.correct + more, now.rival, judged, made, asked),
-                Counts(now.correct, now.rival + more, judged, made, asked),
-                Counts(now.correct, now.rival, judged, made, asked),
-                Counts(solved, now.rival, judged, made, asked),
-                Counts(now.correct, now.rival, now.judged, made, asked),
+                OutcomeCounts(now.correct + more, now.rival, judged, made, asked),
+                OutcomeCounts(now.correct, now.rival + more, judged, made, asked),
+                OutcomeCounts(now.correct, now.rival, judged, made, asked),
+                OutcomeCounts(solved, now.rival, judged, made, asked),
+                OutcomeCounts(now.correct, now.rival, now.judged, made, asked),
             )
             if any(self.stops(end) for end in ends):
                 return more
@@ -185,20 +185,20 @@ class Rule:
 
     def sealed_at(self, outcomes: Iterable[Seen]) -> int | None:
         """The length of the first prefix after which the problem stops; None where the attempts end before."""
-        tally = Tally()
+        tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.stops(tally.add(outcome, answer_class)):
                 return tally.counts.asked
         return None
 
-    def stop(self, outcomes: Sequence[Seen]) -> Stop:
+    def stop(self, outcomes: Sequence[Seen]) -> StoppingPoint:
         """Where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
         key = tuple(outcomes)
         known = self._found.get(key)
         if known is None:
             at = self.sealed_at(key)
             used = key if at is None else key[:at]
-            known = self._found[key] = Stop(len(used), at is not None, self.estimate(used))
+            known = self._found[key] = StoppingPoint(len(used), at is not None, self.estimate(used))
             if len(self._found) > 200_000:
                 self._found.clear()
         return known
@@ -226,12 +226,12 @@ class Rule:
                 paths, begun = _one_more(paths, begun, correct, judged - correct, judged_so_far, first)
             if position < len(outcomes):
                 for solved in list(paths):
-                    now = Counts(solved, rivals[judged_so_far - solved], judged_so_far, made, position)
+                    now = OutcomeCounts(solved, rivals[judged_so_far - solved], judged_so_far, made, position)
                     if self.stops(now):
                         del paths[solved], begun[solved]
         return begun[correct] / paths[correct]
 
-    def foreseen(self, counts: Counts) -> tuple[str | None, float]:
+    def foreseen(self, counts: OutcomeCounts) -> tuple[str | None, float]:
         """The likeliest decision of n attempts, and its probability under the prior of the module."""
         known = self._forecasts.get(counts)
         if known is None:
@@ -239,10 +239,10 @@ class Rule:
         reason = max(known, key=lambda name: known[name])
         return reason, known[reason]
 
-    def _foreseen(self, counts: Counts) -> bool:
+    def _foreseen(self, counts: OutcomeCounts) -> bool:
         return counts.judged > 0 and self.foreseen(counts)[1] >= 1 - self.error_rate
 
-    def _forecast(self, now: Counts) -> dict[str | None, float]:
+    def _forecast(self, now: OutcomeCounts) -> dict[str | None, float]:
         left = self.band.attempts - now.asked
         others = now.judged - now.correct
         chances: dict[str | None, float] = {}

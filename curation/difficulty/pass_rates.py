@@ -29,8 +29,8 @@ from collections.abc import Collection
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.early_stopping import Counts, Rule, Seen
-from curation.records import DECISION, JUDGED, PASS_RATE, DropReason, Outcome
+from curation.difficulty.early_stopping import OutcomeCounts, Rule, Seen
+from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
 VERSION = "difficulty@2"
 
@@ -88,7 +88,7 @@ def pass_rates(
     return (
         frame.with_columns(pl.col(zeros).fill_null(0).cast(pl.Int32), pl.lit(policy).alias("policy"))
         .with_columns(
-            pl.sum_horizontal(outcome.value for outcome in JUDGED).cast(pl.Int32).alias("judged"),
+            pl.sum_horizontal(outcome.value for outcome in COUNTED_OUTCOMES).cast(pl.Int32).alias("judged"),
             (spared if rule is not None else pl.lit(0)).alias("spared"),
         )
         .with_columns(
@@ -150,7 +150,7 @@ def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) ->
     """
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
-    compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in JUDGED]))
+    compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
     differs = compared.filter((pl.col("outcome") == Outcome.CORRECT.value) != pl.col("label"))
     return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "how")
 
@@ -229,7 +229,7 @@ def _foresee(decided: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
     columns = ("correct", "rival_votes", "judged", "attempts", "spared")
     for row, (correct, rival, judged, made, spared) in enumerate(decided.select(columns).iter_rows()):
-        now = Counts(correct, rival, judged, made, rule.band.attempts - (spared or 0))
+        now = OutcomeCounts(correct, rival, judged, made, rule.band.attempts - (spared or 0))
         if not spared or rule.sealed(now):
             continue
         reason, chance = rule.foreseen(now)

@@ -21,10 +21,10 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Piloted:
+class PilotProblem:
     """One problem of the pilot: attempts up to its stop, and their tokens.
 
-    Example: ``Piloted(9, 21_400)``
+    Example: ``PilotProblem(9, 21_400)``
     """
 
     attempts: int
@@ -78,7 +78,7 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class CostRates:
     """What turns tokens into hours and money: tokens per second of all devices, their number, prices of a million.
 
     ``prompt_tokens`` is the mean length of a prompt. A price is known where one of both is stated; what is not stated
@@ -103,7 +103,13 @@ class Rates:
 
 
 def plan_stage(
-    stage: str, policy: str, problems: int, attempts: int, pilot: Sequence[Piloted], rates: Rates, seed: int = 0
+    stage: str,
+    policy: str,
+    problems: int,
+    attempts: int,
+    pilot: Sequence[PilotProblem],
+    rates: CostRates,
+    seed: int = 0,
 ) -> StagePlan:
     """The plan of one stage.
 
@@ -112,7 +118,7 @@ def plan_stage(
         attempts: n of its band.
         pilot: at least one problem.
     """
-    every = [Piloted(attempts, round(attempts * one.tokens / max(1, one.attempts))) for one in pilot]
+    every = [PilotProblem(attempts, round(attempts * one.tokens / max(1, one.attempts))) for one in pilot]
     return StagePlan(
         stage,
         policy,
@@ -125,7 +131,7 @@ def plan_stage(
     )
 
 
-def _cost(pilot: Sequence[Piloted], problems: int, rates: Rates, seed: int) -> Cost:
+def _cost(pilot: Sequence[PilotProblem], problems: int, rates: CostRates, seed: int) -> Cost:
     tokens = _estimate(pilot, lambda one: float(one.tokens), problems, seed)
     hours = tokens.times(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
     price = (
@@ -134,7 +140,9 @@ def _cost(pilot: Sequence[Piloted], problems: int, rates: Rates, seed: int) -> C
     return Cost(_estimate(pilot, lambda one: float(one.attempts), problems, seed), tokens, hours, price)
 
 
-def _estimate(pilot: Sequence[Piloted], value: Callable[[Piloted], float], problems: int, seed: int) -> Estimate:
+def _estimate(
+    pilot: Sequence[PilotProblem], value: Callable[[PilotProblem], float], problems: int, seed: int
+) -> Estimate:
     values = [value(one) for one in pilot]
     draw = random.Random(seed)
     means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))

@@ -31,7 +31,7 @@ _JEFFREYS = 0.5
 _NEAR = 1e-9
 
 
-class Why(StrEnum):
+class RefreshCause(StrEnum):
     """Why a problem is judged again."""
 
     UNSETTLED = "unsettled"  # it had too few attempts to be decided on
@@ -41,7 +41,7 @@ class Why(StrEnum):
     RETRY = "retry"  # unsolved, suspected or failed; this version's share of them
 
 
-TRAINED = pl.Schema(
+ROLLOUT_COUNTS = pl.Schema(
     {
         "problem": pl.String(),
         "step": pl.Int64(),  # of training, at which the attempts were made
@@ -63,7 +63,7 @@ def choose(
 
     Args:
         decisions: `DECISION` rows of the set's last version.
-        trained: `TRAINED` rows since then; empty where nobody trained.
+        trained: `ROLLOUT_COUNTS` rows since then; empty where nobody trained.
         band: of the stage that decides.
         version: number of the version that is being made; it says whose turn it is to be probed or retried.
         policy: who will judge; problems whose pass rate is this policy's already are not chosen.
@@ -90,22 +90,22 @@ def _why(
     band: Band,
     settings: RefreshSettings,
     version: int,
-) -> Why | None:
+) -> RefreshCause | None:
     """The first rule that chooses the problem; None where it keeps its pass rate."""
     if reason == DropReason.TOO_FEW_ATTEMPTS:
-        return Why.UNSETTLED
+        return RefreshCause.UNSETTLED
     trained = seen[1] >= settings.least_attempts
     if trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
         if change_probability(*seen, side(reason), band) >= settings.change:
-            return Why.MOVED
+            return RefreshCause.MOVED
         if keep:
             return None
     elif reason in (None, DropReason.TOO_EASY) and change_probability(*old, side(reason), band) >= settings.change:
-        return Why.EDGE
+        return RefreshCause.EDGE
     if reason == DropReason.TOO_EASY and is_due(problem, settings.probe, version):
-        return Why.PROBE
+        return RefreshCause.PROBE
     if reason in _RETRIED and is_due(problem, settings.retry, version):
-        return Why.RETRY
+        return RefreshCause.RETRY
     return None
 
 
@@ -118,7 +118,7 @@ def by_age(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
     """problem, correct and judged, where an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
 
     Args:
-        trained: `TRAINED` rows.
+        trained: `ROLLOUT_COUNTS` rows.
     """
     age = pl.col("step").max() - pl.col("step")
     weighted = trained.with_columns(weight=0.5 ** (age / half_life))

@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.difficulty.early_stopping import Rule, Tally
+from curation.difficulty.early_stopping import OutcomeTally, Rule
 from curation.difficulty.progress import Progress
-from curation.records import VERDICT, Answered, AttemptKey, Policy, Prompted
+from curation.records import VERDICT, AttemptKey, Completion, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, Judged, JudgeTask, Response, final_answer
 
@@ -52,7 +52,7 @@ class Asked:
     Example: ``Asked(Prompted("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
 
-    prompted: Prompted
+    prompted: PromptRequest
     reference: str
     letter: str | None = None
     held: Mapping[int, str | None] = field(default_factory=dict)
@@ -76,12 +76,12 @@ class Sampled:
 @dataclass(slots=True, eq=False)
 class _Open:
     asked: Asked
-    tally: Tally = field(default_factory=Tally)
+    tally: OutcomeTally = field(default_factory=OutcomeTally)
     next: int = 0  # the first index that has not been asked for
     limit: int = 0  # indices below it are needed whatever comes
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
-    running: dict[int, asyncio.Task[Answered | None]] = field(default_factory=dict)
+    running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
     known: dict[str | None, Judged] = field(default_factory=dict)
     verdicts: dict[int, Judged] = field(default_factory=dict)
     judging: bool = False
@@ -122,12 +122,12 @@ class Sampler:
         self.progress = Progress(total=total)
         self._open: dict[str, _Open] = {}
         self._needy: deque[_Open] = deque()
-        self._running: dict[asyncio.Task[Answered | None], tuple[_Open, int]] = {}
+        self._running: dict[asyncio.Task[Completion | None], tuple[_Open, int]] = {}
         self._events: asyncio.Queue[
-            asyncio.Task[Answered | None] | tuple[_Open, list[int], Future[tuple[Judged, ...]]]
+            asyncio.Task[Completion | None] | tuple[_Open, list[int], Future[tuple[Judged, ...]]]
         ] = asyncio.Queue()
         self._done: deque[Sampled] = deque()
-        self._made: list[tuple[str, int, Answered]] = []
+        self._made: list[tuple[str, int, Completion]] = []
 
     async def run(self, problems: Iterable[Asked]) -> AsyncGenerator[Sampled, None]:
         """Each problem once, as it is done; the order is that of being done.
@@ -247,7 +247,7 @@ class Sampler:
                 self._answered(one, index, task.result())
         self._running.clear()
 
-    def _answered(self, one: _Open, index: int, answered: Answered | None) -> None:
+    def _answered(self, one: _Open, index: int, answered: Completion | None) -> None:
         if answered is None:
             one.missing.add(index)
             one.answers[index] = None

@@ -4,7 +4,7 @@ No rule sees that a quantity is missing or that two conditions exclude each othe
 prompt `curation.prompts.premises`; its responses lie in the attempt store under that prompt's version, so a vote is a
 measurement that is made once. `tally` counts the votes, `decide` applies a threshold: a new threshold asks nobody.
 
-Invariants: pure functions; a response without a readable verdict is no vote (`Vote.UNREADABLE`); a problem
+Invariants: pure functions; a response without a readable verdict is no vote (`PremiseVote.UNREADABLE`); a problem
 with fewer readable votes than asked for is kept, and its evidence says so.
 
 Not here: who is asked, and the statements themselves.
@@ -20,7 +20,7 @@ import polars as pl
 VERSION = "premises@1"
 
 
-class Vote(StrEnum):
+class PremiseVote(StrEnum):
     """What one response says of the problem."""
 
     SOUND = "sound"
@@ -30,12 +30,12 @@ class Vote(StrEnum):
     UNREADABLE = "unreadable"  # the response holds no verdict
 
 
-FAULTS = (Vote.MISSING, Vote.CONTRADICTORY, Vote.UNDETERMINED)
+FAULTS = (PremiseVote.MISSING, PremiseVote.CONTRADICTORY, PremiseVote.UNDETERMINED)
 
 TALLY = pl.Schema(
     {
         "problem": pl.String(),
-        **{vote.value: pl.Int32() for vote in Vote},
+        **{vote.value: pl.Int32() for vote in PremiseVote},
         "readable": pl.Int32(),
         "share": pl.Float64(),  # of the readable votes, those that name a fault; null where none is readable
         "fault": pl.String(),  # the fault that most votes name; the first of `FAULTS` among equals, null where none
@@ -45,22 +45,22 @@ TALLY = pl.Schema(
 _VERDICT = re.compile(r"(?i)\bVERDICT\W{0,6}(SOUND|MISSING|CONTRADICTORY|UNDETERMINED)\b")
 
 
-def read_vote(text: str | None) -> Vote:
+def read_vote(text: str | None) -> PremiseVote:
     """The last verdict of a response; what stands in ``<think>…</think>`` does not count.
 
     A response that names two verdicts in its last line is unreadable, as is one that never closed its thoughts.
     """
     if text is None:
-        return Vote.UNREADABLE
+        return PremiseVote.UNREADABLE
     before, closing, said = text.rpartition("</think>")
     if not closing and "<think>" in before + said:
-        return Vote.UNREADABLE
+        return PremiseVote.UNREADABLE
     found = list(_VERDICT.finditer(said))
     if not found:
-        return Vote.UNREADABLE
+        return PremiseVote.UNREADABLE
     line = said[found[-1].start() :].partition("\n")[0]
-    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(Vote)}
-    return Vote(found[-1][1].lower()) if len(named) == 1 else Vote.UNREADABLE
+    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(PremiseVote)}
+    return PremiseVote(found[-1][1].lower()) if len(named) == 1 else PremiseVote.UNREADABLE
 
 
 def tally(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
@@ -73,11 +73,11 @@ def tally(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
         "problem",
         vote=pl.Series([read_vote(text).value for text in attempts["text"]], dtype=pl.String),
     )
-    counted = votes.group_by("problem").agg((pl.col("vote") == vote).sum().alias(vote.value) for vote in Vote)
+    counted = votes.group_by("problem").agg((pl.col("vote") == vote).sum().alias(vote.value) for vote in PremiseVote)
     frame = problems.alias("problem").to_frame().join(counted, on="problem", how="left", maintain_order="left")
-    frame = frame.with_columns(pl.col(vote.value).fill_null(0).cast(pl.Int32) for vote in Vote)
+    frame = frame.with_columns(pl.col(vote.value).fill_null(0).cast(pl.Int32) for vote in PremiseVote)
     faults = pl.sum_horizontal(fault.value for fault in FAULTS)
-    frame = frame.with_columns(readable=(faults + pl.col(Vote.SOUND.value)).cast(pl.Int32))
+    frame = frame.with_columns(readable=(faults + pl.col(PremiseVote.SOUND.value)).cast(pl.Int32))
     most = pl.max_horizontal(fault.value for fault in FAULTS)
     named = pl.coalesce(pl.when((pl.col(f.value) == most) & (most > 0)).then(pl.lit(f.value)) for f in FAULTS)
     share = pl.when(pl.col("readable") > 0).then(faults / pl.col("readable"))

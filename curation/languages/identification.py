@@ -29,7 +29,7 @@ VERSION = "languages@2"
 """Changes whenever a language could change."""
 
 UNDETERMINED = "undetermined"
-"""What files say where `Identified.lang` is None."""
+"""What files say where `LanguageGuess.lang` is None."""
 
 _DEFAULT = LanguageSettings()
 _LABEL = len("__label__")
@@ -59,13 +59,13 @@ _SCRIPTS = ("latin", "cyrillic")
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class LanguageGuess:
     """A text's language.
 
     ``confidence`` is in [0, 1]; ``letters`` are those of its prose, a Chinese character counting double. ``anywhere``
     and ``elsewhere`` are the language and confidence when no candidates restrict them.
 
-    Example: ``Identified("fr", 0.97, 34, "fr", 0.93)``
+    Example: ``LanguageGuess("fr", 0.97, 34, "fr", 0.93)``
     """
 
     lang: str | None
@@ -75,7 +75,7 @@ class Identified:
     anywhere_confidence: float = 0.0
 
 
-def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> Identified:
+def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
     """The language of a text, stripped first.
 
     Args:
@@ -96,9 +96,9 @@ def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSe
 
 def identify_many(
     texts: Sequence[str], among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
-) -> list[Identified]:
+) -> list[LanguageGuess]:
     """`identify` on each of them, in order; equal texts are judged once."""
-    known: dict[str, Identified] = {}
+    known: dict[str, LanguageGuess] = {}
     for text in texts:
         if text not in known:
             known[text] = identify(text, among, settings)
@@ -107,18 +107,18 @@ def identify_many(
 
 def identify_prose(
     prose: str, among: Sequence[str] | None, settings: LanguageSettings = _DEFAULT, count: int | None = None
-) -> Identified:
+) -> LanguageGuess:
     """`identify` for text that has been stripped already."""
     count = letters(prose) if count is None else count
     if not count:
-        return Identified(None, 0.0, 0)
+        return LanguageGuess(None, 0.0, 0)
     script = _script(prose)
     ranked = _ranked(prose, settings) if count >= settings.min_letters and script != "han" else {}
     open_lang, open_sure = _decide(prose, count, script, ranked, None, settings)
     if among is None:
-        return Identified(open_lang, open_sure, count, open_lang, open_sure)
+        return LanguageGuess(open_lang, open_sure, count, open_lang, open_sure)
     lang, sure = _decide(prose, count, script, ranked, frozenset(among), settings)
-    return Identified(lang, sure, count, open_lang, open_sure)
+    return LanguageGuess(lang, sure, count, open_lang, open_sure)
 
 
 def _decide(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.config.languages import ConsistencySettings, LanguageSettings
-from curation.languages.identification import Identified, identify, identify_prose
+from curation.languages.identification import LanguageGuess, identify, identify_prose
 from curation.languages.stripping import letters, strip, without_formulas
 
 _DEFAULT = LanguageSettings()
@@ -30,20 +30,20 @@ _ONE_NAME = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency:
+class MixingResult:
     """Whether problem, thoughts and answer are in one language, and in which.
 
     ``why`` says what decided, for logs: ``same``, or what differs, mixes or lacks a language.
 
-    Example: ``Consistency(True, "fr", "same", …)``
+    Example: ``MixingResult(True, "fr", "same", …)``
     """
 
     consistent: bool
     lang: str | None
     why: str
-    problem: Identified
-    thoughts: Identified
-    answer: Identified
+    problem: LanguageGuess
+    thoughts: LanguageGuess
+    answer: LanguageGuess
 
 
 def mixed(
@@ -123,7 +123,7 @@ def consistent(
     answer: str,
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
-) -> Consistency:
+) -> MixingResult:
     """Whether the three are in one language; the trainer adds its bonus where they are.
 
     A part without a language (a formula, a number) is passed over or refused, as ``settings.undetermined`` says; at
@@ -140,28 +140,28 @@ def consistent(
     names = ("problem", "thoughts", "answer")
     missing = [name for name, one in zip(names, found, strict=True) if one.lang is None]
     if missing and settings.undetermined == "fail":
-        return Consistency(False, lang, f"no language: {', '.join(missing)}", *found)
+        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *found)
     if len(known) < 2:
-        return Consistency(False, lang, f"no language: {', '.join(missing)}", *found)
+        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *found)
     if len(set(known)) > 1:
         said = ", ".join(f"{name} {one.lang}" for name, one in zip(names, found, strict=True) if one.lang is not None)
-        return Consistency(False, lang, f"differ: {said}", *found)
+        return MixingResult(False, lang, f"differ: {said}", *found)
     if settings.most_other < 1:
         for name, text in (("thoughts", thoughts), ("answer", answer)):
             other = sum(share for code, share in mixed(text, settings.among, languages) if code != lang)
             if other > settings.most_other:
-                return Consistency(False, lang, f"{name}: {other:.0%} in other languages", *found)
-    return Consistency(True, lang, "same", *found)
+                return MixingResult(False, lang, f"{name}: {other:.0%} in other languages", *found)
+    return MixingResult(True, lang, "same", *found)
 
 
-def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> Identified:
+def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> LanguageGuess:
     """A text's language among the candidates, unless it is surely another one."""
     found = identify(text, settings.among, languages)
     outside = found.anywhere is not None and found.anywhere not in settings.among
     if outside and found.anywhere_confidence >= languages.sure and found.letters >= languages.window_letters:
-        return Identified(found.anywhere, found.anywhere_confidence, found.letters, *_open(found))
+        return LanguageGuess(found.anywhere, found.anywhere_confidence, found.letters, *_open(found))
     return found
 
 
-def _open(found: Identified) -> tuple[str | None, float]:
+def _open(found: LanguageGuess) -> tuple[str | None, float]:
     return found.anywhere, found.anywhere_confidence

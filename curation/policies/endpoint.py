@@ -23,7 +23,7 @@ from curation.policies.completions import FINISHED, choice_logprobs, choice_text
 from curation.policies.seeds import about_of, key_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import SOLVING, Prompt, plain_text
-from curation.records import Answered, AttemptKey, Domain, PolicyError, Prompted
+from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +76,7 @@ class Endpoint:
     ) -> None:
         await self._client.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return one attempt; None where the prompt leaves too little room for it (`too_long` counts them).
 
         Raises:
@@ -91,7 +91,7 @@ class Endpoint:
         self.too_long += 1
         return None
 
-    def _read(self, server: Server, response: httpx.Response) -> Answered | None:
+    def _read(self, server: Server, response: httpx.Response) -> Completion | None:
         """Return the attempt of a response; None where there was no room for it."""
         if response.status_code in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
             return None
@@ -109,7 +109,7 @@ class Endpoint:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}") from error
 
-    def _body(self, problem: Prompted, index: int) -> dict[str, Any]:
+    def _body(self, problem: PromptRequest, index: int) -> dict[str, Any]:
         """Return the request for one attempt."""
         decoding = self.settings.decoding
         body: dict[str, Any] = {
@@ -129,7 +129,7 @@ class Endpoint:
             body["return_token_ids"] = True
         return body
 
-    def _answered(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Answered:
+    def _answered(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
             raise TemporaryFailure(f"the generation ended as {finish!r}")
@@ -139,7 +139,7 @@ class Endpoint:
                 f"{url}: gives no token ids with log-probabilities; switch keep_tokens off, or ask `vllm serve`."
             )
         tokens = usage.get("completion_tokens")
-        return Answered(
+        return Completion(
             text=choice_text(choice),
             finish=finish if finish in FINISHED else None,
             tokens=tokens if isinstance(tokens, int) else len(token_ids) if token_ids is not None else None,
@@ -160,7 +160,7 @@ class Endpoint:
             )
         if not self.settings.keep_tokens or (decoding.temperature == 1 and decoding.top_p == 1):
             return
-        probe = Prompted("", "List the first prime numbers.", Domain.MATH, "en")
+        probe = PromptRequest("", "List the first prime numbers.", Domain.MATH, "en")
         body = {**self._body(probe, 0), "temperature": 1.0, "top_p": 1e-6, "max_tokens": _PROBE_TOKENS}
         response = await self._client.post(url + self._path, body)
         self._client.require_ok(response, url)

@@ -21,8 +21,8 @@ import polars as pl
 
 from curation.config import RecordedPolicy
 from curation.prompts import Prompt
-from curation.records import ATTEMPT, Answered, AttemptKey, PolicyError, Prompted, problem_id
-from curation.sources.rows import Row, lookup, parse_options, read_rows, require_path
+from curation.records import ATTEMPT, AttemptKey, Completion, PolicyError, PromptRequest, problem_id
+from curation.sources.rows import Row, parse_options, read_rows, require_path, value_at
 from curation.storage.stages import file_digest
 
 _FIRST_ROWS = 100
@@ -82,7 +82,7 @@ class Recorded:
     ) -> None:
         self._open = None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """The attempt of the file, None where it holds fewer."""
         rows = self._held()
         if self._open is None or self._open[0] != problem.id:
@@ -92,7 +92,7 @@ class Recorded:
         if not 0 <= index < len(made):
             return None
         text, answer, label = made[index]
-        return Answered(text, None, None, answer, label)
+        return Completion(text, None, None, answer, label)
 
     def _held(self) -> pl.DataFrame:
         if self._rows is None:
@@ -111,11 +111,11 @@ class Recorded:
         for number, row in enumerate(read_rows(self.path)):
             if len(first) < _FIRST_ROWS:
                 first.append(row)
-            statement = lookup(row, columns.problem)
+            statement = value_at(row, columns.problem)
             if not isinstance(statement, str):
                 self._check(first)
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
-            options = lookup(row, columns.choices) if columns.choices is not None else None
+            options = value_at(row, columns.choices) if columns.choices is not None else None
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
             for made in self._attempts_of(row, number):
                 counts[problem] = counts.get(problem, -1) + 1
@@ -136,7 +136,7 @@ class Recorded:
         columns, models = self._settings.columns, self._settings.models
         for one in self._list_of(row, number):
             if columns.model is not None:
-                model = str(lookup(one, columns.model))
+                model = str(value_at(one, columns.model))
                 self.models_seen[model] = self.models_seen.get(model, 0) + 1
                 if models is not None and model not in models:
                     continue
@@ -144,7 +144,7 @@ class Recorded:
 
     def _list_of(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
-        made = [row] if path is None else lookup(row, path)
+        made = [row] if path is None else value_at(row, path)
         if made is None:
             return []
         if not isinstance(made, list) or not all(isinstance(one, Mapping) for one in made):
@@ -167,7 +167,7 @@ class Recorded:
                 require_path(inner, path, where)
 
     def _text(self, made: Row, path: str | None, number: int) -> str | None:
-        value = lookup(made, path) if path is not None else None
+        value = value_at(made, path) if path is not None else None
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, int | float):
@@ -176,7 +176,7 @@ class Recorded:
 
     def _label(self, made: Row, number: int) -> bool | None:
         path = self._settings.columns.label
-        value = lookup(made, path) if path is not None else None
+        value = value_at(made, path) if path is not None else None
         if isinstance(value, int | float) and value in (0, 1):
             value = bool(value)
         if value is None or isinstance(value, bool):

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.prompts.translating import TRANSLATE
-from curation.records import Answered, AttemptKey, PolicyError, Prompted, problem_id
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, problem_id
 from curation.sources.rows import Row, read_rows
 from curation.storage.stages import file_digest
 
@@ -56,13 +56,13 @@ class RecordedTranslations:
     ) -> None:
         self._held = None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """The file's translation of this problem into ``details["target"]``, None where it holds fewer tries."""
         if self._held is None:
             self._held = self._load()
         tries = self._held.get((problem.id, problem.details["target"]), {})
         text = tries.get(index)
-        return Answered(text, "stop", None) if text is not None else None
+        return Completion(text, "stop", None) if text is not None else None
 
     def _load(self) -> dict[tuple[str, str], dict[int, str]]:
         held: dict[tuple[str, str], dict[int, str]] = {}

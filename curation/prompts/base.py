@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from curation.records import Prompted
+from curation.records import PromptRequest
 
 
 class Message(TypedDict):
@@ -25,9 +25,9 @@ class Prompt:
 
     version: str
     system: str
-    user: Callable[[Prompted], str]
+    user: Callable[[PromptRequest], str]
 
-    def messages(self, asked: Prompted) -> list[Message]:
+    def messages(self, asked: PromptRequest) -> list[Message]:
         """The chat that is sent."""
         own: list[Message] = [{"role": "user", "content": self.user(asked)}]
         return [{"role": "system", "content": self.system}, *own] if self.system else own

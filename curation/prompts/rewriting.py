@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from curation.prompts.base import Prompt
-from curation.records import Prompted
+from curation.records import PromptRequest
 
 SYSTEM = """\
 You are given a multiple-choice problem, its options, and the option that is right. Write the problem again as a \
@@ -23,7 +23,7 @@ Write the new problem between <problem> and </problem>. Behind it, solve your ow
 the answer into \\boxed{}."""
 
 
-def ask(asked: Prompted) -> str:
+def ask(asked: PromptRequest) -> str:
     """The user message: the problem, its options, the right one."""
     return (
         f"The problem:\n\n{asked.statement}\n\nThe options:\n{asked.details['options']}\n\n"

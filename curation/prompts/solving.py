@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 
 SYSTEM = """\
 A user gives you a task. First think about it, as an inner monologue, until you have derived the final answer. Then \
@@ -37,10 +37,12 @@ FENCED = {known.code: known.prompts.fenced for known in languages()}
 """How a program must be written, by language (ISO 639-1); the blank is the name behind the fence."""
 
 FENCE = "language"
-"""Detail of a `Prompted` that names the programming language asked for, `python` or `cpp`; `python` where absent."""
+"""Detail of a `PromptRequest` that names the programming language asked for, `python` or `cpp`; `python` where
+absent.
+"""
 
 
-def answer_instructions(asked: Prompted) -> str:
+def answer_instructions(asked: PromptRequest) -> str:
     """The sentence that says in which form the answer is wanted; English where the language has none of its own."""
     if asked.domain is Domain.CODE:
         return FENCED.get(asked.lang, FENCED["en"]).replace("{fence}", asked.details.get(FENCE, "python"))

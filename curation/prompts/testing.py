@@ -10,7 +10,7 @@ from __future__ import annotations
 from curation.prompts.base import Prompt
 
 COUNT = "count"
-"""Detail of a `Prompted` that names how many inputs are wanted."""
+"""Detail of a `PromptRequest` that names how many inputs are wanted."""
 
 SYSTEM = """\
 You write tests for programming problems. A test is only useful if it is allowed by the problem's constraints and if a \

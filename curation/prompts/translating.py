@@ -11,7 +11,7 @@ import re
 
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
-from curation.records import Prompted
+from curation.records import PromptRequest
 
 NAMES = {known.code: known.prompts.name for known in languages()}
 """The languages as the prompt names them."""
@@ -35,7 +35,7 @@ Write the translated problem between <translation> and </translation>. If an ans
 between <answer> and </answer>. If options are given, write them between <options> and </options>, one a line."""
 
 
-def ask(asked: Prompted) -> str:
+def ask(asked: PromptRequest) -> str:
     """The user message: the language, the problem, and for a retry what was wrong before."""
     details = asked.details
     parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{asked.statement}"]

@@ -67,7 +67,7 @@ class Verdict:
     answer: str | None
 
 
-Verdicts = Mapping[str, Verdict]
+ReviewVerdicts = Mapping[str, Verdict]
 
 
 def read_verdicts(folder: Path) -> dict[str, Verdict]:
@@ -117,13 +117,13 @@ def add_verdict(folder: Path, verdict: Verdict) -> None:
         os.fsync(handle.fileno())
 
 
-def digest(verdicts: Verdicts) -> str:
+def digest(verdicts: ReviewVerdicts) -> str:
     """A short hash of what the verdicts say, whatever their order."""
     said = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
     return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
 
 
-def apply_verdicts(problems: pl.DataFrame, verdicts: Verdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
+def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One shard parted into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected ones."""
     said = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
@@ -144,7 +144,7 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: Verdicts) -> tuple[pl.DataF
     return kept.select(problems.columns), dropped.select(DROPPED.names())
 
 
-def trusting(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
+def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
     """Decisions in which nobody suspects a label that a person accepted.
 
     Args:
@@ -234,7 +234,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
     return _as_disputes(told, "doubtful_verdict")
 
 
-def queue(parts: Sequence[pl.DataFrame], verdicts: Verdicts) -> pl.DataFrame:
+def queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
     """All disputes in the order of `KINDS`, without those on which a person has spoken."""
     whole = pl.concat([DISPUTE.to_frame(), *parts])
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole

@@ -30,7 +30,7 @@ import polars as pl
 from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.sources.kattis import Package, find_packages, read_package
-from curation.sources.rows import Row, lookup
+from curation.sources.rows import Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text
 
 VERSION = "code_sources@3"
@@ -201,7 +201,7 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where
         return None
     blocks = [statement.strip()]
     for heading, path in columns.parts.items():
-        text = lookup(row, path)
+        text = value_at(row, path)
         if isinstance(text, str) and text.strip():
             blocks.append(f"## {heading}\n\n{text.strip()}")
     if columns.examples is not None:
@@ -303,9 +303,9 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
         None,
         _text(row, columns.function, where),
         _text(row, columns.starter, where),
-        columns.interactive is not None and bool(lookup(row, columns.interactive)),
-        any(lookup(row, path) not in _UNSAID for path in columns.input_file),
-        columns.pictures is not None and str(lookup(row, columns.pictures) or "0") not in ("0", "0.0"),
+        columns.interactive is not None and bool(value_at(row, columns.interactive)),
+        any(value_at(row, path) not in _UNSAID for path in columns.input_file),
+        columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
     )
 
 
@@ -313,17 +313,17 @@ def _text(row: Row, path: str | None, where: str) -> str | None:
     """Text at a path, which may lead into a column of JSON text; null where empty."""
     if path is None:
         return None
-    value = lookup(row, path)
+    value = value_at(row, path)
     head, _, rest = path.partition(".")
     if value is None and rest and isinstance(row.get(head), str):
         packed = _unpacked(row, head, where)
-        value = lookup(packed, rest) if isinstance(packed, Mapping) else None
+        value = value_at(packed, rest) if isinstance(packed, Mapping) else None
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _unpacked(row: Row, path: str, where: str) -> Any:
     """The value at a path; text is read as JSON."""
-    value = lookup(row, path)
+    value = value_at(row, path)
     if not isinstance(value, str) or not value.strip():
         return value
     try:
@@ -333,7 +333,7 @@ def _unpacked(row: Row, path: str, where: str) -> Any:
 
 
 def _seconds(row: Row, path: str | None, where: str) -> float | None:
-    value = lookup(row, path) if path is not None else None
+    value = value_at(row, path) if path is not None else None
     if isinstance(value, Mapping):
         value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
     if value is None or value == "" or value == 0:
@@ -342,7 +342,7 @@ def _seconds(row: Row, path: str | None, where: str) -> float | None:
 
 
 def _megabytes(row: Row, columns: CodeColumns, where: str) -> int | None:
-    value = lookup(row, columns.memory_limit) if columns.memory_limit is not None else None
+    value = value_at(row, columns.memory_limit) if columns.memory_limit is not None else None
     if value is None or value == "" or value == 0:
         return None
     return max(1, round(_quantity(value, _MEGABYTES, columns.memory_unit, f"{where}: `{columns.memory_limit}`")))

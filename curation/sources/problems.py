@@ -27,12 +27,12 @@ from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.rows import (
     Row,
     last_boxed,
-    lookup,
     parse_options,
     read_csv,
     read_jsonl,
     read_parquet,
     require_path,
+    value_at,
 )
 from curation.storage.stages import file_digest
 
@@ -147,7 +147,7 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: in
         return [pick.value or None] * len(rows)
     found: list[str | None] = []
     for number, row in enumerate(rows, start):
-        value = lookup(row, pick.path)
+        value = value_at(row, pick.path)
         if value is not None and type(value) is not str:
             value = _as_text(value, pick.path, f"{place}, row {number}")
         found.append(_take(pick.take, value) if value is not None else None)
@@ -160,7 +160,7 @@ def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: 
     if path is None:
         return [None] * len(rows)
     return [
-        parse_options(lookup(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)
+        parse_options(value_at(row, path), f"{place}, row {number}: `{path}`") for number, row in enumerate(rows, start)
     ]
 
 
@@ -182,7 +182,7 @@ def _take(take: str, text: str) -> str | None:
 
 
 def _meta(paths: Sequence[str], row: Row) -> str | None:
-    return _META.encode({path: lookup(row, path) for path in paths}) if paths else None
+    return _META.encode({path: value_at(row, path) for path in paths}) if paths else None
 
 
 def _batches(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:

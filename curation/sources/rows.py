@@ -39,7 +39,7 @@ def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
     return kinds[kind](path)
 
 
-def lookup(row: Any, path: str) -> Any:
+def value_at(row: Any, path: str) -> Any:
     """The value at a dotted path; numbers index lists. Absent steps give `None`."""
     found = _walk(row, path)
     return None if found is _ABSENT else found

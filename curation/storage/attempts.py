@@ -28,7 +28,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.records import ATTEMPT, Answered, AttemptKey, StoreError
+from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
 from curation.storage.journal import Journal, Name
 from curation.storage.stages import atomic_write, file_digest
 
@@ -80,7 +80,7 @@ class AttemptStore:
         """How many attempts the store holds."""
         return int(self._where["attempts"].sum()) + len(self._journal) - len(self._twice)
 
-    def add(self, made: Iterable[tuple[str, int, Answered]]) -> None:
+    def add(self, made: Iterable[tuple[str, int, Completion]]) -> None:
         """Add attempts one by one as they finish, into the journal; `fold` makes a part of them.
 
         Args:
@@ -199,7 +199,7 @@ class AttemptStore:
             raise StoreError(f"{path} is damaged ({said}…); remove it and its attempts are made again.") from error
 
 
-def _line(answered: Answered) -> dict[str, Any]:
+def _line(answered: Completion) -> dict[str, Any]:
     """What the journal holds of an attempt; what is absent is left out."""
     line = {
         "text": _whole(answered.text),

@@ -27,7 +27,7 @@ IN_MEMORY = Path("/dev/shm")
 _swept: set[tuple[str, str]] = set()
 
 
-class Scratch:
+class ScratchFolder:
     """An empty folder ``goldilocks-KIND-…`` among the temporary ones, until `remove`.
 
     Raises:

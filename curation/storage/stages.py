@@ -286,7 +286,7 @@ def atomic_write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_replace(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes its name when the block ends well, and is removed when it does not.
 
     Raises:

@@ -3,7 +3,7 @@ r"""The final answer of a response.
 An attempt is asked for ``\boxed{}`` after its reasoning, so that is what counts: the last top-level box after the
 last ``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts made elsewhere
 were often asked for something else; for them, and only where there is no box at all, these fall-backs are tried in
-order, each named in `Extracted.how`:
+order, each named in `ExtractedAnswer.how`:
 
     hashes     the last ``#### 18``
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
@@ -38,15 +38,15 @@ MAX_CUES = 20
 MAX_BOXES = 40
 """Boxes that are joined into one answer."""
 
-TAIL = 20_000
+TAIL_CHARS = 20_000
 """Characters at the end of a response that fall-backs search."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractedAnswer:
     """A final answer and the rule that found it.
 
-    Example: ``Extracted("boxed", "\\frac{1}{2}")``
+    Example: ``ExtractedAnswer("boxed", "\\frac{1}{2}")``
     """
 
     how: str
@@ -68,7 +68,7 @@ _CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.connectives
 _SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda known: known.answers.second_thoughts)})\b", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
 _NEIGHBOURS_CUES = "|".join(cue for known in neighbours() for cue in known.cues)
-CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
+ANSWER_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
 _WEAK_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.weak_cues)})\b", re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
 _DISPLAY = re.compile(
@@ -91,7 +91,7 @@ _SENTENCE_END = re.compile(
 )
 
 
-def extract_answer(response: str, *, lenient: bool = False) -> Extracted | None:
+def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer | None:
     """The final answer of ``response``, or None where it gives none."""
     end = response.rfind(_THINK_END)
     if end >= 0:
@@ -104,7 +104,7 @@ def extract_answer(response: str, *, lenient: bool = False) -> Extracted | None:
         text = response
     if "\\" in text and _BOX.search(text):
         return _boxed(text, lenient)
-    tail = text[-TAIL:]
+    tail = text[-TAIL_CHARS:]
     found = _by_hashes(tail) or _by_cue(tail)
     if found is not None:
         return found
@@ -124,7 +124,7 @@ def strip_boxes(text: str) -> str:
     return _BOX.sub(" ", text)
 
 
-def _boxed(text: str, lenient: bool) -> Extracted | None:
+def _boxed(text: str, lenient: bool) -> ExtractedAnswer | None:
     spans, cut = _top_level_boxes(text)
     if cut is not None and (not spans or cut > spans[-1][2]):
         return _answer("boxed (unfinished)", text[cut:].split("\n", 1)[0]) if lenient else None
@@ -178,23 +178,23 @@ def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]
     return spans, unfinished[-1][1] if unfinished else None
 
 
-def _by_hashes(text: str) -> Extracted | None:
+def _by_hashes(text: str) -> ExtractedAnswer | None:
     matches = _HASHES.findall(text)
     return _answer("hashes", matches[-1]) if matches else None
 
 
-def _by_cue(text: str) -> Extracted | None:
+def _by_cue(text: str) -> ExtractedAnswer | None:
     """What follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing better."""
-    weak: Extracted | None = None
-    for match in list(CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
+    weak: ExtractedAnswer | None = None
+    for match in list(ANSWER_CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
         found = _after(text, match.end())
         if found and _WEAK_CUE.match(match.group()) is None:
-            return Extracted("cue", found)
+            return ExtractedAnswer("cue", found)
         if found and weak is None and _short(found):
-            weak = Extracted("cue", found)
+            weak = ExtractedAnswer("cue", found)
     return weak
 
 
@@ -216,7 +216,7 @@ def _short(found: str) -> bool:
     return len(found) <= 40 and any(char.isdigit() for char in found)
 
 
-def _bare(text: str) -> Extracted | None:
+def _bare(text: str) -> ExtractedAnswer | None:
     stripped = text.strip()
     if not stripped or len(stripped) > MAX_BARE_CHARS or "\n" in stripped:
         return None
@@ -224,7 +224,7 @@ def _bare(text: str) -> Extracted | None:
     return _answer("bare", stripped) if len(words) <= 4 else None
 
 
-def _by_last_sentence(text: str) -> Extracted | None:
+def _by_last_sentence(text: str) -> ExtractedAnswer | None:
     start = max(0, len(text) - 2000)
     cuts = [match.end() for match in _SENTENCE_END.finditer(text, start)]
     edges = [start, *cuts, len(text)]
@@ -234,21 +234,21 @@ def _by_last_sentence(text: str) -> Extracted | None:
             return None
         if any(char.isdigit() for char in sentence):
             found = _by_display(sentence) or _by_number(sentence)
-            return Extracted("sentence", found.answer) if found is not None else None
+            return ExtractedAnswer("sentence", found.answer) if found is not None else None
     return None
 
 
-def _by_display(text: str) -> Extracted | None:
+def _by_display(text: str) -> ExtractedAnswer | None:
     last = next(iter([*_DISPLAY.finditer(text)][::-1]), None)
     return _answer("display", next(group for group in last.groups() if group is not None)) if last else None
 
 
-def _by_emphasis(text: str) -> Extracted | None:
+def _by_emphasis(text: str) -> ExtractedAnswer | None:
     matches = [match for match in _BOLD.findall(text) if any(char.isdigit() for char in match)]
     return _answer("emphasis", matches[-1]) if matches else None
 
 
-def _by_number(text: str) -> Extracted | None:
+def _by_number(text: str) -> ExtractedAnswer | None:
     matches = list(_NUMBER.finditer(text))
     money = [
         match
@@ -259,9 +259,9 @@ def _by_number(text: str) -> Extracted | None:
     return _answer("number", found[0].group()) if found else None
 
 
-def _answer(how: str, text: str) -> Extracted | None:
+def _answer(how: str, text: str) -> ExtractedAnswer | None:
     tidy = _tidy(text)
-    return Extracted(how, tidy) if tidy else None
+    return ExtractedAnswer(how, tidy) if tidy else None
 
 
 def _tidy(text: str) -> str:

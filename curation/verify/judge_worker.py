@@ -29,7 +29,7 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
         return _check(job["reference"], job["lang"], guard, job.get("engine", OWN))
     if job["do"] == "pair":
         return _pair(job["reference"], job["answer"], job["lang"], guard)
-    comparer = _Comparer(job["lang"], job.get("engine", OWN), guard)
+    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN), guard)
     return {"verdicts": _judge(job["reference"], job.get("letter"), job["answers"], comparer)}
 
 
@@ -48,7 +48,7 @@ def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any
         return {"verdict": Outcome.NO_ANSWER.value, "how": "no answer", "doubtful": False, "ms": 0.0}
     failed = guard.enter("pair")
     if failed is not None:
-        return {"verdict": failed.value, "how": _failure(failed), "doubtful": True, "ms": None}
+        return {"verdict": failed.value, "how": _failure_reason(failed), "doubtful": True, "ms": None}
     found = answers.compare_texts(reference, answer, lang=lang)
     guard.leave()
     ms = round((time.perf_counter() - start) * 1000, 3)
@@ -57,7 +57,7 @@ def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any
 
 
 def _judge(
-    reference: str, letter: str | None, distinct: list[str], compare: _Comparer
+    reference: str, letter: str | None, distinct: list[str], compare: _GuardedComparison
 ) -> dict[str, tuple[str, str, int | None]]:
     verdicts: dict[str, tuple[str, str, int | None]] = {}
     others: list[str] = []
@@ -76,7 +76,7 @@ def _judge(
     return verdicts
 
 
-def _groups(others: list[str], compare: _Comparer) -> dict[str, int]:
+def _groups(others: list[str], compare: _GuardedComparison) -> dict[str, int]:
     """1, 2, … for wrong answers, equal ones joined transitively, numbered by first appearance."""
     groups: list[list[str]] = []
     for position, answer in enumerate(others):
@@ -101,7 +101,7 @@ def _groups(others: list[str], compare: _Comparer) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparer:
+class _GuardedComparison:
     """One comparison as one announced step."""
 
     lang: str
@@ -115,7 +115,7 @@ class _Comparer:
                 return quick.outcome, quick.how
         failed = self.guard.enter(step)
         if failed is not None:
-            return failed, _failure(failed)
+            return failed, _failure_reason(failed)
         if self.engine == OWN:
             found = answers.compare(reference, answer, lang=self.lang)
             verdict = found.outcome, f"{found.how} (doubtful)" if found.doubtful else found.how
@@ -125,5 +125,5 @@ class _Comparer:
         return verdict
 
 
-def _failure(outcome: Outcome) -> str:
+def _failure_reason(outcome: Outcome) -> str:
     return "killed at its limit" if outcome is Outcome.TIMEOUT else "the worker died on it"

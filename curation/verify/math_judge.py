@@ -28,7 +28,7 @@ from curation.records import Outcome
 from curation.verify import answers, math_verify
 from curation.verify.extraction import clean_recorded_answer, extract_answer
 from curation.verify.judge_worker import OWN
-from curation.verify.worker_pool import Limits, Reply, WorkerPool
+from curation.verify.worker_pool import JobReply, Limits, WorkerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _AnswerVerdict:
     outcome: Outcome
     how: str
     group: int | None
@@ -196,7 +196,7 @@ class MathJudge:
             result.set_result(tuple(_judged(answer, settled or {}) for answer in answers_found))
             return result
 
-        def finish(reply: Future[Reply]) -> None:
+        def finish(reply: Future[JobReply]) -> None:
             if reply.cancelled() or not result.set_running_or_notify_cancel():
                 result.cancel()
                 return
@@ -262,7 +262,7 @@ class MathJudge:
 
     def _through(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
-        flying: deque[tuple[Any, Future[Reply] | None]] = deque()
+        flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         room = 4 * self._pool.workers
         try:
@@ -295,16 +295,16 @@ def final_answer(response: Response) -> str | None:
     return found.answer if found is not None else None
 
 
-def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict] | None:
+def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
     """All verdicts of a problem where `answers.quick` decides every comparison, else None."""
-    verdicts: dict[str, _Verdict] = {}
+    verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:
         found = answers.quick(task.reference, answer, lang=task.lang)
         if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
             return None
         if found.outcome is Outcome.CORRECT:
-            verdicts[answer] = _Verdict(found.outcome, found.how, 0)
+            verdicts[answer] = _AnswerVerdict(found.outcome, found.how, 0)
             continue
         group = None
         for index, leader in enumerate(leaders):
@@ -317,27 +317,27 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _Verdict]
         if group is None:
             leaders.append(answer)
             group = len(leaders)
-        verdicts[answer] = _Verdict(found.outcome, found.how, group)
+        verdicts[answer] = _AnswerVerdict(found.outcome, found.how, group)
     return verdicts
 
 
-def _verdicts(reply: Reply, found: list[str | None]) -> dict[str, _Verdict]:
+def _verdicts(reply: JobReply, found: list[str | None]) -> dict[str, _AnswerVerdict]:
     if reply.failed is not None:
-        return {answer: _Verdict(reply.failed, reply.why, None) for answer in found if answer is not None}
+        return {answer: _AnswerVerdict(reply.failed, reply.why, None) for answer in found if answer is not None}
     return {
-        answer: _Verdict(Outcome(outcome), how, group)
+        answer: _AnswerVerdict(Outcome(outcome), how, group)
         for answer, (outcome, how, group) in reply.value["verdicts"].items()
     }
 
 
-def _judged(answer: str | None, verdicts: dict[str, _Verdict]) -> Judged:
+def _judged(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Judged:
     if answer is None:
         return Judged(Outcome.NO_ANSWER, None, None, "no final answer")
     verdict = verdicts[answer]
     return Judged(verdict.outcome, answer, verdict.group, verdict.how)
 
 
-def _outcome(reply: Reply) -> Outcome:
+def _outcome(reply: JobReply) -> Outcome:
     if reply.failed is not None:
         return reply.failed
     ((outcome, _, _),) = reply.value["verdicts"].values()

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import Outcome, SourceError
-from curation.storage.stages import replacing
-from curation.verify.worker_pool import Limits, Reply, WorkerPool
+from curation.storage.stages import atomic_replace
+from curation.verify.worker_pool import JobReply, Limits, WorkerPool
 
 
 def verify_pairs(
@@ -45,7 +45,7 @@ def verify_pairs(
             yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
 
     pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
-    with pool, replacing(path_out) as out:
+    with pool, atomic_replace(path_out) as out:
         for done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}
             counts[row["verdict"]] += 1
@@ -55,7 +55,7 @@ def verify_pairs(
     return counts
 
 
-def _verdict(reply: Reply) -> dict[str, Any]:
+def _verdict(reply: JobReply) -> dict[str, Any]:
     if reply.failed is not None:
         return {"equal": False, "verdict": reply.failed.value, "how": reply.why, "doubtful": True, "ms": None}
     return {"equal": reply.value["verdict"] == Outcome.CORRECT.value, **reply.value}
@@ -74,15 +74,15 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise _bad(path, number, line, f"not JSON ({type(error).__name__})") from error
+                raise _pair_error(path, number, line, f"not JSON ({type(error).__name__})") from error
             if not isinstance(row, dict):
-                raise _bad(path, number, line, 'not an object with "gold" and "pred"')
+                raise _pair_error(path, number, line, 'not an object with "gold" and "pred"')
             if not isinstance(row.get("gold"), str):
-                raise _bad(path, number, line, '"gold" must be a string')
+                raise _pair_error(path, number, line, '"gold" must be a string')
             if not isinstance(row.get("pred", ""), str | None):
-                raise _bad(path, number, line, '"pred" must be a string or null')
+                raise _pair_error(path, number, line, '"pred" must be a string or null')
             yield {**row, "pred": row.get("pred")}
 
 
-def _bad(path: Path, number: int, line: bytes, why: str) -> SourceError:
+def _pair_error(path: Path, number: int, line: bytes, why: str) -> SourceError:
     return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120].decode('utf-8', 'replace')!r}")

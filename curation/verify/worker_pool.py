@@ -53,10 +53,11 @@ MAX_STARTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JobReply:
     """What became of one job: its value, or, where the worker failed outside every announced step, why.
 
-    Example: ``Reply({"outcome": "correct"}, None, "")`` or ``Reply(None, Outcome.BROKEN, "worker died (signal 11)")``
+    Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
+    11)")``
     """
 
     value: Any
@@ -86,7 +87,7 @@ class WorkerPool:
         self.workers = workers
         self.limits = limits or Limits()
         self.restarts = 0
-        self._jobs: queue.SimpleQueue[tuple[Any, Future[Reply]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[Any, Future[JobReply]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
         self._lock = threading.Lock()
@@ -117,17 +118,17 @@ class WorkerPool:
             if left is not None:
                 left[1].cancel()
 
-    def submit(self, job: Any) -> Future[Reply]:
+    def submit(self, job: Any) -> Future[JobReply]:
         """Queue one job."""
         if self._closing.is_set() or not self._threads:
             raise VerifierError("the worker pool is not open; use it as a context manager")
-        future: Future[Reply] = Future()
+        future: Future[JobReply] = Future()
         self._jobs.put((job, future))
         return future
 
-    def map(self, jobs: Iterable[Any]) -> Iterator[Reply]:
+    def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
         """The replies to ``jobs``, in their order."""
-        flying: deque[Future[Reply]] = deque()
+        flying: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
                 flying.append(self.submit(job))
@@ -158,7 +159,7 @@ class WorkerPool:
             if worker is not None:
                 worker.kill()
 
-    def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, Reply]:
+    def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
         """Run one job, as often as steps must be written off."""
         written_off: dict[str, str] = {}
         while True:
@@ -168,12 +169,12 @@ class WorkerPool:
                 if event.tired:
                     worker.kill()
                     worker = None
-                return worker, Reply(event.value, None, "")
+                return worker, JobReply(event.value, None, "")
             worker.kill()
             worker = None
             self.restarts += 1
             if event.step is None or event.step in written_off:
-                return None, Reply(None, event.outcome, event.why)
+                return None, JobReply(None, event.outcome, event.why)
             written_off[event.step] = event.outcome.value
 
     def _start(self) -> _Worker:
@@ -190,7 +191,7 @@ class WorkerPool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
+class _RunEnd:
     """How one run in a worker ended: with a value, or with the worker's end in a step."""
 
     value_ready: bool
@@ -239,20 +240,20 @@ class _Worker:
             return ""
         return self._complaint() or f"no sign of life ({message})"
 
-    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _Event:
+    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _RunEnd:
         step: str | None = None
         wall = self.limits.step_s * WALL_FACTOR
         try:
             self._write({"job": job, "written_off": written_off})
         except (BrokenPipeError, ConnectionError):
-            return _Event(False, why="the worker was gone")
+            return _RunEnd(False, why="the worker was gone")
         deadline = time.monotonic() + MAX_SILENCE_S
         while True:
             message = self._read(deadline, closing)
             if message is None:
                 return self._ended(step)
             if message == "late":
-                return _Event(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its wall-clock guard")
+                return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its wall-clock guard")
             if "enter" in message:
                 step = message["enter"]
                 deadline = time.monotonic() + wall
@@ -260,14 +261,14 @@ class _Worker:
                 step = None
                 deadline = time.monotonic() + MAX_SILENCE_S
             else:
-                return _Event(True, value=message["value"], tired=message["tired"])
+                return _RunEnd(True, value=message["value"], tired=message["tired"])
 
-    def _ended(self, step: str | None) -> _Event:
+    def _ended(self, step: str | None) -> _RunEnd:
         code = self.process.wait()
         if code == -signal.SIGPROF:
-            return _Event(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its CPU limit")
+            return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its CPU limit")
         last = (self._complaint().splitlines() or ["no word"])[-1]
-        return _Event(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (status {code}: {last[:300]})")
+        return _RunEnd(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (status {code}: {last[:300]})")
 
     def _complaint(self) -> str:
         """The end of what the process wrote to stderr."""

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from curation.filters.decontamination import Overlap, contamination_file
+from curation.filters.decontamination import OverlapSettings, contamination_file
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
 from curation.sources.problems import read_choices, read_texts
 from curation.sources.rows import Row, read_rows, require_path
-from curation.storage.stages import replacing
+from curation.storage.stages import atomic_replace
 from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
 
@@ -33,7 +33,7 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
     places = _places(columns)
     rows = read_rows(path)
     kept = total = 0
-    with replacing(out) as handle, bar("classify", None) as advance:
+    with atomic_replace(out) as handle, bar("classify", None) as advance:
         while batch := list(itertools.islice(rows, BATCH)):
             if total == 0:
                 batch_places = _present(batch, places, columns, path)
@@ -76,7 +76,7 @@ def contamination_of_file(
         raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
     if "embedding" in methods:
         require_embeddings()
-    settings = Overlap(methods=tuple(methods)) if methods else Overlap()
+    settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
     found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
     _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({by_method}): {out}")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.planning import Estimate, Piloted, Rates, StagePlan, plan_stage, read_plan
+from curation.difficulty.planning import CostRates, Estimate, PilotProblem, StagePlan, plan_stage, read_plan
 from curation.difficulty.sampling import Sampled, Sampler
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
@@ -112,14 +112,14 @@ def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan
     prompt_tokens = getattr(policy, "prompt_tokens", None)
     if speed is None and part in (before := held_plan(run)):  # nothing had to be sampled: the pilot was made earlier
         speed, prompt_tokens = before[part].tokens_per_s, before[part].prompt_tokens
-    rates = Rates(
+    rates = CostRates(
         speed,
         getattr(settings.policy, "tensor_parallel", 1),
         getattr(settings.policy, "price_out", None),
         getattr(settings.policy, "price_in", None),
         prompt_tokens,
     )
-    pilot = [Piloted(len(one.verdicts), tokens.get(one.problem, 0)) for one in sampled]
+    pilot = [PilotProblem(len(one.verdicts), tokens.get(one.problem, 0)) for one in sampled]
     return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
-from curation.difficulty.planning import Cost, Estimate, Rates, StagePlan
+from curation.difficulty.planning import Cost, CostRates, Estimate, StagePlan
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
@@ -52,7 +52,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
     tokens = _of(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
     speed = _of(costs.tokens_per_s, number, "tokens_per_s", path)
     policy = settings.policy
-    rates = Rates(
+    rates = CostRates(
         price_out=getattr(policy, "price_out", None),
         price_in=getattr(policy, "price_in", None),
         prompt_tokens=_of(costs.prompt_tokens, number, "prompt_tokens", path),
@@ -70,7 +70,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
     )
 
 
-def _cost(attempts: float, tokens_each: float, speed: float, rates: Rates) -> Cost:
+def _cost(attempts: float, tokens_each: float, speed: float, rates: CostRates) -> Cost:
     """Hours are those of all GPUs together, as in `curation.difficulty.planning`."""
     tokens = attempts * tokens_each
     paid = _exactly(rates.price(attempts, tokens)) if rates.priced else None

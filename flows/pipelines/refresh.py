@@ -19,7 +19,7 @@ from prefect import flow
 
 from curation.config import Recipe
 from curation.difficulty import pass_rates
-from curation.difficulty.refresh import TRAINED
+from curation.difficulty.refresh import ROLLOUT_COUNTS
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.difficulty.refresh import choose as select_uncertain
 from curation.publish import export, review, versions
@@ -85,7 +85,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
     Args:
         folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
-        attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.TRAINED`.
+        attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
     """
     folder = folder.absolute()
     with locked(folder):
@@ -110,7 +110,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
 def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> StageResult:
     """Choose the problems to judge again, as a stage in the shards of the pipeline; beside them, why."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
-    trained = read_trained(attempts) if attempts is not None else TRAINED.to_frame()
+    trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
     old, number = decisions_of(run.folder, line.newest.number), line.newest.number + 1
     chosen = select_uncertain(old, trained, band, run.recipe.refresh, number, _policy_of(run))
 

@@ -11,7 +11,7 @@ import polars as pl
 from curation.config import LivePolicy, PolicyFile, Recipe, TorchPolicySettings, VllmPolicy
 from curation.config.loading import parse_settings, read_toml
 from curation.difficulty import refresh
-from curation.records import JUDGED, ConfigError, Outcome, PolicyError, SourceError
+from curation.records import COUNTED_OUTCOMES, ConfigError, Outcome, PolicyError, SourceError
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run, difficulty_stage
 
@@ -57,7 +57,7 @@ def _checkpoint(path: Path, like: object) -> dict[str, Any]:
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Attempts that training made, in the `curation.difficulty.refresh.TRAINED` schema.
+    """Attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
 
     Args:
         path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
@@ -69,12 +69,14 @@ def read_trained(path: Path) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
         if "outcome" in frame.columns:
-            judged = frame.filter(pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in JUDGED]))
+            judged = frame.filter(
+                pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in COUNTED_OUTCOMES])
+            )
             right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
             frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
-        return frame.select(refresh.TRAINED.names()).cast(refresh.TRAINED)
+        return frame.select(refresh.ROLLOUT_COUNTS.names()).cast(refresh.ROLLOUT_COUNTS)
     except FileNotFoundError as error:
         raise SourceError(f"--attempts {path}: there is no such file.") from error
     except pl.exceptions.PolarsError as error:
-        wanted = ", ".join(refresh.TRAINED.names())
+        wanted = ", ".join(refresh.ROLLOUT_COUNTS.names())
         raise SourceError(f"--attempts {path}: cannot be read with the columns {wanted} ({error}).") from error

@@ -31,11 +31,11 @@ from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
-from curation.languages.translation import VERSION, Kept, Rendered, Translations, chosen, translate
+from curation.languages.translation import VERSION, RenderedPrompt, StoredReplies, Translations, chosen, translate
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
-from curation.storage.stages import atomic_write, file_digest, replacing, write_parquet
+from curation.storage.stages import atomic_replace, atomic_write, file_digest, write_parquet
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 
@@ -72,7 +72,7 @@ def detect_language_file(
     rows = read_rows(path)
     counts: Counter[str] = Counter()
     first = True
-    with replacing(out) as handle, bar("detect-language", None) as advance:
+    with atomic_replace(out) as handle, bar("detect-language", None) as advance:
         while batch := list(itertools.islice(rows, BATCH)):
             if first:
                 require_path(batch, field, str(path))
@@ -110,7 +110,7 @@ def open_translator(spec: str) -> Policy:
     policy = table.get("policy", table)
     prompted = {**policy, "prompt": "plain"} if isinstance(policy, dict) else policy
     settings = parse_settings(TranslatorFile, {"policy": prompted}, subject).policy
-    return Rendered(open_policy(settings, path.parent))
+    return RenderedPrompt(open_policy(settings, path.parent))
 
 
 def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, source: str = "en") -> dict[str, int]:
@@ -132,7 +132,7 @@ def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, s
     targets = chosen(frame.select("id", "group", "lang").iter_rows(), settings, source)
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
-        policy = Kept(policy, home / REPLIES_FILE)
+        policy = StoredReplies(policy, home / REPLIES_FILE)
     made = asyncio.run(_through(rows, targets, policy, settings, source))
     counts = {"problems": frame.height, **dict(sorted(made.counts.items()))}
     _write(home, frame.schema, made, counts, policy, settings, [file_digest(file) for file in files])
@@ -191,7 +191,7 @@ def _write(
     unmeasured = [name for name in _NOT_MEASURED if name in schema]
     rows = [{**row, **dict.fromkeys(unmeasured)} for row in made.rows]
     write_parquet(home / DATA_FILE, pl.DataFrame(rows, schema=schema))
-    with replacing(home / FAILED_FILE) as handle:
+    with atomic_replace(home / FAILED_FILE) as handle:
         for failed in made.failed:
             handle.write(json.dumps(asdict(failed), ensure_ascii=False).encode() + b"\n")
     about = {

@@ -20,7 +20,7 @@ from curation.difficulty.progress import Progress
 from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
-from curation.records import Domain, Policy, Prompted
+from curation.records import Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, read_shard
 from curation.verify.math_judge import Judge
@@ -155,7 +155,7 @@ def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Jud
     held = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
-        prompted = Prompted(name, statement, Domain(domain), lang, program_asked(domain, meta))
+        prompted = PromptRequest(name, statement, Domain(domain), lang, program_asked(domain, meta))
         yield Asked(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from curation.config import PolicySettings
 from curation.prompts import Prompt
-from curation.records import ATTEMPT, Prompted
+from curation.records import ATTEMPT, PromptRequest
 from curation.storage import attempts
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run
@@ -48,7 +48,7 @@ class Asking:
         finally:
             self._store.close()
 
-    def ask(self, wanted: Sequence[Prompted], each: int) -> pl.DataFrame:
+    def ask(self, wanted: Sequence[PromptRequest], each: int) -> pl.DataFrame:
         """`ATTEMPT` rows of indices below ``each``, ordered by problem and index; fewer where the policy has fewer.
 
         Args:
@@ -64,7 +64,7 @@ class Asking:
             self._store.fold(names)
         return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
 
-    async def _answer(self, questions: Sequence[tuple[Prompted, int]]) -> None:
+    async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:
         if not self._entered:
             await self.policy.__aenter__()
             self._entered = True

@@ -8,7 +8,7 @@ import polars as pl
 
 from curation.config import Benchmark, ProblemColumns, Source
 from curation.filters import decontamination
-from curation.filters.decontamination.overlap import Index, Overlap
+from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.filters.dedup.embeddings import require_embeddings
 from curation.sources import problems as sources
 from curation.storage.stages import Shard, read_shard
@@ -29,8 +29,8 @@ def find_contamination(job: StageRun) -> StageResult:
         for benchmark, source in named
         for frame in sources.read_source(source, home, job.recipe.shard_rows)
     )
-    overlap = Overlap(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
-    overlaps = Index(benchmarks, overlap)
+    overlap = OverlapSettings(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
+    overlaps = BenchmarkIndex(benchmarks, overlap)
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)

@@ -48,7 +48,9 @@ def decide(job: StageRun) -> StageResult:
     return job.shard_by_shard(folder, work)
 
 
-def trusting_people(rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.Verdicts) -> pl.DataFrame:
+def trusting_people(
+    rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.ReviewVerdicts
+) -> pl.DataFrame:
     """`DECISION` rows, in which no label is suspected that a person accepted.
 
     Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
@@ -60,7 +62,7 @@ def trusting_people(rates: pl.DataFrame, settings: DifficultyStage, part: str, s
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.curtail else 0.0
     foreseeing = early_stopping.Rule(band, curtail=rule.curtail, error_rate=error_rate)
-    return review.trusting(decisions, pass_rates.decide(rates, band, part, foreseeing), said)
+    return review.keep_accepted_labels(decisions, pass_rates.decide(rates, band, part, foreseeing), said)
 
 
 @cache

@@ -28,7 +28,7 @@ def find_duplicates(job: StageRun) -> StageResult:
     return job.shard_by_shard(folder, work)
 
 
-def _conflicts(run: Run, again: exact.Repeats) -> dict[str, str]:
+def _conflicts(run: Run, again: exact.ExactDuplicates) -> dict[str, str]:
     pairs = again.pairs()
     if not pairs:
         return {}

@@ -12,7 +12,7 @@ import polars as pl
 
 from curation.programs import tests_agreement
 from curation.prompts.testing import COUNT, TESTING
-from curation.records import Answered, Domain, Policy, Prompted
+from curation.records import Completion, Domain, Policy, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import Run
@@ -54,15 +54,15 @@ def ask_generators(job: StageRun) -> StageResult:
             loop.run(policy.__aexit__(None, None, None))
 
 
-def _question(unit: Unit, batch: int) -> Prompted:
-    return Prompted(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
+def _question(unit: Unit, batch: int) -> PromptRequest:
+    return PromptRequest(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
 
 
-async def _ask(policy: Policy, wanted: Sequence[Prompted], responses: int) -> list[tuple[str, int, str]]:
+async def _ask(policy: Policy, wanted: Sequence[PromptRequest], responses: int) -> list[tuple[str, int, str]]:
     """Return problem, number and text of each response that came."""
     gate = asyncio.Semaphore(max(1, policy.in_flight))
 
-    async def answer(problem: Prompted, index: int) -> Answered | None:
+    async def answer(problem: PromptRequest, index: int) -> Completion | None:
         async with gate:
             return await policy.answer(problem, index)
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from curation.filters import premises
 from curation.prompts.premises import PREMISES as PROMPT
-from curation.records import Domain, DropReason, Prompted
+from curation.records import Domain, DropReason, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
@@ -31,7 +31,9 @@ def judge_premises(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
             columns = frame.unique("id", maintain_order=True).select("id", "statement", "domain", "lang")
-            wanted = [Prompted(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()]
+            wanted = [
+                PromptRequest(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()
+            ]
             tallies = premises.tally(frame["id"], asking.ask(wanted, settings.votes))
             decided = premises.decide(tallies, settings.threshold, settings.least)
             reasons = [None if keep else DropReason.FAULTY_PREMISES for keep in decided["keep"]]
@@ -59,7 +61,7 @@ def _describe(run: Run) -> Iterator[str]:
 
 def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
     for row in rows_of(folder, "votes", problem, "problem").iter_rows(named=True):
-        votes = (f"{count} {vote.value}" for vote in premises.Vote if (count := row[vote.value]))
+        votes = (f"{count} {vote.value}" for vote in premises.PremiseVote if (count := row[vote.value]))
         yield f"{'votes':<10} {', '.join(votes) or '(none)'}"
 
 

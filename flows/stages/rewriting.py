@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 
 from curation.filters import multiple_choice, statements
-from curation.filters.multiple_choice.rewriting import Rewriting, accept_rewriting, read_rewriting
+from curation.filters.multiple_choice.rewriting import ProposedRewriting, accept_rewriting, read_rewriting
 from curation.prompts.rewriting import REWRITE
-from curation.records import JUDGED, PROBLEM, Domain, DropReason, Outcome, Prompted
+from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, DropReason, Outcome, PromptRequest
 from curation.storage.stages import Shard, read_shard, read_table
 from curation.verify.math_judge import Judge, Judged, JudgeTask, Response
 from flows.run.lookup import rows_of
@@ -103,14 +103,14 @@ def _rewritten(
     judge: Judge,
 ) -> pl.DataFrame:
     """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""
-    wanted: dict[str, Prompted] = {}
-    tasks: list[tuple[multiple_choice.Parted, Rewriting | None, JudgeTask]] = []
+    wanted: dict[str, PromptRequest] = {}
+    tasks: list[tuple[multiple_choice.Parted, ProposedRewriting | None, JudgeTask]] = []
     fates: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         parted = hard[at]
         if parted is not None and name not in torn:
             details = {"options": "\n".join(parted.options), "answer": parted.options[parted.index]}
-            wanted.setdefault(name, Prompted(name, parted.question, Domain.MATH, lang, details))
+            wanted.setdefault(name, PromptRequest(name, parted.question, Domain.MATH, lang, details))
     said = dict(asking.ask(list(wanted.values()), 1).select("problem", "text").iter_rows())
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         parted = hard[at]
@@ -130,9 +130,9 @@ def _rewritten(
             continue
         parted, rewriting, _ = tasks[number]
         opened = _accepted(parted, rewriting, verdicts[number])
-        fine = isinstance(opened, multiple_choice.Opened)
-        refused = opened.evidence if isinstance(opened, multiple_choice.Refused) else None
-        right = opened.answer if isinstance(opened, multiple_choice.Opened) else None
+        fine = isinstance(opened, multiple_choice.OpenQuestion)
+        refused = opened.evidence if isinstance(opened, multiple_choice.Refusal) else None
+        right = opened.answer if isinstance(opened, multiple_choice.OpenQuestion) else None
         proposed = (rewriting.statement, verdicts[number].answer) if rewriting is not None else (None, None)
         made.append((at, True, name, source, row, fine, refused, *proposed, right))
     schema = {"_at": pl.UInt32(), "asked": pl.Boolean(), **REWRITTEN, "right": pl.String()}
@@ -140,14 +140,14 @@ def _rewritten(
 
 
 def _accepted(
-    parted: multiple_choice.Parted, rewriting: Rewriting | None, verdict: Judged
-) -> multiple_choice.Opened | multiple_choice.Refused:
+    parted: multiple_choice.Parted, rewriting: ProposedRewriting | None, verdict: Judged
+) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
     """What the rules say of a rewriting, by the verdict on the policy's own answer to it."""
-    failed = verdict.outcome not in JUDGED  # the verifier's own failure is no verdict on the policy
+    failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
     found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
-    if failed and isinstance(found, multiple_choice.Opened):
-        return multiple_choice.Refused(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
+    if failed and isinstance(found, multiple_choice.OpenQuestion):
+        return multiple_choice.Refusal(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
     return found
 
 

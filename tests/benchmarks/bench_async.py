@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from training.config import CollectorSettings
-from training.rollouts.simulation import Costs, asynchronous, synchronous
+from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, synchronous
 
 SHORTEST = 1000
 
@@ -41,10 +41,10 @@ def main() -> None:
     given = options.parse_args()
     mean = 3 * SHORTEST
     step = given.trainer * mean * given.batch / given.places
-    costs = Costs(train_ticks=step / (given.batch * mean), verify_ticks=20.0, update_ticks=10.0)
+    costs = SimulationCosts(train_ticks=step / (given.batch * mean), verify_ticks=20.0, update_ticks=10.0)
     sizes = CollectorSettings(group=given.group, n_async=given.places, n_batch=given.batch)
     theirs = synchronous(sizes, spread(0), batches=given.batches, costs=costs)
-    free = synchronous(sizes, spread(0), batches=given.batches, costs=Costs(train_ticks=0.0))
+    free = synchronous(sizes, spread(0), batches=given.batches, costs=SimulationCosts(train_ticks=0.0))
     print(
         f"synchronous: generators idle {theirs.generator_idle:.1%} (instant trainer: {free.generator_idle:.1%}), "
         f"trainer idles {theirs.trainer_idle:.1%}, {theirs.ticks / given.batches:.0f} ticks a batch"
@@ -52,7 +52,7 @@ def main() -> None:
     warmup = given.batches // 5
     for bound in (1, 2, 3, 4, 8):
         settings = sizes.model_copy(update={"staleness": bound})
-        ours = asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
+        ours = simulate_asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
         steady = ours.trained[warmup * given.batch :]
         print(
             f"asynchronous, staleness at most {bound}: generators idle {ours.generator_idle:.1%}, trainer idles "

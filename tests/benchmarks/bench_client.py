@@ -22,7 +22,7 @@ from typing import cast
 
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.vllm_settings import EndpointGeneratorSettings
 
@@ -110,7 +110,7 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
         async with Endpoint(policy, Path()) as endpoint, TrainingVllmClient(generator, Path(folder)) as servers:
 
             async def chat(number: int) -> object:
-                return await endpoint.answer(Prompted(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
+                return await endpoint.answer(PromptRequest(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
 
             async def tokens(number: int) -> object:
                 return await servers.generate(prompt, {"seed": number, "max_tokens": TOKENS, "temperature": 1.0})

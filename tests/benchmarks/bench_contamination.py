@@ -23,7 +23,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.filters.decontamination import Index, Overlap  # noqa: E402
+from curation.filters.decontamination import BenchmarkIndex, OverlapSettings  # noqa: E402
 
 UNRELATED = {
     "gsm8k_rephrased": ("math/gsm8k", "math/svamp", "math/aqua_rat", "math/imo_answerbench"),
@@ -51,20 +51,20 @@ def unrelated(folder: Path, pairs: list[dict[str, str]], names: tuple[str, ...],
     return pl.Series(found)
 
 
-def best(index: Index, texts: pl.Series) -> pl.DataFrame:
+def best(index: BenchmarkIndex, texts: pl.Series) -> pl.DataFrame:
     """Each text's best score (0 without a hit) and the benchmark row it belongs to."""
     hits = index.hits(texts).group_by("row", maintain_order=True).first()
     lines = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)})
     return lines.join(hits, on="row", how="left").with_columns(pl.col("score").fill_null(0.0))
 
 
-def settings(embeddings: bool) -> Iterator[tuple[str, Overlap, float]]:
+def settings(embeddings: bool) -> Iterator[tuple[str, OverlapSettings, float]]:
     """What is measured: a name, settings that keep low scores too, and the default threshold."""
     for run in RUNS:
-        yield f"ngram, {run} tokens", Overlap(("ngram",), ngram=run), 1e-9
-    yield "minhash", Overlap(("minhash",), similarity=0.15), Overlap().similarity
+        yield f"ngram, {run} tokens", OverlapSettings(("ngram",), ngram=run), 1e-9
+    yield "minhash", OverlapSettings(("minhash",), similarity=0.15), OverlapSettings().similarity
     if embeddings:
-        yield "embedding", Overlap(("embedding",), cosine=0.3), Overlap().cosine
+        yield "embedding", OverlapSettings(("embedding",), cosine=0.3), OverlapSettings().cosine
 
 
 def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFra
     lines = []
     for method, overlap, default in settings(embeddings):
         start = time.perf_counter()
-        index = Index(benchmark, overlap)
+        index = BenchmarkIndex(benchmark, overlap)
         found, wrong = best(index, paraphrases), best(index, others)
         rate = (len(others) + 2 * len(pairs)) / (time.perf_counter() - start)
         allowed = int(FALSE * len(others))

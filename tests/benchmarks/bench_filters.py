@@ -24,7 +24,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.filters.multiple_choice import Opened, Refused, consider  # noqa: E402
+from curation.filters.multiple_choice import OpenQuestion, Refusal, consider  # noqa: E402
 from curation.filters.statements import (  # noqa: E402
     cleaning,
     completeness,
@@ -208,9 +208,9 @@ def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
                 for pattern, replacement in steps:
                     texts[name] = pattern.sub(replacement, texts[name])
         verdict = consider(texts["statement"], texts["answer"], row["choices"], row["lang"]) if row["answer"] else None
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, Refusal):
             return {"fired": 0}
-        if isinstance(verdict, Opened):
+        if isinstance(verdict, OpenQuestion):
             texts = {"statement": verdict.statement, "answer": verdict.answer}
         lower = {name: text.lower() for name, text in texts.items()}
         for number, (column, needles, harmless, fires) in enumerate(rules, 1):

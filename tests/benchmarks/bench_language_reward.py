@@ -34,13 +34,13 @@ from curation.config import TorchPolicySettings
 from curation.config.policies import Decoding
 from curation.languages.identification import identify
 from curation.languages.mixing import consistent
-from curation.records import JUDGED, Answered, Domain, Outcome, Prompted, problem_id
+from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, PromptRequest, problem_id
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.benchmarks.two_languages import Exercise, exercises, make_model, write_set
 from training.engines.embedded.run import train
 from training.generation.torch_policy import TorchPolicy
 from training.recipe import TrainRecipe
-from training.rewards import OPEN, sections
+from training.rewards import OPEN, split_thoughts
 
 TOKENS, HELD_OUT, ATTEMPTS, RESAMPLES = 80, 150, 8, 2000
 
@@ -86,13 +86,13 @@ def ask(model: Path, seed: int) -> Asked:
         verdicts = [[verdict.outcome for verdict in found.verdicts] for found in judge.judge(tasks)]
     return Asked(
         [mean([_consistent(one, text) for text in texts]) for one, texts in zip(problems, said, strict=True)],
-        [mean([one is Outcome.CORRECT for one in outcomes if one in JUDGED]) for outcomes in verdicts],
-        [mean([identify(sections(text)[0], ("en", "fr")).lang == "en" for text in texts]) for texts in said],
+        [mean([one is Outcome.CORRECT for one in outcomes if one in COUNTED_OUTCOMES]) for outcomes in verdicts],
+        [mean([identify(split_thoughts(text)[0], ("en", "fr")).lang == "en" for text in texts]) for texts in said],
     )
 
 
 def _consistent(one: Exercise, text: str) -> bool:
-    return text.startswith(OPEN) and consistent(one.statement, *sections(text)).consistent
+    return text.startswith(OPEN) and consistent(one.statement, *split_thoughts(text)).consistent
 
 
 async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[list[str]]:
@@ -103,9 +103,9 @@ async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[
         threads=1,
         decoding=Decoding(temperature=1.0, max_tokens=TOKENS, seed=seed),
     )
-    asked = [Prompted(problem_id(one.statement), one.statement, Domain.MATH, one.lang) for one in problems]
+    asked = [PromptRequest(problem_id(one.statement), one.statement, Domain.MATH, one.lang) for one in problems]
     async with TorchPolicy(settings, model.parent) as policy:
-        made: list[Answered] = await asyncio.gather(
+        made: list[Completion] = await asyncio.gather(
             *(
                 policy.answer(one, place * ATTEMPTS + index)
                 for place, one in enumerate(asked)

@@ -33,14 +33,14 @@ from curation.config.policies import Decoding
 from curation.difficulty.early_stopping import Rule
 from curation.difficulty.sampling import Asked, Sampler
 from curation.policies.vllm import Vllm
-from curation.records import Answered, AttemptKey, Domain, Policy, Prompted
+from curation.records import AttemptKey, Completion, Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, supply
 
 ATTEMPTS = 16
-Ask = Callable[[Prompted, int], Awaitable[object]]
+Ask = Callable[[PromptRequest, int], Awaitable[object]]
 
 
 class StandIn:
@@ -61,10 +61,10 @@ class StandIn:
     ) -> None:
         return None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         await asyncio.sleep(self.seconds)
         said = random.Random(f"{problem.id} {index}").choice(["7", "7", "8", "\\frac{1}{2}"])
-        return Answered("thinking " * 200 + f"\\boxed{{{said}}}", "stop", 210)
+        return Completion("thinking " * 200 + f"\\boxed{{{said}}}", "stop", 210)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ async def with_vllm(problems: Sequence[Asked], rounds: int, in_flight: int) -> l
         names = itertools.count()
         texts: list[str] = []
 
-        async def generate(problem: Prompted, index: int) -> None:
+        async def generate(problem: PromptRequest, index: int) -> None:
             prompt = {"type": "token", "prompt_token_ids": tokens[problem.id]}
             async for output in engine.generate(prompt, sampling[problem.id, index], f"bare-{next(names)}"):
                 final = output
@@ -179,7 +179,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.4, help="time of an answer of the stand-in")
     arguments = parser.parse_args()
     exercises = itertools.islice(supply(3, Split.TRAIN), arguments.requests // ATTEMPTS)
-    problems = [Asked(Prompted(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in exercises]
+    problems = [
+        Asked(PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in exercises
+    ]
     if arguments.engine == "vllm":
         rounds = asyncio.run(with_vllm(problems, arguments.rounds, arguments.in_flight))
     else:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import Band
-from curation.difficulty.early_stopping import Rule, Seen, Tally
+from curation.difficulty.early_stopping import OutcomeTally, Rule, Seen
 from curation.records import Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +78,7 @@ class Saved:
 
 
 def decision(rule: Rule, seen: Sequence[Seen]) -> str | None:
-    tally = Tally()
+    tally = OutcomeTally()
     for outcome, answer_class in seen:
         tally.add(outcome, answer_class)
     now = tally.counts

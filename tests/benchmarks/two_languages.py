@@ -160,10 +160,10 @@ def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None
 
 def make_model(folder: Path, seed: int, steps: int) -> None:
     """Train the model from nothing and save it; it has the embedded model's size."""
-    from tests.embedded_model.make import Making, train
+    from tests.embedded_model.make import TrainingSettings, train
     from training.optimisation.model import save_model
 
-    making = Making(seed=seed, steps=steps)
+    making = TrainingSettings(seed=seed, steps=steps)
     model, tokenizer = train(making, shown=responses)
     save_model(model, tokenizer, folder)
 

@@ -22,7 +22,7 @@ from curation.config import Band
 from curation.difficulty.early_stopping import Rule
 from curation.difficulty.pass_rates import decide, pass_rates
 from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
-from curation.records import Answered, AttemptKey, Domain, Prompted
+from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
 
@@ -49,7 +49,7 @@ class Drawn:
     ) -> None:
         return None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         self.asked.append((problem.id, index))
         if self.log is not None:
             with self.log.open("a") as out:
@@ -65,7 +65,7 @@ class Drawn:
         finally:
             self.now -= 1
         text = f"\\boxed{{{drawn_answer(problem.id, index)}}}"
-        return Answered(text, "stop", 10 + index)
+        return Completion(text, "stop", 10 + index)
 
 
 def drawn_answer(problem: str, index: int) -> str:
@@ -75,12 +75,12 @@ def drawn_answer(problem: str, index: int) -> str:
     return "7" if draw.random() < easiness else draw.choice(["8", "8", "x+1", "10"])
 
 
-def problems(count: int = 40) -> list[Prompted]:
-    return [Prompted(f"p{number:02}", "?", Domain.MATH, "en") for number in range(count)]
+def problems(count: int = 40) -> list[PromptRequest]:
+    return [PromptRequest(f"p{number:02}", "?", Domain.MATH, "en") for number in range(count)]
 
 
 def sample(
-    policy: Drawn, folder: Path, rule: Rule, asked: list[Prompted], *, ahead: bool = False
+    policy: Drawn, folder: Path, rule: Rule, asked: list[PromptRequest], *, ahead: bool = False
 ) -> tuple[list[Sampled], Sampler]:
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from curation import records
 from curation.records import (
     ATTEMPT,
+    COUNTED_OUTCOMES,
     DECISION,
     DROPPED,
-    JUDGED,
     PASS_RATE,
     PROBLEM,
     VERDICT,
@@ -129,7 +129,7 @@ def test_every_schema_makes_an_empty_frame(name: str) -> None:
 
 
 def test_the_verifiers_failures_are_not_judged() -> None:
-    assert set(Outcome) - set(JUDGED) == {Outcome.TIMEOUT, Outcome.BROKEN}
+    assert set(Outcome) - set(COUNTED_OUTCOMES) == {Outcome.TIMEOUT, Outcome.BROKEN}
 
 
 def test_reasons_are_written_as_they_are_named() -> None:

@@ -24,7 +24,7 @@ from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import measure, report
 from training.embedded_model import WEIGHTS, tokens
 from training.embedded_model.problems import Split, supply
-from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED, WORKED_SHARE_BY_LEVEL, response
+from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, response
 from training.embedded_model.wordings import ENGLISH
 from training.optimisation.model import save_model
 
@@ -36,7 +36,7 @@ IGNORED = -100
 
 
 @dataclass(frozen=True)
-class Making:
+class TrainingSettings:
     """How the embedded model is trained."""
 
     seed: int = 7
@@ -85,11 +85,11 @@ def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
 
 def make_tokenizer(seed: int, texts: int, shown: Shown = embedded_problems) -> PreTrainedTokenizerFast:
     """The tokenizer, its merges learned from training problems."""
-    return tokens.learn(tokens.chat(*one) for one in itertools.islice(shown(seed), texts))
+    return tokens.train_tokenizer(tokens.chat(*one) for one in itertools.islice(shown(seed), texts))
 
 
 def train(
-    making: Making, progress: Progress | None = None, shown: Shown = embedded_problems
+    making: TrainingSettings, progress: Progress | None = None, shown: Shown = embedded_problems
 ) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The trained model and its tokenizer.
 
@@ -134,13 +134,13 @@ def _optimizers(model: LlamaForCausalLM, peak: float) -> tuple[torch.optim.Optim
     )
 
 
-def _schedule(step: int, making: Making) -> float:
+def _schedule(step: int, making: TrainingSettings) -> float:
     level = 0.3 * making.steps
     return min((step + 1) / making.warm_up, 1.0) * min(1.0, (making.steps - step) / (making.steps - level))
 
 
 def _batches(
-    tokenizer: PreTrainedTokenizerFast, making: Making, shown: Shown
+    tokenizer: PreTrainedTokenizerFast, making: TrainingSettings, shown: Shown
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
     drawn, order = shown(making.seed), Random(making.seed + 2)
@@ -171,11 +171,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train, save, measure."""
     parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.make", description=__doc__)
     parser.add_argument("out", nargs="?", type=Path, default=WEIGHTS, help="folder of the model (replaced)")
-    parser.add_argument("--seed", type=int, default=Making.seed)
-    parser.add_argument("--steps", type=int, default=Making.steps)
-    parser.add_argument("--threads", type=int, default=Making.threads)
+    parser.add_argument("--seed", type=int, default=TrainingSettings.seed)
+    parser.add_argument("--steps", type=int, default=TrainingSettings.steps)
+    parser.add_argument("--threads", type=int, default=TrainingSettings.threads)
     given = parser.parse_args(arguments)
-    making = Making(seed=given.seed, steps=given.steps, threads=given.threads)
+    making = TrainingSettings(seed=given.seed, steps=given.steps, threads=given.threads)
     began = time.monotonic()
 
     def progress(step: int, loss: float) -> None:
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_card(given.out, making, parameters, seconds)
 
 
-def write_card(folder: Path, making: Making, parameters: int, seconds: float) -> None:
+def write_card(folder: Path, making: TrainingSettings, parameters: int, seconds: float) -> None:
     """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
     figures = report(measure(folder, threads=making.threads))
     load = os.getloadavg()[1]
@@ -203,7 +203,7 @@ def write_card(folder: Path, making: Making, parameters: int, seconds: float) ->
         share=f"load {load:.1f} on {os.cpu_count()} cores",
         guessed=CORRECT_GUESS_SHARE,
         worked=", ".join(f"level {level}: {1 - share:.0%}" for level, share in WORKED_SHARE_BY_LEVEL.items()),
-        unboxed=UNBOXED,
+        unboxed=UNBOXED_SHARE,
         figures=figures,
     )
     atomic_write(folder / "README.md", card)

@@ -17,7 +17,7 @@ import polars as pl
 
 from curation.config import TorchPolicySettings
 from curation.config.policies import Decoding
-from curation.records import JUDGED, Answered, Domain, Outcome, Prompted
+from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, PromptRequest
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Exercise, Split, supply
@@ -30,7 +30,7 @@ MAX_TOKENS = 112
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PassRateReport:
     """What was seen: ``rates`` has one row a problem (kind, level, lang, pass_rate, judged, boxed, tokens)."""
 
     rates: pl.DataFrame
@@ -65,7 +65,9 @@ class Measured:
         return grouped.sort("kind", "level")
 
 
-def measure(folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026, threads: int = 1) -> Measured:
+def measure(
+    folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026, threads: int = 1
+) -> PassRateReport:
     """Ask the model of ``folder`` so many held-out problems, so many times each, at temperature 1."""
     exercises = list(itertools.islice(supply(seed, Split.HELD_OUT), problems))
     settings = TorchPolicySettings(
@@ -83,18 +85,18 @@ def measure(folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2
     with MathJudge(workers=1) as judge:
         verdicts = [[verdict.outcome for verdict in result.verdicts] for result in judge.judge(tasks)]
     rows = [_row(*one) for one in zip(exercises, answered, verdicts, strict=True)]
-    return Measured(pl.DataFrame(rows))
+    return PassRateReport(pl.DataFrame(rows))
 
 
-async def _ask(policy: TorchPolicy, exercises: Sequence[Exercise], attempts: int) -> list[list[Answered]]:
+async def _ask(policy: TorchPolicy, exercises: Sequence[Exercise], attempts: int) -> list[list[Completion]]:
     async with policy:
-        asked = [Prompted(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
+        asked = [PromptRequest(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
         said = await asyncio.gather(*(policy.answer(one, index) for one in asked for index in range(attempts)))
     return [list(said[start : start + attempts]) for start in range(0, len(said), attempts)]
 
 
-def _row(item: Exercise, said: Sequence[Answered], outcomes: Sequence[Outcome]) -> dict[str, object]:
-    judged = [outcome for outcome in outcomes if outcome in JUDGED]
+def _row(item: Exercise, said: Sequence[Completion], outcomes: Sequence[Outcome]) -> dict[str, object]:
+    judged = [outcome for outcome in outcomes if outcome in COUNTED_OUTCOMES]
     return {
         "kind": item.kind,
         "level": item.level,
@@ -106,7 +108,7 @@ def _row(item: Exercise, said: Sequence[Answered], outcomes: Sequence[Outcome]) 
     }
 
 
-def report(measured: Measured) -> str:
+def report(measured: PassRateReport) -> str:
     """The figures as Markdown."""
     lines = [
         f"{measured.rates.height} held-out problems: mean pass rate {measured.mean:.3f}, "

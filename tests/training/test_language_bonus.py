@@ -18,8 +18,8 @@ from training.config import RewardSettings
 from training.objectives.advantages import advantages, group_fate
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
-from training.objectives.grpo import GrpoSettings, grpo
-from training.rewards import Judged, Reward, reward, sections
+from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.rewards import Judged, Reward, reward, split_thoughts
 
 GROUP, GROUPS, STEPS = 8, 6, 30
 
@@ -28,7 +28,7 @@ def test_every_wording_is_told_apart() -> None:
     random = Random(1)
     for one in islice(exercises(1, held_out=False), 300):
         for lang in ("en", "fr"):
-            same = consistent(one.statement, *sections(thought_in(one, lang, random)))
+            same = consistent(one.statement, *split_thoughts(thought_in(one, lang, random)))
             assert same.consistent is (lang == one.lang), (one.statement, same.why)
 
 
@@ -94,7 +94,7 @@ def _step(
         advantages=advantages(torch.tensor([one.total for one in rewards]), group),
         weights=token_weights(torch.ones(len(groups)), group, "group"),
     )
-    loss, _ = grpo(inputs, GrpoSettings())
+    loss, _ = grpo_loss(inputs, GrpoSettings())
     optimizer.zero_grad()
     torch.autograd.backward(loss)
     optimizer.step()

@@ -10,7 +10,7 @@ from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
-from training.rewards import Judged, Reward, format_error, length_penalty, reward, sections
+from training.rewards import Judged, Reward, format_error, length_penalty, reward, split_thoughts
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
@@ -168,4 +168,4 @@ def test_a_program_in_another_language_keeps_no_form() -> None:
 
 
 def test_sections() -> None:
-    assert sections("<think>a</think>b") == ("a", "b")
+    assert split_thoughts("<think>a</think>b") == ("a", "b")

@@ -22,7 +22,7 @@ WORKED_SHARE_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32
 CORRECT_GUESS_SHARE = 0.12
 """Share of guesses that hit the answer, as shown; the rest are off by a few units or by tens."""
 
-UNBOXED = 0.03
+UNBOXED_SHARE = 0.03
 """Share of responses that state the answer without a box."""
 
 
@@ -35,7 +35,7 @@ def response(exercise: Exercise, random: Random) -> str:
         answer = _guess(answer, random)
         thoughts = GUESSES[exercise.lang].format(answer=answer)
     summary = ANSWERS[exercise.lang].format(answer=answer)
-    if random.random() < UNBOXED:
+    if random.random() < UNBOXED_SHARE:
         summary = summary.replace("\\boxed{", "").replace("}", "")
     return f"<think>{thoughts}</think>{summary}"
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PAD, START, END = "<|pad|>", "<|start|>", "<|end|>"
-WHOLE = ("<think>", "</think>", "\\boxed{")
+SINGLE_TOKENS = ("<think>", "</think>", "\\boxed{")
 VOCABULARY = 640
 
-TEMPLATE = (
+CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
     "{% if message['role'] == 'user' %}{{ message['content'].split('\\n\\n')[0] }}{{ '\\n' }}"
     "{% elif message['role'] == 'assistant' %}{{ message['content'] }}{{ eos_token }}{% endif %}"
@@ -28,7 +28,7 @@ TEMPLATE = (
 )
 
 
-def learn(texts: Iterable[str]) -> PreTrainedTokenizerFast:
+def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     """A tokenizer whose merges come from these texts; the same texts give the same tokenizer."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -39,19 +39,19 @@ def learn(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - len(WHOLE),
+        vocab_size=VOCABULARY - len(SINGLE_TOKENS),
         special_tokens=[PAD, START, END],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.add_tokens([AddedToken(whole, normalized=False, special=False) for whole in WHOLE])
+    tokenizer.add_tokens([AddedToken(whole, normalized=False, special=False) for whole in SINGLE_TOKENS])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=START,
         eos_token=END,
         pad_token=PAD,
-        chat_template=TEMPLATE,
+        chat_template=CHAT_TEMPLATE,
         clean_up_tokenization_spaces=False,
         model_max_length=256,
     )

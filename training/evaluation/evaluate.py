@@ -16,8 +16,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.records import JUDGED, Outcome
-from training.rollouts.rollouts import Generates, Rollout, Rollouts
+from curation.records import COUNTED_OUTCOMES, Outcome
+from training.rollouts.rollouts import Rollout, RolloutGenerator, RolloutRunner
 from training.rollouts.tasks import Task
 
 _GROUPS = 1 << 40
@@ -25,10 +25,11 @@ _GROUPS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class EvaluationResult:
     """Pass@1: the mean over problems of the share of correct attempts, with a 95 % interval (normal, over problems).
 
-    Example: ``Evaluated(pass_rate=0.42, low=0.36, high=0.48, problems=100, attempts=400, failed=0, tokens=31.5)``
+    Example: ``EvaluationResult(pass_rate=0.42, low=0.36, high=0.48, problems=100, attempts=400, failed=0,
+    tokens=31.5)``
     """
 
     pass_rate: float
@@ -41,8 +42,8 @@ class Evaluated:
 
 
 async def evaluate(
-    rollouts: Rollouts, by: Generates, tasks: Sequence[Task], attempts: int, max_tokens: int
-) -> Evaluated:
+    rollouts: RolloutRunner, by: RolloutGenerator, tasks: Sequence[Task], attempts: int, max_tokens: int
+) -> EvaluationResult:
     """Ask each task ``attempts`` times.
 
     Raises:
@@ -58,19 +59,19 @@ async def evaluate(
     return summary([done[start : start + attempts] for start in range(0, len(done), attempts)])
 
 
-def summary(groups: Sequence[Sequence[Rollout]]) -> Evaluated:
+def summary(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
     """The figures of attempts, grouped by problem. A broken form is a wrong attempt."""
     rates: list[float] = []
     failed = 0
     for group in groups:
-        judged = [one for one in group if one.outcome is None or one.outcome in JUDGED]
+        judged = [one for one in group if one.outcome is None or one.outcome in COUNTED_OUTCOMES]
         failed += len(group) - len(judged)
         if judged:
             rates.append(sum(one.outcome is Outcome.CORRECT for one in judged) / len(judged))
     mean = statistics.fmean(rates) if rates else math.nan
     reach = 1.96 * statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else math.nan
     lengths = [one.tokens for group in groups for one in group]
-    return Evaluated(
+    return EvaluationResult(
         mean,
         max(mean - reach, 0.0),
         min(mean + reach, 1.0),

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from training.optimisation.checkpoint import Log
+from training.optimisation.checkpoint import JsonlLog
 from training.rollouts.rollouts import Rollout
 
 NAMES = (
@@ -122,10 +122,10 @@ class SampledGroupStats:
         self._solved.clear()
 
 
-class Board:
+class MetricsLogger:
     """Where the numbers go. ``start`` is the first step that will be written."""
 
-    def __init__(self, folder: Path, log: Log, total: int, start: int) -> None:
+    def __init__(self, folder: Path, log: JsonlLog, total: int, start: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=start)

@@ -1,8 +1,8 @@
 """Batched decoding with a key-value cache in slots: requests join and leave while the others go on.
 
-One `Engine` holds a causal language model and a static cache of ``slots`` rows. `Engine.step` takes in new requests
-(their prompts run through the model; one that was run lately, for another attempt of its group, is copied) and makes
-one more token for every request.
+One `DecodingEngine` holds a causal language model and a static cache of ``slots`` rows. `DecodingEngine.step` takes in
+new requests (their prompts run through the model; one that was run lately, for another attempt of its group, is copied)
+and makes one more token for every request.
 A finished request's row is given to the next one; nothing waits for a batch to end.
 
 Invariants:
@@ -29,14 +29,14 @@ import torch
 from torch import Tensor
 
 from curation.records import PolicyError
-from training.generation.forward import Cache, Pass, forward_pass_for
+from training.generation.forward import ForwardPass, KVCache, forward_pass_for
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class DecodingRequest:
     """One generation under way: what was asked, and what was said so far.
 
     ``logprobs`` has one entry per token of ``tokens``, and so has ``versions`` once the request is finished;
@@ -54,7 +54,7 @@ class Request:
     limit: int = 0
 
 
-class Engine:
+class DecodingEngine:
     """A model, its cache, and the requests under way. Not thread-safe.
 
     ``ends`` are the ids of tokens that end a response; ``stopped`` may end one by what was said so far.
@@ -79,17 +79,19 @@ class Engine:
         self.model = model
         self.longest = int(model.config.max_position_embeddings)
         self.version = 0
-        self.active: list[Request] = []
+        self.active: list[DecodingRequest] = []
         self._ends, self._slots = frozenset(ends), slots
         self._temperature, self._top_p, self._stopped = temperature, top_p, stopped
         self._pass = forward_pass_for(model)
         remembered = max(slots // 8, 1)
-        self._cache = Cache(slots + remembered)
-        self._memory = _Memory(slots, remembered)
+        self._cache = KVCache(slots + remembered)
+        self._memory = _PromptCache(slots, remembered)
         self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
         self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
 
-    def step(self, joining: Sequence[Request] = (), leaving: Sequence[Request] = ()) -> list[Request]:
+    def step(
+        self, joining: Sequence[DecodingRequest] = (), leaving: Sequence[DecodingRequest] = ()
+    ) -> list[DecodingRequest]:
         """One token for every request, those that join included; returns the requests that are finished by it.
 
         ``leaving`` are given up: their rows are free at once. Raises ValueError where there are more requests than
@@ -137,7 +139,7 @@ class Engine:
         self._positions[:rows] += 1
         return logits
 
-    def _join(self, joining: Sequence[Request]) -> Tensor:
+    def _join(self, joining: Sequence[DecodingRequest]) -> Tensor:
         """Take requests in behind those under way; logits [request, vocabulary] of their prompts' ends."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
@@ -158,21 +160,21 @@ class Engine:
         self._positions[start : len(self.active)] = torch.tensor([len(request.prompt) for request in joining])
         return torch.stack([logits[place] for place in range(len(joining))])
 
-    def _draw(self, logits: Tensor, requests: Sequence[Request]) -> tuple[Tensor, Tensor]:
+    def _draw(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
         """Token and log-probability for each row of ``logits`` [request, vocabulary]."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
-        logprobs = distribution(logits, self._temperature, self._top_p)
+        logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
         points = torch.tensor([request.random.random() for request in requests], device=logits.device)
         running = logprobs.exp().cumsum(-1)
         tokens = torch.searchsorted(running, points[:, None] * running[:, -1:], right=True)
         tokens = tokens.clamp(max=logits.shape[-1] - 1)
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
-    def _note(self, tokens: Tensor, logprobs: Tensor) -> list[Request]:
+    def _note(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
         """One more token for every request; returns those that end with it."""
         self._last[: len(self.active)] = tokens
-        over: list[Request] = []
+        over: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
             said = request.tokens
             said.append(token)
@@ -185,11 +187,11 @@ class Engine:
                 over.append(request)
         return over
 
-    def _mark(self, request: Request) -> None:
+    def _mark(self, request: DecodingRequest) -> None:
         """Tokens that have no version yet are of this one."""
         request.versions.extend([self.version] * (len(request.tokens) - len(request.versions)))
 
-    def _retire(self, requests: Sequence[Request]) -> None:
+    def _retire(self, requests: Sequence[DecodingRequest]) -> None:
         """Free the rows, filling them with the last ones in use, so that the rows in use stay together."""
         if not requests:
             return
@@ -210,7 +212,7 @@ class Engine:
             self._memory.forget()
 
 
-class _Memory:
+class _PromptCache:
     """Prompts run lately, in rows of the cache behind the slots: a group's attempts join one by one.
 
     Forgotten when the weights change, and when nothing is under way: so a synchronous wave never depends on what was
@@ -229,7 +231,7 @@ class _Memory:
         self._rows.clear()
 
     def rows(
-        self, prompts: Sequence[tuple[int, ...]], by: Pass, cache: Cache, device: torch.device
+        self, prompts: Sequence[tuple[int, ...]], by: ForwardPass, cache: KVCache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
         """The rows that hold these prompts, `size` of them at most; those that are not known are run."""
         for prompt in prompts:
@@ -253,7 +255,7 @@ class _Memory:
         return self._rows
 
 
-def distribution(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:
     """Log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
     logprobs = torch.log_softmax(logits.float() / temperature, -1)
     if top_p >= 1:

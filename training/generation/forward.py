@@ -1,6 +1,6 @@
 """Forward passes for decoding: any causal language model's own, and Llama's in few operations.
 
-`forward_pass_for` picks one. Both write keys and values into a `Cache` of rows and return logits [row, vocabulary].
+`forward_pass_for` picks one. Both write keys and values into a `KVCache` of rows and return logits [row, vocabulary].
 Small models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaForwardPass` joins
 projections that read the same input, and leaves out what decoding does not need.
 
@@ -29,7 +29,7 @@ INITIAL_CAPACITY = 128
 _BLOCK = 16
 
 
-class Cache:
+class KVCache:
     """Keys and values of all rows, one pair of tensors [row, head, position, feature] a layer.
 
     A model's own forward pass calls `update` once a layer, as it does with the caches of transformers.
@@ -95,22 +95,22 @@ class Cache:
                 part[there, :, :length] = part[here, :, :length]
 
 
-class Pass(Protocol):
-    """A forward pass over rows of a `Cache`."""
+class ForwardPass(Protocol):
+    """A forward pass over rows of a `KVCache`."""
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """Run prompts ``ids`` [prompt, length], right-padded; keys and values go into ``rows`` of the cache.
 
         Returns the logits of each prompt's last token, [prompt, vocabulary].
         """
         ...
 
-    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
+    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
         """One more token [row] at these positions of the first rows; logits [row, vocabulary]."""
         ...
 
 
-def forward_pass_for(model: PreTrainedModel) -> Pass:
+def forward_pass_for(model: PreTrainedModel) -> ForwardPass:
     """The quickest pass there is for the model."""
     return LlamaForwardPass(model) if LlamaForwardPass.suits(model) else ModelForwardPass(model)
 
@@ -122,8 +122,8 @@ class ModelForwardPass:
         self._model = model
         self._longest = int(model.config.max_position_embeddings)
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
-        """See `Pass.prompts`. The padding is behind every token that counts."""
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+        """See `ForwardPass.prompts`. The padding is behind every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -134,8 +134,8 @@ class ModelForwardPass:
         logits: Tensor = out.logits[torch.arange(len(ids), device=ids.device), end_of]
         return logits
 
-    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
-        """See `Pass.step`."""
+    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+        """See `ForwardPass.step`."""
         span = _span(positions, self._longest)
         cache.grow(span, self._longest)
         cache.begin(positions, span)
@@ -199,8 +199,8 @@ class LlamaForwardPass:
             and not any(parameter.requires_grad for parameter in model.parameters())
         )
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Cache) -> Tensor:
-        """See `Pass.prompts`. The padding is behind every token that counts."""
+    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+        """See `ForwardPass.prompts`. The padding is behind every token that counts."""
         count, length = ids.shape
         cache.make([torch.zeros(1, self._shared, 1, self._feature)] * len(self._layers), self._longest)
         cache.grow(length, self._longest)
@@ -219,8 +219,8 @@ class LlamaForwardPass:
         states = self._run(ids.flatten(), torch.arange(length).repeat(count), attend)
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
-    def step(self, last: Tensor, positions: Tensor, cache: Cache) -> Tensor:
-        """See `Pass.step`."""
+    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+        """See `ForwardPass.step`."""
         rows = len(last)
         span = _span(positions, self._longest)
         cache.grow(span, self._longest)

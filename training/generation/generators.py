@@ -33,7 +33,7 @@ from torch import Tensor
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from training.generation.batched_decoding import Engine, Request
+from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ class Generator(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
-    request: Request
-    future: asyncio.Future[Request]
+class _PendingRequest:
+    request: DecodingRequest
+    future: asyncio.Future[DecodingRequest]
 
 
 class TorchGenerator:
@@ -113,13 +113,13 @@ class TorchGenerator:
         self._dtype: Dtype = dtype
         self._device = device
         self._condition = threading.Condition()
-        self._inbox: deque[_Asked] = deque()
-        self._fresh: list[_Asked] = []
-        self._leaving: list[_Asked] = []
+        self._inbox: deque[_PendingRequest] = deque()
+        self._fresh: list[_PendingRequest] = []
+        self._leaving: list[_PendingRequest] = []
         self._updates: deque[tuple[Mapping[str, Tensor], int, Future[float]]] = deque()
         self._closing = False
         self._failed: str | None = None
-        self._engine: Engine | None = None
+        self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
         self.busy_s = 0.0
 
@@ -153,8 +153,8 @@ class TorchGenerator:
                 f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the model's context is "
                 f"{engine.longest}; drop the problem or take a model with a longer context"
             )
-        request = Request(tuple(prompt_ids), max_tokens, Random(seed))
-        asked = _Asked(request, self._loop.create_future())
+        request = DecodingRequest(tuple(prompt_ids), max_tokens, Random(seed))
+        asked = _PendingRequest(request, self._loop.create_future())
         if not self._fresh:
             self._loop.call_soon(self._hand_over)
         self._fresh.append(asked)
@@ -193,7 +193,7 @@ class TorchGenerator:
             self._condition.notify()
         self._fresh.clear()
 
-    def _load(self) -> Engine:
+    def _load(self) -> DecodingEngine:
         model = load_model(self._folder, dtype=self._dtype, device=self._device)
         model.requires_grad_(False)
         tokenizer = self._tokenizer
@@ -202,7 +202,7 @@ class TorchGenerator:
         ends = tokenizer.eos_token_id if ends is None else ends
         if ends is None:
             raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
-        return Engine(
+        return DecodingEngine(
             model,
             [ends] if isinstance(ends, int) else list(ends),
             slots=self._capacity,
@@ -210,9 +210,9 @@ class TorchGenerator:
             top_p=1.0,
         )
 
-    def _run(self, engine: Engine) -> None:
+    def _run(self, engine: DecodingEngine) -> None:
         """The thread: exchange weights, then one token for everybody, and sleep while there is nothing to do."""
-        opened: dict[Request, _Asked] = {}
+        opened: dict[DecodingRequest, _PendingRequest] = {}
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
@@ -241,7 +241,7 @@ class TorchGenerator:
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
 
-    def _end(self, opened: Mapping[Request, _Asked], why: str) -> None:
+    def _end(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
         """The thread is over: whoever still waits learns why."""
         with self._condition:
             self._failed = why
@@ -251,7 +251,7 @@ class TorchGenerator:
             done.set_exception(PolicyError(why))
         self._loop.call_soon_threadsafe(_fail, waiting, why)
 
-    def _running(self) -> Engine:
+    def _running(self) -> DecodingEngine:
         if self._engine is None or self._closing or self._failed is not None:
             raise PolicyError(self._failed or f"{self._folder.name}: the generator is not running; use `async with`")
         return self._engine
@@ -314,7 +314,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     return state
 
 
-def _apply(engine: Engine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+def _apply(engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
     begun = time.perf_counter()
     try:
         engine.load(state, version)
@@ -324,13 +324,13 @@ def _apply(engine: Engine, state: Mapping[str, Tensor], version: int, done: Futu
         done.set_result(time.perf_counter() - begun)
 
 
-def _settle(pairs: Sequence[tuple[_Asked, Request]]) -> None:
+def _settle(pairs: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:
     for asked, request in pairs:
         if not asked.future.done():
             asked.future.set_result(request)
 
 
-def _fail(waiting: Sequence[_Asked], why: str) -> None:
+def _fail(waiting: Sequence[_PendingRequest], why: str) -> None:
     for asked in waiting:
         if not asked.future.done():
             asked.future.set_exception(PolicyError(why))

@@ -25,8 +25,8 @@ from curation.config.policies import TorchPolicySettings
 from curation.policies.checkpoints import folder_revision
 from curation.policies.seeds import about_of, key_of, seed_of
 from curation.prompts import SOLVING, Prompt
-from curation.records import Answered, AttemptKey, PolicyError, Prompted
-from training.generation.batched_decoding import Engine, Request
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import load_model, load_tokenizer, require_model
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Sampled:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    request: Request
-    future: asyncio.Future[Request]
+    request: DecodingRequest
+    future: asyncio.Future[DecodingRequest]
 
 
 class TorchPolicy:
@@ -73,10 +73,10 @@ class TorchPolicy:
         self._revision = folder_revision(self._folder)
         self.key = self._key()
         self._loads = 0
-        self._engine: Engine | None = None
+        self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
         self._queue: deque[_Waiting] = deque()
-        self._open: dict[Request, _Waiting] = {}
+        self._open: dict[DecodingRequest, _Waiting] = {}
         self._awake = asyncio.Event()
         self._closing = False
 
@@ -107,11 +107,11 @@ class TorchPolicy:
         self._thread.shutdown()
         self._engine = None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion:
         """One attempt; token ids and log-probabilities are there where ``keep_tokens`` is set."""
         said = await self.sample(problem, index)
         kept = self._settings.keep_tokens
-        return Answered(
+        return Completion(
             said.text,
             said.finish,
             len(said.token_ids),
@@ -119,7 +119,7 @@ class TorchPolicy:
             logprobs=said.logprobs if kept else None,
         )
 
-    async def sample(self, problem: Prompted, index: int) -> Sampled:
+    async def sample(self, problem: PromptRequest, index: int) -> Sampled:
         """One attempt with everything a trainer needs. Cancelling the call aborts the generation.
 
         Raises:
@@ -133,7 +133,7 @@ class TorchPolicy:
                 f"{self._name}: problem {problem.id} takes {len(prompt)} tokens, the model's context is "
                 f"{engine.longest}; drop the problem or take a model with a longer context"
             )
-        request = Request(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
+        request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
         waiting = _Waiting(request, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._awake.set()
@@ -148,7 +148,7 @@ class TorchPolicy:
             tuple(done.versions),
         )
 
-    def prompt_ids(self, problem: Prompted) -> tuple[int, ...]:
+    def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
         """The tokens of the question under the prompt and the model's chat template."""
         chat = self._tokens().apply_chat_template(
             self._prompt.messages(problem), add_generation_prompt=True, tokenize=True, return_dict=True
@@ -181,7 +181,7 @@ class TorchPolicy:
         name = f"{self._name}@{self._revision}"
         return key_of(self._settings, name, self._prompt, engine="torch", dtype=self._settings.dtype)
 
-    def _load(self) -> tuple[PreTrainedTokenizerBase, Engine]:
+    def _load(self) -> tuple[PreTrainedTokenizerBase, DecodingEngine]:
         settings = self._settings
         if settings.device == "cpu":
             torch.set_num_threads(settings.threads)
@@ -193,7 +193,7 @@ class TorchPolicy:
             ends = tokenizer.eos_token_id
         if ends is None:
             raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
-        engine = Engine(
+        engine = DecodingEngine(
             model,
             [ends] if isinstance(ends, int) else list(ends),
             slots=settings.in_flight,
@@ -226,8 +226,8 @@ class TorchPolicy:
                 if not future.done():
                     future.set_result(request)
 
-    def _joining(self, free: int) -> Sequence[Request]:
-        joining: list[Request] = []
+    def _joining(self, free: int) -> Sequence[DecodingRequest]:
+        joining: list[DecodingRequest] = []
         while self._queue and len(joining) < free:
             waiting = self._queue.popleft()
             if not waiting.future.done():
@@ -253,7 +253,7 @@ class TorchPolicy:
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)
 
-    def _running(self) -> Engine:
+    def _running(self) -> DecodingEngine:
         if self._engine is None or self._closing:
             raise PolicyError(f"{self._name}: the policy is not running; use it in an `async with` block")
         return self._engine

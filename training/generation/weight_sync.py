@@ -2,7 +2,7 @@
 
 Two ways: a state dict in memory (`WeightSync` with ``memory``: generators in this process), and a folder of
 safetensors. The folder may lie in a file system in memory, for an engine in another process of this machine
-(`WeightSync` with ``file``), or where other machines see it: `Publisher` writes whole, marked folders there under
+(`WeightSync` with ``file``), or where other machines see it: `WeightPublisher` writes whole, marked folders there under
 rising versions, and `follow` hands the newest to a generator.
 
 Invariants: a generator's version rises; a published folder is whole once its mark is there; the last ``keep`` stay, so
@@ -33,7 +33,7 @@ from training.optimisation.model import published, save_model
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Way = Literal["memory", "file"]
+SyncMethod = Literal["memory", "file"]
 
 
 class WeightSync:
@@ -43,7 +43,7 @@ class WeightSync:
         way: ``memory`` hands over the tensors, ``file`` a folder in a file system in memory.
     """
 
-    def __init__(self, generator: Generator, way: Way = "memory") -> None:
+    def __init__(self, generator: Generator, way: SyncMethod = "memory") -> None:
         self._generator, self._way = generator, way
         self._folder: Path | None = None
 
@@ -71,7 +71,7 @@ class WeightSync:
         return time.perf_counter() - begun
 
 
-class Publisher:
+class WeightPublisher:
     """Publishes versions of a model in ``folder``: ``v00000001``, ``v00000002`` …, each with its mark."""
 
     def __init__(self, folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, keep: int = 2) -> None:

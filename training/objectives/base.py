@@ -50,8 +50,12 @@ class ObjectiveInputs:
     advantages: Tensor  # [sequences]
     weights: Tensor  # [sequences] of each of its tokens
     mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
-    entropy: Tensor | None = None  # [tokens] of the policy's distribution; with gradient where `Needs` asks for it
-    reference: Tensor | None = None  # [tokens] log-probabilities of the reference policy, where `Needs` asks for one
+    entropy: Tensor | None = (
+        None  # [tokens] of the policy's distribution; with gradient where `ObjectiveNeeds` asks for it
+    )
+    reference: Tensor | None = (
+        None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class CreditInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
+class GroupCredit:
     """What `ObjectiveInputs.advantages` and `.weights` are made of: [sequences] each, float64."""
 
     advantages: Tensor
@@ -72,7 +76,7 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class ObjectiveNeeds:
     """What must be computed for an objective beside the policy's log-probabilities.
 
     ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
@@ -102,9 +106,9 @@ class Statistic:
         return Statistic(self.reduction, self.total + other.total, self.count + other.count)
 
 
-def needs_nothing(_: ObjectiveSettings) -> Needs:
+def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
     """Return the needs of an objective that reads the policy's log-probabilities only."""
-    return Needs()
+    return ObjectiveNeeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +120,9 @@ class Objective(Generic[S]):
 
     settings: type[S]
     decide: Callable[[Sequence[Reward], S], Fate]
-    credit: Callable[[CreditInputs, S], Credit]
+    credit: Callable[[CreditInputs, S], GroupCredit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
-    needs: Callable[[S], Needs] = needs_nothing
+    needs: Callable[[S], ObjectiveNeeds] = needs_nothing
 
     @property
     def kind(self) -> str:

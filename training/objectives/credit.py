@@ -17,7 +17,7 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.advantages import Diversity, Normalisation, advantages, group_fate
-from training.objectives.base import Credit, CreditInputs
+from training.objectives.base import CreditInputs, GroupCredit
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import Fate
 
@@ -51,11 +51,11 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Fa
     return group_fate(rewards, settings.diversity)
 
 
-def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Credit:
+def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
     gains = advantages(totals, sequences.groups, normalise=settings.normalise, std_floor=settings.std_floor)
-    return Credit(gains, token_weights(sequences.lengths, sequences.groups, settings.scale))
+    return GroupCredit(gains, token_weights(sequences.lengths, sequences.groups, settings.scale))
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.objectives.base import Needs, Objective, ObjectiveInputs, Statistic
+from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
 from training.objectives.step_statistics import counted, mean_of
 
@@ -24,7 +24,7 @@ from training.objectives.step_statistics import counted, mean_of
 class GrpoSettings(GroupCreditSettings):
     """GRPO as in the paper's section 2.1; each part is a switch."""
 
-    kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's objective, and the default.")
+    kind: Literal["grpo"] = Field("grpo", description="`grpo_loss`: the paper's objective, and the default.")
     eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
     eps_high: float = Field(
         0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
@@ -48,7 +48,7 @@ class GrpoSettings(GroupCreditSettings):
     entropy: float = Field(0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation.")
 
 
-def grpo(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
+def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return the loss of one micro-batch (to be minimised, 0-d) and the shares of its tokens that are clipped.
 
     Raises:
@@ -76,9 +76,9 @@ def grpo(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[
     return loss, clipped
 
 
-def grpo_needs(settings: GrpoSettings) -> Needs:
+def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     """Return what is computed for the terms that are switched on."""
-    return Needs(bool(settings.entropy), bool(settings.kl), settings.reference)
+    return ObjectiveNeeds(bool(settings.entropy), bool(settings.kl), settings.reference)
 
 
 def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
@@ -117,4 +117,4 @@ def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
     return (_per_sequence(exact, inputs)[inputs.sequence] - (before - begin)).to(values.dtype)
 
 
-GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo, grpo_needs)
+GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo_loss, grpo_needs)

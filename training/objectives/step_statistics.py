@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Reduction, Statistic
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
 """Names of the optimiser step's own numbers, which stand beside the statistics in the metrics."""
@@ -102,7 +102,7 @@ def added(one: Mapping[str, Statistic], other: Mapping[str, Statistic]) -> dict[
     return {name: statistic + other[name] for name, statistic in one.items()}
 
 
-def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: Ranks) -> dict[str, Measure]:
+def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Measure]:
     """Return the step's numbers over all ranks; every rank calls it with the same names."""
     sums = sorted(name for name, one in statistics.items() if one.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))

@@ -1,10 +1,10 @@
 """Attention over packed sequences: causal, and never from one sequence into another.
 
-`register` puts it beside the attentions that transformers knows, under `PACKED`. On a GPU in half precision it is
-torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of scaled dot-product
-attention together. No mask of tokens x tokens is ever made, and no work is done between sequences. Where sequences
-share a prompt, queries, keys and values of its one copy are laid before each of its responses first (`Layout`): any
-attention of whole sequences will do.
+`register_packed_attention` puts it beside the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
+half precision it is torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of
+scaled dot-product attention together. No mask of tokens x tokens is ever made, and no work is done between sequences.
+Where sequences share a prompt, queries, keys and values of its one copy are laid before each of its responses first
+(`PackedLayout`): any attention of whole sequences will do.
 
 Invariants: it reads the boundaries that the forward pass hands through (`attention_kwargs`) and refuses to run without
 them, so a model that is set to it cannot be run unpacked or on padded batches by mistake.
@@ -28,23 +28,23 @@ from torch.nn.attention.varlen import varlen_attn
 from curation.records import ConfigError
 from training.optimisation.packing import MicroBatch, runs
 
-PACKED = "goldilocks_packed"
+PACKED_ATTENTION = "goldilocks_packed"
 """Name for ``attn_implementation``."""
 
 _STEP = 16
 """Lengths are rounded up to multiples of this, so that more sequences share a call."""
 
 
-def register() -> str:
+def register_packed_attention() -> str:
     """Make the attention known to transformers; returns its name."""
     from transformers import AttentionInterface
 
-    AttentionInterface.register(PACKED, packed_attention)
-    return PACKED
+    AttentionInterface.register(PACKED_ATTENTION, packed_attention)
+    return PACKED_ATTENTION
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class AttentionCalls:
     """The sequences in an order in which each call of attention takes some that lie side by side.
 
     Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token behind it,
@@ -57,7 +57,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PackedLayout:
     """Where the whole sequences of a micro-batch are; the fields are `MicroBatch`'s. Made once for all layers."""
 
     boundaries: Tensor
@@ -65,7 +65,7 @@ class Layout:
     kept: Tensor | None = None
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> AttentionCalls:
         """For attention without variable lengths."""
         starts, lengths = self.boundaries[:-1].long(), self.boundaries.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
@@ -74,7 +74,7 @@ class Layout:
         whole = starts + torch.minimum(offset, lengths - 1)
         place = torch.empty(int(self.boundaries[-1]), dtype=torch.long, device=padded.device)
         place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
-        return Calls(
+        return AttentionCalls(
             tuple((len(list(one)), length) for length, one in groupby(padded.tolist())),
             whole if self.unrolled is None else self.unrolled[whole],
             place if self.kept is None else place[self.kept],
@@ -84,7 +84,7 @@ class Layout:
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
     """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
     return {
-        "layout": Layout(batch.boundaries, batch.unrolled, batch.kept),
+        "layout": PackedLayout(batch.boundaries, batch.unrolled, batch.kept),
         "cu_seq_lens_q": batch.boundaries,
         "cu_seq_lens_k": batch.boundaries,
         "max_length_q": batch.longest,
@@ -103,7 +103,7 @@ def packed_attention(
     cu_seq_lens_q: Tensor | None = None,
     max_length_q: int | None = None,
     sliding_window: int | None = None,
-    layout: Layout | None = None,
+    layout: PackedLayout | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Attention as transformers calls it.
@@ -135,13 +135,13 @@ def packed_attention(
     if dropout:
         raise ConfigError(f"the model's attention_dropout is {dropout}, which is not supported here; set it to 0.")
     rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
-    layout = layout or Layout(cu_seq_lens_q)
+    layout = layout or PackedLayout(cu_seq_lens_q)
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
         return _flash(rows, layout, max_length_q, scaling)[None], None
     return _by_calls(rows, layout.calls, scaling)[None], None
 
 
-def _flash(rows: Sequence[Tensor], layout: Layout, longest: int, scaling: float | None) -> Tensor:
+def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: float | None) -> Tensor:
     if layout.unrolled is not None:
         rows = [_chosen(whole, layout.unrolled) for whole in rows]
     query, key, value = rows
@@ -161,7 +161,7 @@ def _flash(rows: Sequence[Tensor], layout: Layout, longest: int, scaling: float 
     return found if layout.kept is None else _chosen(found, layout.kept)
 
 
-def _by_calls(rows: Sequence[Tensor], calls: Calls, scaling: float | None) -> Tensor:
+def _by_calls(rows: Sequence[Tensor], calls: AttentionCalls, scaling: float | None) -> Tensor:
     rows = [_chosen(whole, calls.unrolled) for whole in rows]
     # split, not slices: the gradient of each slice would be as long as the whole micro-batch
     parts = [torch.split(whole, [count * length for count, length in calls.sizes]) for whole in rows]

@@ -123,7 +123,7 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
     torch.set_rng_state(torch.tensor(checkpoint.state["rng"], dtype=torch.uint8))
 
 
-class Log:
+class JsonlLog:
     """A file of JSON lines that a resumed run cuts back to where its checkpoint was."""
 
     def __init__(self, path: Path) -> None:

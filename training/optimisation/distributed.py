@@ -1,7 +1,8 @@
 """The trainer's processes: one alone, or those that torchrun started, in which rank 0 leads and the others follow.
 
-Rank 0 runs the loop, the generators and the verifiers; whatever needs all processes it announces with `Ranks.lead`,
-and the others, in `Ranks.follow`, do the same at the same time. Objects travel over gloo, gradients over NCCL on GPUs.
+Rank 0 runs the loop, the generators and the verifiers; whatever needs all processes it announces with
+`DistributedContext.lead`, and the others, in `DistributedContext.follow`, do the same at the same time. Objects travel
+over gloo, gradients over NCCL on GPUs.
 
 Invariant: a process alone runs the same code without any communication; bf16 uses `fully_shard` there too, over a
 group of one.
@@ -25,11 +26,11 @@ Work = Callable[[Any, Any], Any]
 
 _STOP = "stop"
 
-PATIENCE = timedelta(days=7)
+PROCESS_GROUP_TIMEOUT = timedelta(days=7)
 """How long the others wait for rank 0, which may have to wait for a slow batch."""
 
 
-class Ranks:
+class DistributedContext:
     """This process among the trainer's.
 
     Args:
@@ -51,7 +52,7 @@ class Ranks:
         if self._owner:
             backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
             if self.size > 1:
-                dist.init_process_group(backend, timeout=PATIENCE)
+                dist.init_process_group(backend, timeout=PROCESS_GROUP_TIMEOUT)
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
 

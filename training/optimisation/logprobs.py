@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from curation.records import ConfigError
 from training.config import PackingSettings
-from training.optimisation.attention import attention_kwargs, register
+from training.optimisation.attention import attention_kwargs, register_packed_attention
 from training.optimisation.packing import MicroBatch
 
 EntropyMode = Literal["none", "value", "gradient"]
@@ -62,7 +62,7 @@ class PackedPolicy(nn.Module):
             raise ConfigError(
                 f"model {causal.config.model_type} sets {', '.join(changed)}, which is not supported here."
             )
-        causal.set_attn_implementation(register())
+        causal.set_attn_implementation(register_packed_attention())
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
         """Scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""

@@ -62,7 +62,7 @@ class Shape:
         return self.layers * self.layer_parameters + self.end_parameters
 
 
-SHAPES = {
+MODEL_SHAPES = {
     "1.5B": Shape(151_936, 1536, 28, 12, 2, 128, 8960, tied=True),
     "7B": Shape(152_064, 3584, 28, 28, 4, 128, 18_944),
     "24B": Shape(131_072, 5120, 40, 32, 8, 128, 32_768),
@@ -122,12 +122,12 @@ def estimate(
 
 
 def table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32)) -> str:
-    """The estimates for `SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
+    """The estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
         "|---|---|" + "---|" * len(lengths),
     ]
-    for name, shape in SHAPES.items():
+    for name, shape in MODEL_SHAPES.items():
         for count in ranks:
             cells = [f"{estimate(shape, count, length).total / GIB:.0f}" for length in lengths]
             lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-Attention = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
+AttentionImplementation = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
 
 MARK = "DONE.json"
 
@@ -35,7 +35,7 @@ def load_model(
     *,
     dtype: Dtype = "float32",
     device: str = "cpu",
-    attention: Attention = "sdpa",
+    attention: AttentionImplementation = "sdpa",
     training: bool = False,
 ) -> PreTrainedModel:
     """The causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.

@@ -4,8 +4,8 @@ A minibatch is a fixed number of attempts, hence of varying tokens. It is cut gr
 each into the first micro-batch with room, else into a new one (first-fit decreasing).
 
 The attempts of a group have one prompt. The model reads it once in a micro-batch, and all of its responses there go on
-from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `arrange` keeps groups together where
-that pays. Room is measured in whole sequences, since that is what the attention holds.
+from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `plan_micro_batches` keeps groups
+together where that pays. Room is measured in whole sequences, since that is what the attention holds.
 
 Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences lie
 one after another, positions start at 0 in each, and `MicroBatch.boundaries` tells the attention where they end. There
@@ -35,17 +35,17 @@ class PackingError(GoldilocksError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrainingSample:
     """One attempt as the trainer sees it.
 
     ``behaviour`` are the log-probabilities under which the generator drew the tokens of ``response``; ``advantage`` and
-    ``weight`` (`training.objectives.base.Credit`) are those of the whole minibatch. ``mask`` is False for response
+    ``weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for response
     tokens that are not trained on; None trains on all.
 
     Raises:
         PackingError: the parts do not fit together, or a log-probability is no finite number.
 
-    Example: ``Sample(prompt=[5, 6], response=[7, 2], behaviour=[-0.1, -1.2], advantage=1.0, weight=0.25)``
+    Example: ``TrainingSample(prompt=[5, 6], response=[7, 2], behaviour=[-0.1, -1.2], advantage=1.0, weight=0.25)``
     """
 
     prompt: Sequence[int]
@@ -116,16 +116,18 @@ class MicroBatch:
         return replace(self, **moved)
 
 
-def pack(samples: Sequence[Sample], settings: PackingSettings) -> list[MicroBatch]:
+def pack(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
     """Micro-batches that hold every sample once.
 
     Raises:
         PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
     """
-    return [collate([samples[index] for index in chosen], tuple(chosen)) for chosen in arrange(samples, settings)]
+    return [
+        collate([samples[index] for index in chosen], tuple(chosen)) for chosen in plan_micro_batches(samples, settings)
+    ]
 
 
-def arrange(samples: Sequence[Sample], settings: PackingSettings) -> list[list[int]]:
+def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
     """Positions of the samples in each micro-batch: each sample placed by itself, or all of a prompt together.
 
     Together the model reads fewer tokens, but larger pieces leave more room empty. The way with the lesser product of
@@ -154,7 +156,7 @@ def arrange(samples: Sequence[Sample], settings: PackingSettings) -> list[list[i
     return min(singly, together, key=lambda bins: len(bins) * sum(read_tokens(samples, chosen) for chosen in bins))
 
 
-def read_tokens(samples: Sequence[Sample], chosen: Sequence[int]) -> int:
+def read_tokens(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> int:
     """Tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
     prompts = {tuple(samples[index].prompt) for index in chosen}
     return sum(map(len, prompts)) + sum(len(samples[index].response) for index in chosen)
@@ -196,7 +198,9 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
     return bins
 
 
-def deal(bins: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> list[list[list[int]]]:
+def distribute_micro_batches(
+    bins: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int
+) -> list[list[list[int]]]:
     """Micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
 
     Every sequence is dealt once. Where the number does not come out even, the fullest micro-batch of several sequences
@@ -228,7 +232,7 @@ def padding_share(bins: Sequence[Sequence[int]], lengths: Sequence[int], room: i
     return 1 - used / whole if whole else 0.0
 
 
-def collate(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
+def collate(samples: Sequence[TrainingSample], numbers: tuple[int, ...]) -> MicroBatch:
     """One micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
     whole = _collated(samples, numbers)
     unrolled, kept = [], []  # (first, count) of tokens side by side
@@ -254,7 +258,7 @@ def collate(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
     )
 
 
-def _collated(samples: Sequence[Sample], numbers: tuple[int, ...]) -> MicroBatch:
+def _collated(samples: Sequence[TrainingSample], numbers: tuple[int, ...]) -> MicroBatch:
     """With whole sequences one after another."""
     starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
     prompts = torch.tensor([len(sample.prompt) for sample in samples])

@@ -4,10 +4,11 @@ It scores the same packed micro-batches with the same code (`PackedPolicy`), at 
 gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
 the policy's are, in the computing type; a layer is gathered while it computes and let go after.
 
-Invariants: its weights never change; a run that is resumed has the same reference (`Reference.revision`, held in every
-checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
+Invariants: its weights never change; a run that is resumed has the same reference (`ReferencePolicy.revision`, held in
+every checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
 
-Where the objective needs none (`training.objectives.base.Needs`), as in the paper, there is no such model, and nothing
+Where the objective needs none (`training.objectives.base.ObjectiveNeeds`), as in the paper, there is no such model, and
+nothing
 here is called. Not here: what an objective makes of it.
 """
 
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, require_model
 from training.optimisation.packing import MicroBatch
@@ -29,7 +30,7 @@ from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
 
-class Reference:
+class ReferencePolicy:
     """A frozen model, on every rank.
 
     Args:
@@ -43,7 +44,7 @@ class Reference:
         ConfigError: it has another vocabulary.
     """
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: Ranks, vocabulary: int) -> None:
+    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int) -> None:
         require_model(folder)
         model = load_model(
             folder, dtype=recipe.compute.dtype, device="cpu" if ranks.size > 1 else str(ranks.device)

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 
 
-def shard(policy: PackedPolicy, ranks: Ranks, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
+def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
     """FSDP2: each layer, and the policy as root, over all ranks; fp32 weights, computing in ``dtype``.
 
     ``keep_ends``: embedding and output layer stay gathered after the forward pass, for the backward pass.

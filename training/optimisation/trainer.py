@@ -34,11 +34,19 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
-from training.optimisation.distributed import Ranks, Work
+from training.optimisation.distributed import DistributedContext, Work
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
-from training.optimisation.packing import MicroBatch, Sample, arrange, collate, deal, padding_share, read_tokens
-from training.optimisation.reference import Reference
+from training.optimisation.packing import (
+    MicroBatch,
+    TrainingSample,
+    collate,
+    distribute_micro_batches,
+    padding_share,
+    plan_micro_batches,
+    read_tokens,
+)
+from training.optimisation.reference import ReferencePolicy
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -48,7 +56,7 @@ class TrainingError(GoldilocksError):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StepResult:
     """One optimiser step in numbers. ``padding`` is a share of the room, ``shared`` that of the prompt and response
     tokens which the model did not read again, since they are of a prompt that it has read.
 
@@ -76,10 +84,10 @@ class Trainer:
         ranks: the processes.
     """
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: Ranks) -> None:
+    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.taken = 0  # optimiser steps
-        self.reference: Reference | None = None  # set where the objective needs one
+        self.reference: ReferencePolicy | None = None  # set where the objective needs one
         bf16 = recipe.compute.dtype == "bfloat16"
         model = load_model(
             folder, dtype="float32", device="cpu" if ranks.size > 1 else str(ranks.device), training=True
@@ -110,7 +118,7 @@ class Trainer:
         """Ranks other than 0: do as rank 0 says until it is done."""
         self.ranks.follow(self._work)
 
-    def step(self, samples: Sequence[Sample], objective: ObjectiveSettings) -> Figures:
+    def step(self, samples: Sequence[TrainingSample], objective: ObjectiveSettings) -> StepResult:
         """One optimiser step on a minibatch, its advantages and weights already made.
 
         Raises:
@@ -120,11 +128,14 @@ class Trainer:
         begun = time.perf_counter()
         packing = self._recipe.packing
         lengths = [sample.length for sample in samples]
-        bins = arrange(samples, packing)
-        shares = [[_collated(samples, chosen) for chosen in share] for share in deal(bins, lengths, self.ranks.size)]
+        bins = plan_micro_batches(samples, packing)
+        shares = [
+            [_collated(samples, chosen) for chosen in share]
+            for share in distribute_micro_batches(bins, lengths, self.ranks.size)
+        ]
         read = sum(read_tokens(samples, chosen) for chosen in bins)
         loss, norm, statistics = self.ranks.lead("step", self._work, shares, (objective, self.taken))
-        return Figures(
+        return StepResult(
             loss,
             norm,
             self._recipe.optim.rate(self.taken - 1),
@@ -145,7 +156,7 @@ class Trainer:
         state: dict[str, Tensor] = self.ranks.lead("weights", self._work, None, None)
         return state
 
-    def effort(self, figures: Sequence[Figures]) -> dict[str, float]:
+    def effort(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Model TFLOP/s of these steps on all ranks, 6 per parameter and token, attention left out (MFU: divided by
         the GPUs' peak); on a GPU also rank 0's peak memory, GiB.
         """
@@ -250,10 +261,10 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _collated(samples: Sequence[Sample], chosen: Sequence[int]) -> MicroBatch:
+def _collated(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> MicroBatch:
     """A micro-batch; of one sample that does not count where there is none for this rank."""
     if chosen:
         return collate([samples[index] for index in chosen], tuple(chosen))
     first = min(samples, key=lambda sample: sample.length)
-    idle = Sample(first.prompt, first.response, first.behaviour, 0.0, 0.0, [False] * len(first.response))
+    idle = TrainingSample(first.prompt, first.response, first.behaviour, 0.0, 0.0, [False] * len(first.response))
     return collate([idle], ())

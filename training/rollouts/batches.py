@@ -14,13 +14,13 @@ from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
-from training.optimisation.packing import Sample
-from training.optimisation.trainer import Figures
-from training.rollouts.rollout_scheduler import Group
+from training.optimisation.packing import TrainingSample
+from training.optimisation.trainer import StepResult
+from training.rollouts.rollout_scheduler import RolloutGroup
 from training.rollouts.rollouts import Rollout
 
 
-def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) -> list[Sample]:
+def samples_of(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
     """A minibatch's attempts with their advantages and weights, in their order."""
     made = [(group.number, rollout) for group in groups for _, rollout in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
@@ -28,12 +28,12 @@ def samples_of(groups: Sequence[Group[Rollout]], settings: ObjectiveSettings) ->
     rewarded = CreditInputs([rollout.reward for _, rollout in made], lengths, numbers)
     credit = objective_of(settings).credit(rewarded, settings)
     return [
-        Sample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
+        TrainingSample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
         for (_, one), gain, weight in zip(made, credit.advantages.tolist(), credit.weights.tolist(), strict=True)
     ]
 
 
-def batch_metrics(groups: Sequence[Group[Rollout]], version: int) -> dict[str, float]:
+def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
     """What a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
 
     ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
@@ -64,7 +64,7 @@ def batch_metrics(groups: Sequence[Group[Rollout]], version: int) -> dict[str, f
     }
 
 
-def policy_metrics(figures: Sequence[Figures]) -> dict[str, float]:
+def policy_metrics(figures: Sequence[StepResult]) -> dict[str, float]:
     """Return the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
     statistics = over_steps([one.statistics for one in figures])
     return {
@@ -75,7 +75,7 @@ def policy_metrics(figures: Sequence[Figures]) -> dict[str, float]:
     }
 
 
-def shown(groups: Sequence[Group[Rollout]], count: int) -> list[str]:
+def shown(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
     """A few attempts as Markdown text: the first of as many groups."""
     texts = []
     for group in groups[:count]:

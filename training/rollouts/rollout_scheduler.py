@@ -1,6 +1,6 @@
 """The asynchronous collector's bookkeeping: who is admitted, what makes a batch, what became of every attempt.
 
-No engine, no clock and no tasks: whoever drives a `Scheduler` (the training loop with asyncio,
+No engine, no clock and no tasks: whoever drives a `RolloutScheduler` (the training loop with asyncio,
 `training.rollouts.simulation` with a heap of events) starts what `admit` hands out and tells it what happened::
 
     admit → (generation) → generated → (verifier) → judged → … all of a group judged … → batch → (step) → trained
@@ -9,7 +9,7 @@ An attempt's place among the n_async is free as soon as its last token is there,
 attempts start one by one, so that no place waits for a group. Groups are trained on in the order they finish.
 
 Invariants:
-  - every admitted attempt is trained on, or dropped with a counted reason, exactly once: `Ledger.balanced`;
+  - every admitted attempt is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
   - nothing is dropped for its length or its age, so attempts are trained on as they were sampled. Age is bounded by
     admission: a group opened under policy version v is in batch v + staleness or earlier (batch b is trained by version
     b). Where a slow group is due, the batch waits for it;
@@ -36,10 +36,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class RolloutRequest:
     """Leave to generate one attempt: ``index`` counts within the group, ``version`` is the policy's at admission.
 
-    Example: ``Ticket(group=12, index=3, problem="5f0c2ab19e7d00112233", version=4)``
+    Example: ``RolloutRequest(group=12, index=3, problem="5f0c2ab19e7d00112233", version=4)``
     """
 
     group: int
@@ -61,7 +61,7 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Generic[T]):
+class RolloutGroup(Generic[T]):
     """A finished group to train on: ``attempts`` with their tickets, and the reasons of those that were left out.
 
     ``version`` is the policy's when the group was opened.
@@ -70,25 +70,25 @@ class Group(Generic[T]):
     number: int
     problem: str
     version: int
-    attempts: tuple[tuple[Ticket, T], ...]
+    attempts: tuple[tuple[RolloutRequest, T], ...]
     left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(Generic[T]):
+class RolloutBatch(Generic[T]):
     """What the trainer gets at once: batch number ``number`` is trained by policy version ``number``."""
 
     number: int
-    groups: tuple[Group[T], ...]
+    groups: tuple[RolloutGroup[T], ...]
 
-    def minibatches(self, settings: CollectorSettings) -> tuple[tuple[Group[T], ...], ...]:
+    def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
         """The batch in optimiser steps of n_minibatch attempts, groups whole; the last of a last batch may be less."""
         size = settings.minibatch // settings.group
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class RolloutLedger:
     """Where all admitted attempts are. ``dropped`` counts by reason."""
 
     admitted: int
@@ -115,11 +115,11 @@ class _Open(Generic[T]):
     problem: str
     version: int
     issued: int = 0
-    settled: dict[int, tuple[Ticket, T]] = field(default_factory=dict)
+    settled: dict[int, tuple[RolloutRequest, T]] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
 
 
-class Scheduler(Generic[T]):
+class RolloutScheduler(Generic[T]):
     """The collector. Calls are cheap, synchronous and not thread-safe; drive it from one task.
 
     Args:
@@ -138,11 +138,11 @@ class Scheduler(Generic[T]):
         self._draw = draw
         self._groups: dict[int, _Open[T]] = {}
         self._filling: _Open[T] | None = None
-        self._again: deque[Ticket] = deque()
-        self._running: set[Ticket] = set()
-        self._judging: set[Ticket] = set()
-        self._ready: list[Group[T]] = []
-        self._training: dict[int, Batch[T]] = {}
+        self._again: deque[RolloutRequest] = deque()
+        self._running: set[RolloutRequest] = set()
+        self._judging: set[RolloutRequest] = set()
+        self._ready: list[RolloutGroup[T]] = []
+        self._training: dict[int, RolloutBatch[T]] = {}
         self._opened = self._admitted = self._trained = 0
         self._dropped: Counter[str] = Counter()
 
@@ -156,7 +156,7 @@ class Scheduler(Generic[T]):
         """Places of the n_async that generate nothing now."""
         return self.settings.n_async - len(self._running)
 
-    def admit(self) -> Ticket | None:
+    def admit(self) -> RolloutRequest | None:
         """The next attempt to start; None where no place is free, the bounds are reached, or no problem is there."""
         if self.idle_places <= 0:
             return None
@@ -168,7 +168,7 @@ class Scheduler(Generic[T]):
             filling = self._filling
             if filling is None:
                 return None
-            ticket = Ticket(filling.number, filling.issued, filling.problem, self.version)
+            ticket = RolloutRequest(filling.number, filling.issued, filling.problem, self.version)
             filling.issued += 1
             self._admitted += 1
             if filling.issued == self.settings.group:
@@ -176,14 +176,14 @@ class Scheduler(Generic[T]):
         self._running.add(ticket)
         return ticket
 
-    def generated(self, ticket: Ticket) -> None:
+    def generated(self, ticket: RolloutRequest) -> None:
         """The attempt is complete and on its way to the verifier; its place is free."""
         if ticket not in self._running:
             raise ValueError(f"{ticket} is not being generated")
         self._running.remove(ticket)
         self._judging.add(ticket)
 
-    def judged(self, ticket: Ticket, result: T) -> None:
+    def judged(self, ticket: RolloutRequest, result: T) -> None:
         """The attempt has its verdict."""
         if ticket not in self._judging:
             raise ValueError(f"{ticket} is not being judged")
@@ -192,7 +192,7 @@ class Scheduler(Generic[T]):
         group.settled[ticket.index] = (ticket, result)
         self._settle(group)
 
-    def lost(self, ticket: Ticket, reason: str) -> None:
+    def lost(self, ticket: RolloutRequest, reason: str) -> None:
         """The attempt will never have a verdict, for example because its engine died; counted as dropped."""
         if ticket not in self._running and ticket not in self._judging:
             raise ValueError(f"{ticket} is neither being generated nor judged")
@@ -203,7 +203,7 @@ class Scheduler(Generic[T]):
         self._dropped[reason] += 1
         self._settle(group)
 
-    def batch(self, *, partial: bool = False) -> Batch[T] | None:
+    def batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
         """The next batch, or None while it is not complete or must wait for a group that is due.
 
         Args:
@@ -215,12 +215,12 @@ class Scheduler(Generic[T]):
             return None
         numbers = {group.number for group in chosen}
         self._ready = [group for group in self._ready if group.number not in numbers]
-        batch = Batch(self.taken, tuple(chosen))
+        batch = RolloutBatch(self.taken, tuple(chosen))
         self._training[batch.number] = batch
         self.taken += 1
         return batch
 
-    def trained(self, batch: Batch[T]) -> None:
+    def trained(self, batch: RolloutBatch[T]) -> None:
         """The optimiser has taken its steps on the batch."""
         if self._training.pop(batch.number, None) is None:
             raise ValueError(f"batch {batch.number} was not handed out, or has been trained on already")
@@ -233,7 +233,7 @@ class Scheduler(Generic[T]):
             raise ValueError(f"version {self.version + 1} before batch {self.version} was handed out")
         self.version += 1
 
-    def abandon(self, reason: str) -> tuple[Ticket, ...]:
+    def abandon(self, reason: str) -> tuple[RolloutRequest, ...]:
         """End of the run: all that is not in a batch is dropped. Returns what is being generated, to be aborted."""
         aborted = tuple(sorted(self._running, key=lambda ticket: (ticket.group, ticket.index)))
         for group in self._groups.values():
@@ -299,15 +299,17 @@ class Scheduler(Generic[T]):
             if group.issued < self.settings.group:
                 self._filling = group
             waiting = (index for index in range(group.issued) if index not in group.settled | group.lost)
-            self._again.extend(Ticket(group.number, index, group.problem, self.version) for index in waiting)
+            self._again.extend(RolloutRequest(group.number, index, group.problem, self.version) for index in waiting)
         for one in state["ready"]:
             pairs = _pairs(one, one["attempts"], decode)
-            self._ready.append(Group(one["number"], one["problem"], one["version"], pairs, tuple(one["left_out"])))
+            self._ready.append(
+                RolloutGroup(one["number"], one["problem"], one["version"], pairs, tuple(one["left_out"]))
+            )
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> RolloutLedger:
         """Where all admitted attempts are now; those to be generated again after a resume count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
-        return Ledger(
+        return RolloutLedger(
             admitted=self._admitted,
             running=len(self._running) + len(self._again),
             judging=len(self._judging),
@@ -344,12 +346,12 @@ class Scheduler(Generic[T]):
         kept = tuple(pair for pair, reason in zip(attempts, fate.excluded, strict=True) if reason is None)
         left_out = tuple(reason for reason in fate.excluded if reason is not None)
         if fate.drop is None and kept:
-            self._ready.append(Group(group.number, group.problem, group.version, kept, left_out))
+            self._ready.append(RolloutGroup(group.number, group.problem, group.version, kept, left_out))
             return
         self._dropped.update(left_out)
         self._dropped.update([fate.drop] * len(kept) if fate.drop is not None else [])
 
-    def _choose(self, room: int) -> list[Group[T]] | None:
+    def _choose(self, room: int) -> list[RolloutGroup[T]] | None:
         """Ready groups for the next batch: those that must not wait any longer, then in the order they finished.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
@@ -358,7 +360,7 @@ class Scheduler(Generic[T]):
             return None
         due = Counter(group.version - self.taken + self.settings.staleness for group in self._groups.values())
         due.update(group.version - self.taken + self.settings.staleness for group in self._ready)
-        chosen: dict[int, Group[T]] = {}
+        chosen: dict[int, RolloutGroup[T]] = {}
         held = 0
         for distance in sorted(due):
             held += due[distance]
@@ -379,11 +381,13 @@ class Scheduler(Generic[T]):
         return [group for group in self._ready if group.number in chosen]
 
 
-def _pairs(group: Mapping[str, Any], rows: Sequence[Any], decode: Callable[[Any], T]) -> tuple[tuple[Ticket, T], ...]:
+def _pairs(
+    group: Mapping[str, Any], rows: Sequence[Any], decode: Callable[[Any], T]
+) -> tuple[tuple[RolloutRequest, T], ...]:
     return tuple(
-        (Ticket(group["number"], index, group["problem"], version), decode(one)) for index, version, one in rows
+        (RolloutRequest(group["number"], index, group["problem"], version), decode(one)) for index, version, one in rows
     )
 
 
-def _attempts(groups: Sequence[Group[T]]) -> int:
+def _attempts(groups: Sequence[RolloutGroup[T]]) -> int:
     return sum(len(group.attempts) + len(group.left_out) for group in groups)

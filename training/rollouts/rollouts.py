@@ -19,15 +19,15 @@ from curation.records import Outcome, PolicyError
 from curation.verify.math_judge import Judged as Verdict
 from training.config import RewardSettings
 from training.generation.generators import Generated
-from training.rewards import Consistent, Judged, Reward, format_error, reward
+from training.rewards import Judged, LanguageChecker, Reward, format_error, reward
 from training.rollouts.tasks import Task
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class Generates(Protocol):
+class RolloutGenerator(Protocol):
     """The part of a `training.generation.generators.Generator` that rollouts use."""
 
     async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> Generated: ...
@@ -84,13 +84,13 @@ def decode(row: dict[str, Any]) -> Rollout:
     return Rollout(row["problem"], Generated(**values), Reward(**row["reward"]), outcome, row["how"])
 
 
-class Rollouts:
+class RolloutRunner:
     """Makes and judges attempts.
 
     Args:
         prompt: how problems are asked.
         seed: the run's.
-        rewards: amounts; `Rollouts.rewards` may be changed while it runs, for attempts judged from then on.
+        rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for attempts judged from then on.
         consistent: whether texts share a language; needed where languages are rewarded.
     """
 
@@ -98,9 +98,9 @@ class Rollouts:
         self,
         tokenizer: PreTrainedTokenizerBase,
         prompt: Prompt,
-        judges: Judges,
+        judges: Verifiers,
         rewards: RewardSettings,
-        consistent: Consistent | None,
+        consistent: LanguageChecker | None,
         seed: int,
     ) -> None:
         self.rewards = rewards
@@ -123,7 +123,7 @@ class Rollouts:
             self._prompts[task.id] = known
         return known
 
-    async def generate(self, by: Generates, task: Task, group: int, index: int, max_tokens: int) -> Generated:
+    async def generate(self, by: RolloutGenerator, task: Task, group: int, index: int, max_tokens: int) -> Generated:
         """The attempt number ``index`` of a group.
 
         Raises:

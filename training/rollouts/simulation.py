@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from training.config import CollectorSettings
-from training.rollouts.rollout_scheduler import Batch, Fate, Ledger, Scheduler, Ticket
+from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutLedger, RolloutRequest, RolloutScheduler
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class SimulationCosts:
     """What things take, in ticks; generating a token takes one."""
 
     train_ticks: float = 0.0005  # per trained token
@@ -30,7 +30,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulationResult:
     """What a simulated run was like, from the first batch after ``warmup`` ones to the last.
 
     ``trained`` are the lengths in the order of training, ``sampled`` those in the order of admission, of the whole run.
@@ -43,7 +43,7 @@ class Simulated:
     trained: tuple[int, ...]
     sampled: tuple[int, ...]
     staleness: tuple[int, ...]
-    ledger: Ledger
+    ledger: RolloutLedger
 
 
 def keep_all(lengths: Sequence[int]) -> Fate:
@@ -79,20 +79,20 @@ class _Run:
     """The asynchronous loop: the scheduler, and a heap of what happens next."""
 
     settings: CollectorSettings
-    costs: Costs
+    costs: SimulationCosts
     draw_length: Callable[[], int]
-    scheduler: Scheduler[int]
+    scheduler: RolloutScheduler[int]
     clock: _Clock
-    events: list[tuple[float, int, str, Ticket | None]] = field(default_factory=list)
-    lengths: dict[Ticket, int] = field(default_factory=dict)
+    events: list[tuple[float, int, str, RolloutRequest | None]] = field(default_factory=list)
+    lengths: dict[RolloutRequest, int] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
     trained: list[int] = field(default_factory=list)
     staleness: list[int] = field(default_factory=list)
     count: int = 0
-    training: Batch[int] | None = None
+    training: RolloutBatch[int] | None = None
     paused_until: float = 0.0
 
-    def at(self, when: float, what: str, ticket: Ticket | None = None) -> None:
+    def at(self, when: float, what: str, ticket: RolloutRequest | None = None) -> None:
         self.count += 1
         heapq.heappush(self.events, (when, self.count, what, ticket))
 
@@ -114,7 +114,7 @@ class _Run:
             self.staleness += [batch.number - group.version for group in batch.groups]
             self.at(self.clock.now + self.costs.train_ticks * sum(lengths), "stepped")
 
-    def happen(self, what: str, ticket: Ticket | None) -> None:
+    def happen(self, what: str, ticket: RolloutRequest | None) -> None:
         if what == "stepped" and self.training is not None:
             self.scheduler.trained(self.training)
             self.clock.trained += self.costs.train_ticks * sum(
@@ -140,15 +140,15 @@ class _Run:
         self.scheduler.updated()
 
 
-def asynchronous(
+def simulate_asynchronous(
     settings: CollectorSettings,
     draw_length: Callable[[], int],
     *,
     batches: int,
     warmup: int,
-    costs: Costs | None = None,
+    costs: SimulationCosts | None = None,
     fate: Callable[[Sequence[int]], Fate] = keep_all,
-) -> Simulated:
+) -> SimulationResult:
     """The paper's loop: generators never wait for the trainer, unless the bounds say so.
 
     Args:
@@ -159,8 +159,8 @@ def asynchronous(
         costs: what things take.
         fate: decides over groups, from their attempts' lengths.
     """
-    scheduler = Scheduler[int](settings, fate, lambda: "problem")
-    run = _Run(settings, costs or Costs(), draw_length, scheduler, _Clock(settings.n_async))
+    scheduler = RolloutScheduler[int](settings, fate, lambda: "problem")
+    run = _Run(settings, costs or SimulationCosts(), draw_length, scheduler, _Clock(settings.n_async))
     run.admit()
     measuring = warmup == 0
     while run.events:
@@ -175,7 +175,7 @@ def asynchronous(
         run.train()
         run.admit()
     generator_idle, trainer_idle = run.clock.idle()
-    return Simulated(
+    return SimulationResult(
         generator_idle,
         trainer_idle,
         run.clock.now,
@@ -187,10 +187,10 @@ def asynchronous(
 
 
 def synchronous(
-    settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: Costs | None = None
-) -> Simulated:
+    settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: SimulationCosts | None = None
+) -> SimulationResult:
     """The loop that the paper rejects: generate a batch with n_async places, wait for the last, train, update."""
-    costs = costs or Costs()
+    costs = costs or SimulationCosts()
     clock = _Clock(settings.n_async)
     sampled: list[int] = []
     for _ in range(batches):
@@ -205,6 +205,6 @@ def synchronous(
         clock.now = max(free) + costs.verify_ticks + step + costs.update_ticks
     idle = clock.idle()
     done = batches * settings.n_batch
-    ledger = Ledger(done, 0, 0, 0, 0, 0, done, {})
+    ledger = RolloutLedger(done, 0, 0, 0, 0, 0, done, {})
     ages = (0,) * (done // settings.group)
-    return Simulated(idle[0], idle[1], clock.now, tuple(sampled), tuple(sampled), ages, ledger)
+    return SimulationResult(idle[0], idle[1], clock.now, tuple(sampled), tuple(sampled), ages, ledger)

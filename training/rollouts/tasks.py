@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from curation.prompts.solving import FENCE
-from curation.records import Domain, Prompted, SourceError
+from curation.records import Domain, PromptRequest, SourceError
 from training.embedded_model.problems import Split, supply
-from training.recipe import CuratedData, Data, EmbeddedData
+from training.recipe import CuratedData, DataSettings, EmbeddedData
 
 if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
@@ -35,7 +35,7 @@ class Task:
     Example: ``Task(Prompted("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
 
-    asked: Prompted
+    asked: PromptRequest
     reference: str | None
     code: CodeProblem | None = None
 
@@ -45,7 +45,7 @@ class Task:
         return self.asked.id
 
 
-def load_tasks(data: Data, split: Split, folder: Path) -> dict[str, Task]:
+def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Task]:
     """The tasks by id, in the order of their source.
 
     Args:
@@ -69,7 +69,7 @@ def load_tasks(data: Data, split: Split, folder: Path) -> dict[str, Task]:
 
 def _embedded(data: EmbeddedData, split: Split) -> Iterator[Task]:
     for item in itertools.islice(supply(data.seed, split, kinds=data.kinds), data.problems):
-        yield Task(Prompted(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
+        yield Task(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
 def _curated(data: CuratedData, folder: Path) -> Iterator[Task]:
@@ -115,7 +115,7 @@ def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Ta
     if not code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if code else {}
-    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     return Task(asked, row["answer"], program)
 
 

@@ -27,7 +27,7 @@ from training.config import RewardSettings
 from training.rollouts.tasks import Task
 
 
-class Judges:
+class Verifiers:
     """The verifiers that the tasks need, by domain. A context manager; the code verifier's boxes open on entering.
 
     Args:

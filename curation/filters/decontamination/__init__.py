@@ -9,14 +9,21 @@ decision of a run, which drops what has any. `contamination_file` measures files
 
 from curation.filters.decontamination.dropping import drop_contaminated, named
 from curation.filters.decontamination.files import contamination_file
-from curation.filters.decontamination.overlap import HIT, METHODS, VERSION, Index, Overlap, find_contamination
+from curation.filters.decontamination.overlap import (
+    HIT,
+    METHODS,
+    VERSION,
+    BenchmarkIndex,
+    OverlapSettings,
+    find_contamination,
+)
 
 __all__ = [
     "HIT",
     "METHODS",
     "VERSION",
-    "Index",
-    "Overlap",
+    "BenchmarkIndex",
+    "OverlapSettings",
     "contamination_file",
     "drop_contaminated",
     "find_contamination",

@@ -20,9 +20,9 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from curation.filters.decontamination.overlap import Index, Overlap
+from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.records import SourceError, problem_id
-from curation.sources.rows import Row, lookup, read_rows
+from curation.sources.rows import Row, read_rows, value_at
 
 BATCH_ROWS = 5000
 
@@ -43,7 +43,7 @@ def contamination_file(
     path: Path,
     against: Sequence[Path],
     out: Path,
-    settings: Overlap | None = None,
+    settings: OverlapSettings | None = None,
     *,
     field: str | None = None,
     benchmark_field: str | None = None,
@@ -57,7 +57,9 @@ def contamination_file(
     Raises:
         SourceError: a file is missing, empty or unreadable, or its rows have no statement.
     """
-    index = Index(pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or Overlap())
+    index = BenchmarkIndex(
+        pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
+    )
     aside = out.with_name(out.name + ".part")
     rows = hit_rows = 0
     hits: dict[str, int] = {}
@@ -98,7 +100,7 @@ def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):
         field = field or _field(batch[0], path)
-        statements = [_text(lookup(row, field)) for row in batch]
+        statements = [_text(value_at(row, field)) for row in batch]
         if first and not any(statements):
             raise SourceError(f"{path}: no row has a text at `{field}`; there are: {', '.join(batch[0])}.")
         first = False

@@ -40,12 +40,12 @@ HIT = pl.Schema(
     }
 )
 
-PROPOSED = 0.9
+MINHASH_RECALL = 0.9
 """Share of pairs at the threshold that MinHash should propose, at least: benchmarks are met at low thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class OverlapSettings:
     """When a problem and a benchmark row overlap, and by which methods. `bench_contamination` measures each."""
 
     methods: tuple[str, ...] = ("ngram", "minhash")  # `embedding` needs the extra
@@ -56,14 +56,14 @@ class Overlap:
     most: int = 5  # hits kept per problem and method, best first
 
 
-class Index:
+class BenchmarkIndex:
     """Benchmarks, made ready to be met by batches of problems.
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
     """
 
-    def __init__(self, benchmarks: pl.DataFrame, settings: Overlap) -> None:
+    def __init__(self, benchmarks: pl.DataFrame, settings: OverlapSettings) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
         self._rows = rows_of(self.benchmarks["statement"])
@@ -121,21 +121,21 @@ class Index:
 
 
 def find_contamination(
-    problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: Overlap | None = None
+    problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
     """Hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT` schema."""
-    return Index(benchmarks, settings or Overlap()).hits(problems["statement"])
+    return BenchmarkIndex(benchmarks, settings or OverlapSettings()).hits(problems["statement"])
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), pl.col("score").cast(pl.Float64))
 
 
-def _lengths(settings: Overlap) -> Iterable[int]:
+def _lengths(settings: OverlapSettings) -> Iterable[int]:
     return range(min(settings.whole, settings.ngram), settings.ngram + 1)
 
 
-def _runs(rows: Rows, length: int, settings: Overlap) -> pl.DataFrame:
+def _runs(rows: Rows, length: int, settings: OverlapSettings) -> pl.DataFrame:
     """Runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether it is whole."""
     row, run = gram_hashes(rows, length)
     runs = np.diff(rows.token_starts)[row] - length + 1
@@ -147,5 +147,5 @@ def _keys(rows: Rows, threshold: float) -> pl.DataFrame:
     """Band keys of the rows that have tokens: key, row."""
     found = signatures(rows)
     some: NDArray[np.int64] = np.flatnonzero(np.diff(rows.shingle_starts))
-    keys = [key[some] for key in band_keys(found, band_rows(threshold, PROPOSED))]
+    keys = [key[some] for key in band_keys(found, band_rows(threshold, MINHASH_RECALL))]
     return pl.DataFrame({"key": np.concatenate(keys), "row": np.tile(some, len(keys))})

@@ -23,7 +23,7 @@ STAGE = "duplicates"
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
+class ExactDuplicates:
     """Ids that occur more than once: ``first`` names the row that may stay, ``references`` the distinct answers."""
 
     first: pl.DataFrame  # id, source, row
@@ -34,17 +34,17 @@ class Repeats:
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
-def repeats(index: pl.DataFrame) -> Repeats:
+def repeats(index: pl.DataFrame) -> ExactDuplicates:
     """Find repeated ids in a frame with the columns id, source, row and answer, in source order."""
     again = index.filter(pl.col("id").is_duplicated())
     first = again.group_by("id", maintain_order=True).first().select("id", "source", "row")
     several = again.group_by("id", maintain_order=True).agg(pl.col("answer").unique(maintain_order=True))
     references = {name: tuple(answers) for name, answers in several.iter_rows() if len(answers) > 1}
-    return Repeats(first, references)
+    return ExactDuplicates(first, references)
 
 
 def drop_exact_duplicates(
-    problems: pl.DataFrame, found: Repeats, conflicts: Mapping[str, str]
+    problems: pl.DataFrame, found: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split one shard into the rows that stay (`PROBLEM`) and those that go (`DROPPED`), in order.
 

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curation.filters.multiple_choice.opening import Opened, Refused, open_question
-from curation.filters.multiple_choice.options import Split, split, tidy_option, unlabelled
-from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question
+from curation.filters.multiple_choice.options import Split, split, strip_label, tidy_option
+from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve_option
 from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
-__all__ = ["Opened", "Parted", "Refused", "candidates", "consider", "open_questions", "parse_choices"]
+__all__ = ["OpenQuestion", "Parted", "Refusal", "candidates", "consider", "open_questions", "parse_choices"]
 
 # Literals of which an inline multiple choice holds one: the second label.
 _SECOND = [
@@ -108,9 +108,9 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
         "_at", "statement", "answer", "choices", "lang", "source"
     ).iter_rows():
         result = consider(statement, answer, choices, lang, first.get(source))
-        if isinstance(result, Opened):
+        if isinstance(result, OpenQuestion):
             outcomes.append((at, True, result.statement, result.answer, None, None))
-        elif isinstance(result, Refused):
+        elif isinstance(result, Refusal):
             outcomes.append((at, False, None, None, str(result.reason), result.evidence))
     return pl.DataFrame(outcomes, schema=_OUTCOME, orient="row")
 
@@ -121,7 +121,7 @@ def consider(
     choices: Sequence[str | None] | None = None,
     lang: str | None = None,
     first: int | None = None,
-) -> Opened | Refused | None:
+) -> OpenQuestion | Refusal | None:
     """One problem opened or refused; null where it is no multiple choice.
 
     ``first`` is the number of the first option where the source's answers are option numbers.
@@ -153,10 +153,10 @@ def _usable(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parted(
     statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
-) -> Parted | Refused | None:
+) -> Parted | Refusal | None:
     """The multiple choice taken apart; null where it is none."""
     if choices:
-        options = [unlabelled((choice or "").strip(), index) for index, choice in enumerate(choices)]
+        options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split(statement) if _LABELLED.search(statement) else None
         question = inline.question if inline and _same(inline.options, options) else statement
         return _settled(question, answer, options, "upper", first)
@@ -166,18 +166,18 @@ def _parted(
     return _settled(found.question, answer, found.options, found.kind, None)
 
 
-def _settled(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> Parted | Refused:
+def _settled(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> Parted | Refusal:
     """The question with the option that the answer names."""
-    if names_several(answer, len(options)) and resolve(answer, options, "text") is None:
-        return Refused(DropReason.CHOICES_NEEDED, answer)
+    if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
+        return Refusal(DropReason.CHOICES_NEEDED, answer)
     if not is_only_letter(answer):
         options = [tidy_option(option) for option in options]
-    index = resolve(answer, options, kind, first)
+    index = resolve_option(answer, options, kind, first)
     if index is None or not options[index]:
         shown = " | ".join(options)
-        return Refused(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
+        return Refusal(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
     if not question.strip():
-        return Refused(DropReason.CHOICES_NEEDED, "no question before the options")
+        return Refusal(DropReason.CHOICES_NEEDED, "no question before the options")
     return Parted(question, tuple(options), index)
 
 
@@ -191,7 +191,7 @@ def _meant(found: Split, answer: str) -> bool:
     if asked_in_options >= 2:
         return False
     if found.kind == "upper":
-        by_text = resolve(answer, found.options) is not None
+        by_text = resolve_option(answer, found.options) is not None
         return (
             label
             or by_text
@@ -199,14 +199,14 @@ def _meant(found: Split, answer: str) -> bool:
             or (len(found.options) >= 4 and short and sends)
         )
     if found.kind == "lower":
-        by_text = resolve(answer, found.options) is not None and len(found.options) >= 3
+        by_text = resolve_option(answer, found.options) is not None and len(found.options) >= 3
         return (label or by_text or (_values_asked_for(found) and is_only_letter(answer))) and short
     bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
     labelled = (
         re.match(r"^[(（]?[1-8][)）.、]\s*\S", answer.strip())
-        and resolve(answer, found.options, found.kind) is not None
+        and resolve_option(answer, found.options, found.kind) is not None
     )
-    named = bracketed or bool(labelled) or resolve(answer, found.options, "upper") is not None
+    named = bracketed or bool(labelled) or resolve_option(answer, found.options, "upper") is not None
     if len(found.options) >= 3 and sends and short and named:
         return True
     number = re.match(r"^\W*([1-8])\W*$", answer.strip())

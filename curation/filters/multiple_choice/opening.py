@@ -4,7 +4,7 @@ Invariants:
   - the numbers and formulas of the question stay as they are; only words that point at options go;
   - a question is opened only if its answer would be the same without the options: no "which of these", no "could be",
     no "closest to", no answer that is a sentence or that names other options;
-  - otherwise `Refused` says why, with the words that decided.
+  - otherwise `Refusal` says why, with the words that decided.
 
 Rules only, no model: when in doubt the question is refused.
 """
@@ -32,7 +32,7 @@ from curation.records import DropReason
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenQuestion:
     """An open question and its answer."""
 
     statement: str
@@ -40,7 +40,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why a multiple choice cannot be opened; ``evidence`` is the text that decided."""
 
     reason: DropReason
@@ -57,22 +57,22 @@ _FALLBACK = "en"
 """The language that a question without a known tag is taken for."""
 
 
-def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> Opened | Refused:
+def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> OpenQuestion | Refusal:
     """The question opened, with ``options[index]`` as its answer; or why it makes no sense without the options."""
     answer = tidy_answer(tidy_option(options[index]))
     wrong = _answer_trouble(answer, question, options)
     if wrong:
-        return Refused(DropReason.CHOICES_NEEDED, wrong)
+        return Refusal(DropReason.CHOICES_NEEDED, wrong)
     text = _tidied(question)
     text = _asked_for(text, answer)
     points = _pointing(text, lang)
     if points:
-        return Refused(DropReason.CHOICES_NEEDED, points)
+        return Refusal(DropReason.CHOICES_NEEDED, points)
     filled = _filled(text, lang)
     bare = None if filled[-1:] in "?？" else _BARE_BLANK.search(filled) or _BARE_END.search(filled)
     if bare:
-        return Refused(DropReason.CHOICES_NEEDED, bare.group().strip())
-    return Opened(filled, answer)
+        return Refusal(DropReason.CHOICES_NEEDED, bare.group().strip())
+    return OpenQuestion(filled, answer)
 
 
 def _asked_for(text: str, answer: str) -> str:

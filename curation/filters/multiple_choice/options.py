@@ -73,7 +73,7 @@ _LAYOUT_AFTER = re.compile(
 )
 
 
-def normalised(statement: str) -> str:
+def normalise_layout(statement: str) -> str:
     """Full-width labels made plain and font commands around labels removed."""
     text = statement
     if "\\" in text:
@@ -92,7 +92,7 @@ def _unwrapped(match: re.Match[str]) -> str:
 
 def split(statement: str) -> Split | None:
     """The question and the options of a statement, or null where no run of labels is found."""
-    text = normalised(statement)
+    text = normalise_layout(statement)
     best: Split | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
     for kind, style in _STYLES:
@@ -220,7 +220,7 @@ def tidy_option(option: str) -> str:
     return text
 
 
-def unlabelled(option: str, index: int) -> str:
+def strip_label(option: str, index: int) -> str:
     """A separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
     if text[:1] not in "ABCDEFGHIJ( [":

@@ -64,7 +64,7 @@ def is_only_letter(answer: str) -> bool:
     return _ONLY_LETTER.match(plain.strip("$* \n\\")) is not None
 
 
-def resolve(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
+def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
     """The index of the option that ``answer`` names, or null.
 
     ``kind`` is the kind of labels. ``first`` is the number of the first option where answers are numbers: 0 or 1 as

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.filters.multiple_choice.opening import Opened, Refused
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal
 from curation.filters.multiple_choice.options import split, tidy_option
 from curation.filters.multiple_choice.resolving import bare
 from curation.languages.vocabulary import one_of
@@ -35,14 +35,14 @@ _ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda known: known.choices.asks)}
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class ProposedRewriting:
     """What a response proposes: the new statement, and the text behind it, which holds the policy's own answer."""
 
     statement: str
     solved: str
 
 
-def read_rewriting(text: str | None) -> Rewriting | None:
+def read_rewriting(text: str | None) -> ProposedRewriting | None:
     """The last rewriting in a response behind its thoughts; None where there is none or the policy found none."""
     if text is None:
         return None
@@ -50,12 +50,12 @@ def read_rewriting(text: str | None) -> Rewriting | None:
     found = list(_PROBLEM.finditer(said))
     if not found or found[-1][1].strip().strip(".").upper() in ("", "NONE"):
         return None
-    return Rewriting(found[-1][1].strip(), said[found[-1].end() :].strip())
+    return ProposedRewriting(found[-1][1].strip(), said[found[-1].end() :].strip())
 
 
 def accept_rewriting(
-    question: str, options: Sequence[str], index: int, rewriting: Rewriting | None, *, verified: bool
-) -> Opened | Refused:
+    question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
+) -> OpenQuestion | Refusal:
     """The open question, or why the rewriting is not believed.
 
     Args:
@@ -86,11 +86,11 @@ def accept_rewriting(
         return _refused(f"the language changed: {_script(question)} became {_script(statement)}")
     if not verified:
         return _refused("the policy's answer to its rewriting is not the right option")
-    return Opened(statement, answer)
+    return OpenQuestion(statement, answer)
 
 
-def _refused(why: str) -> Refused:
-    return Refused(DropReason.CHOICES_NEEDED, why)
+def _refused(why: str) -> Refusal:
+    return Refusal(DropReason.CHOICES_NEEDED, why)
 
 
 def _numbers(text: str) -> Counter[str]:

@@ -12,7 +12,7 @@ It does not judge whether an answer can be verified, nor what needs understandin
 """
 
 from curation.config import StatementSettings
-from curation.filters.statements.filtering import Filtered, classify, cleaned, filter_statements, judge
+from curation.filters.statements.filtering import FilterResult, classify, cleaned, filter_statements, judge
 from curation.filters.statements.rules import RULES, Rule
 
 VERSION = "statements@4"
@@ -21,7 +21,7 @@ VERSION = "statements@4"
 __all__ = [
     "RULES",
     "VERSION",
-    "Filtered",
+    "FilterResult",
     "Rule",
     "StatementSettings",
     "classify",

@@ -37,14 +37,14 @@ _MANY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class FilterResult:
     """What the format filter kept, in the `PROBLEM` schema, and what it dropped, in the `DROPPED` schema."""
 
     kept: pl.DataFrame
     dropped: pl.DataFrame
 
 
-def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> Filtered:
+def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
     """Keep complete open problems with one answer, rewriting what can be; drop the others with reason and evidence.
 
     The evidence names the rule, then what it saw.
@@ -62,7 +62,7 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
         stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
     )
-    return Filtered(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
+    return FilterResult(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:

@@ -13,19 +13,19 @@ invariants       what a translation must keep: `check`
 
 from __future__ import annotations
 
-from curation.languages.translation.asking import Rendered
+from curation.languages.translation.asking import RenderedPrompt
 from curation.languages.translation.invariants import INVARIANTS, VERSION, Text, check, reasons
-from curation.languages.translation.replies import Kept
+from curation.languages.translation.replies import StoredReplies
 from curation.languages.translation.selection import chosen
-from curation.languages.translation.translate import Failed, Translations, translate
+from curation.languages.translation.translate import FailedTranslation, Translations, translate
 from curation.languages.translation.violations import Violation
 
 __all__ = [
     "INVARIANTS",
     "VERSION",
-    "Failed",
-    "Kept",
-    "Rendered",
+    "FailedTranslation",
+    "RenderedPrompt",
+    "StoredReplies",
     "Text",
     "Translations",
     "Violation",

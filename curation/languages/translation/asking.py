@@ -1,8 +1,8 @@
 """Any policy as a translator: the prompt is written out before the policy sees it.
 
 Live policies fill the prompt that their settings name. Opened with ``prompt = "plain"`` they send the statement as it
-is, so a translator hands them the whole request as the statement. `Rendered` does that and files what comes back under
-the translating prompt's version; recorded translations take the request as it is and need no wrapping.
+is, so a translator hands them the whole request as the statement. `RenderedPrompt` does that and files what comes back
+under the translating prompt's version; recorded translations take the request as it is and need no wrapping.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from curation.prompts.base import Prompt
 from curation.prompts.translating import TRANSLATE
-from curation.records import Answered, AttemptKey, Policy, Prompted
+from curation.records import AttemptKey, Completion, Policy, PromptRequest
 
 
-class Rendered:
+class RenderedPrompt:
     """A policy with the plain prompt, asked with another one. Enters and leaves the policy with itself.
 
     Example: ``async with Rendered(open_policy(settings, folder)) as policy: …``
@@ -44,7 +44,7 @@ class Rendered:
     ) -> None:
         await self._policy.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """The policy's answer to the request, written out."""
         written = "\n\n".join(message["content"] for message in self._prompt.messages(problem))
         return await self._policy.answer(replace(problem, statement=written), index)

@@ -1,8 +1,8 @@
 """A translator whose replies are kept as they come, refused ones too: what was asked once is not asked again.
 
-A live translator works for hours and may break off. `Kept` writes each reply to a file before it is looked at, under a
-hash of who was asked and of the whole request; after a break, or with other invariants, the same request is answered
-from the file. A retry names what was wrong with the try before it, so other reasons are another request.
+A live translator works for hours and may break off. `StoredReplies` writes each reply to a file before it is looked at,
+under a hash of who was asked and of the whole request; after a break, or with other invariants, the same request is
+answered from the file. A retry names what was wrong with the try before it, so other reasons are another request.
 
 Invariants: a reply is on disk before `answer` returns it; None (no answer) is not kept. One process writes at a time.
 """
@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from curation.records import Answered, AttemptKey, Policy, Prompted
+from curation.records import AttemptKey, Completion, Policy, PromptRequest
 from curation.storage.journal import Journal, Name
 
 
-class Kept:
+class StoredReplies:
     """A policy with a file of its replies. Enters and leaves the policy with itself.
 
     Args:
@@ -54,14 +54,14 @@ class Kept:
             self._journal.close()
         await self._policy.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """The reply to the same request from the file, else the policy's."""
         assert self._journal is not None
         name = self._name(problem, index)
         if name in self._journal:
             (line,) = self._journal.read([name])
             self.reused += 1
-            return Answered(line["text"], line["finish"], line["tokens"])
+            return Completion(line["text"], line["finish"], line["tokens"])
         answered = await self._policy.answer(problem, index)
         if answered is not None and name not in self._journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +69,6 @@ class Kept:
             self._journal.add([(name, {**line, "finish": answered.finish, "tokens": answered.tokens})])
         return answered
 
-    def _name(self, problem: Prompted, index: int) -> Name:
+    def _name(self, problem: PromptRequest, index: int) -> Name:
         asked = [asdict(self.key), problem.id, problem.statement, sorted(problem.details.items())]
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=12).hexdigest(), index

@@ -19,7 +19,7 @@ from curation.languages.translation.answers import ChecksReferences, is_words
 from curation.languages.translation.invariants import Text, check, reasons
 from curation.languages.translation.violations import Violation
 from curation.prompts.translating import read_reply
-from curation.records import Domain, Policy, Prompted, problem_id
+from curation.records import Domain, Policy, PromptRequest, problem_id
 from curation.verify.math_judge import MathJudge
 
 Row = Mapping[str, Any]
@@ -28,10 +28,10 @@ _BACK = "#back"
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedTranslation:
     """A problem that stays as it is: its id, the language, the tries, and what the last one broke.
 
-    Example: ``Failed("5f0c…", "it", 3, "numbers: missing from the translation: 18", ("numbers",))``
+    Example: ``FailedTranslation("5f0c…", "it", 3, "numbers: missing from the translation: 18", ("numbers",))``
     """
 
     id: str
@@ -50,14 +50,14 @@ class Translations:
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedTranslation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
     row: dict[str, Any] | None
-    failed: Failed | None
+    failed: FailedTranslation | None
     tries: int
     broke: tuple[str, ...]
 
@@ -76,7 +76,8 @@ async def translate(
         rows: problems with at least ``id`` and ``statement``; ``group``, ``answer``, ``choices`` and the other columns
             of `records.PROBLEM` are used where they are there. Columns of no problem are carried over as they are.
         targets: id → language, from `selection.chosen`.
-        policy: an entered policy that is asked with the translating prompt (`asking.Rendered`, recorded translations).
+        policy: an entered policy that is asked with the translating prompt (`asking.RenderedPrompt`, recorded
+        translations).
         advance: told 1 whenever a problem is translated or given up.
 
     Raises:
@@ -146,7 +147,7 @@ async def _translated(
         previous, why = statement, reasons(broken)
         last = tuple(dict.fromkeys(one.invariant for one in broken))
         broke += last
-    return _Made(None, Failed(row["id"], target, tries, why, last), tries, tuple(broke))
+    return _Made(None, FailedTranslation(row["id"], target, tries, why, last), tries, tuple(broke))
 
 
 def _text_of(row: Row) -> Text:
@@ -158,7 +159,7 @@ def _said(answer: str | None) -> bool:
     return answer is not None and is_words(answer)
 
 
-def _asked(row: Row, original: Text, target: str, source: str, previous: str | None, why: str | None) -> Prompted:
+def _asked(row: Row, original: Text, target: str, source: str, previous: str | None, why: str | None) -> PromptRequest:
     details = {"target": target, "source": source}
     if original.answer is not None and is_words(original.answer):
         details["answer"] = original.answer
@@ -166,7 +167,7 @@ def _asked(row: Row, original: Text, target: str, source: str, previous: str | N
         details["options"] = "\n".join(original.choices)
     if why is not None:
         details |= {"reasons": why, "previous": previous or ""}
-    return Prompted(row["id"], original.statement, Domain(row.get("domain") or Domain.MATH), source, details)
+    return PromptRequest(row["id"], original.statement, Domain(row.get("domain") or Domain.MATH), source, details)
 
 
 async def _back(
@@ -184,7 +185,9 @@ async def _back(
     The length, and sentences that are the same as before, say nothing here: the original's language is wanted.
     """
     details = {"target": source, "source": target}
-    asked = Prompted(f"{row['id']}{_BACK}", made.statement, Domain(row.get("domain") or Domain.MATH), target, details)
+    asked = PromptRequest(
+        f"{row['id']}{_BACK}", made.statement, Domain(row.get("domain") or Domain.MATH), target, details
+    )
     answered = await policy.answer(asked, index)
     statement = read_reply(answered.text or "")[0] if answered is not None else None
     if statement is None:

@@ -24,7 +24,7 @@ from curation.policies.seeds import about_of, key_of, seed_of
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import SOLVING, Prompt, plain_text
-from curation.records import Answered, AttemptKey, PolicyError, Prompted
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
 
 _PROMPTS = 4096
 """Prompts whose tokens are remembered; a problem's attempts would have it tokenised n times."""
@@ -96,7 +96,7 @@ class Vllm:
     ) -> None:
         await self.engine.__aexit__(kind, error, trace)
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return one attempt; None where the prompt leaves too little room for it.
 
         Raises:
@@ -107,7 +107,7 @@ class Vllm:
             self.too_long += 1
             return None
         made = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
-        return Answered(
+        return Completion(
             text=made.text,
             finish=made.finish,
             tokens=len(made.token_ids),
@@ -138,7 +138,7 @@ class Vllm:
             return f"{self.settings.model}@{self.settings.revision}"
         return f"{self._local.name}@{folder_revision(self._local)}"
 
-    def _tokens(self, problem: Prompted) -> list[int]:
+    def _tokens(self, problem: PromptRequest) -> list[int]:
         """The prompt's tokens, which the attempts at a problem share."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
@@ -147,7 +147,7 @@ class Vllm:
             self._prompts[name] = self._tokenised(problem)
         return self._prompts[name]
 
-    def _tokenised(self, problem: Prompted) -> list[int]:
+    def _tokenised(self, problem: PromptRequest) -> list[int]:
         """The prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
         tokenizer = self.engine.vllm.get_tokenizer()
         messages = self._prompt.messages(problem)

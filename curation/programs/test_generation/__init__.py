@@ -6,11 +6,11 @@ Nothing here says that an input is valid: whoever calls runs the solutions on it
 """
 
 from curation.programs.test_generation.generators import Programs, programs_in
-from curation.programs.test_generation.limits import Bound, stated_bounds
+from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import new_inputs
-from curation.programs.test_generation.mutation import mutations
+from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.selecting import chosen
 
 VERSION = "test_generation@3"
 
-__all__ = ["VERSION", "Bound", "Programs", "chosen", "mutations", "new_inputs", "programs_in", "stated_bounds"]
+__all__ = ["VERSION", "Programs", "StatedBound", "chosen", "mutate_input", "new_inputs", "programs_in", "stated_bounds"]

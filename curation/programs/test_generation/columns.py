@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.programs.test_generation.grammar import Lines, Node, Ref, Repeat, Row, Seen, read_node
-from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.grammar import LengthReference, LinesNode, Node, RepeatNode, Row, Seen, read_node
+from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import Line, is_whole
 
 _OPEN = 10**18
@@ -62,10 +62,10 @@ def counting(nodes: Sequence[Node]) -> set[int]:
     found: set[int] = set()
     for node in nodes:
         counts = [] if isinstance(node, Row) else [node.count]
-        if isinstance(node, Lines) and isinstance(node.width, Ref):
+        if isinstance(node, LinesNode) and isinstance(node.width, LengthReference):
             counts.append(node.width)
         found |= {count.column for count in counts if count is not None}
-        if isinstance(node, Repeat):
+        if isinstance(node, RepeatNode):
             found |= counting(node.nodes)
     return found
 
@@ -81,7 +81,7 @@ def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Se
     return seen
 
 
-def columns_in(nodes: Sequence[Node], seen: Sequence[Seen], bounds: Sequence[Bound]) -> dict[int, Column]:
+def columns_in(nodes: Sequence[Node], seen: Sequence[Seen], bounds: Sequence[StatedBound]) -> dict[int, Column]:
     """Each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
     groups: dict[int, list[Seen]] = defaultdict(list)
     for one in seen:
@@ -171,7 +171,7 @@ def _most(group: Sequence[Seen]) -> tuple[int | None, bool]:
 
 
 def ranges(
-    columns: dict[int, Column], bounds: Sequence[Bound], counts: set[int]
+    columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int]
 ) -> tuple[dict[int, tuple[int, int]], set[int]]:
     """The range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
 
@@ -201,7 +201,7 @@ def _grows(column: Column) -> bool:
     return column.kind == "word" and column.length is None and column.sizes[0] < column.sizes[1]
 
 
-def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[Bound]) -> dict[int, int]:
+def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> dict[int, int]:
     """Place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
     table = [[0] * (len(bounds) + 1) for _ in range(len(seen) + 1)]
     for i in range(len(seen) - 1, -1, -1):
@@ -227,9 +227,9 @@ def pairs_in(nodes: Sequence[Node], seen: Sequence[Seen]) -> dict[int, Pair]:
         groups[one.column].append(one)
     found: dict[int, Pair] = {}
     for node in nodes:
-        if isinstance(node, Repeat):
+        if isinstance(node, RepeatNode):
             found |= pairs_in(node.nodes, seen)
-        elif isinstance(node, Lines) and isinstance(node.width, int) and node.width >= 2:
+        elif isinstance(node, LinesNode) and isinstance(node.width, int) and node.width >= 2:
             left, right = groups[node.first], groups[node.first + 1]
             rows = [list(zip(a.tokens, b.tokens, strict=True)) for a, b in zip(left, right, strict=True)]
             edges = [[(int(a), int(b)) for a, b in one if is_whole(a) and is_whole(b)] for one in rows]

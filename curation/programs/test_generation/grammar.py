@@ -39,7 +39,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class LengthReference:
     """A count: the number of that column, plus ``plus``."""
 
     column: int
@@ -59,31 +59,31 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class ArrayNode:
     """One line of ``count`` tokens, all of the column ``first``."""
 
     first: int
-    count: Ref | None
+    count: LengthReference | None
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LinesNode:
     """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a Ref says so."""
 
     first: int
-    count: Ref | None
-    width: int | Ref
+    count: LengthReference | None
+    width: int | LengthReference
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatNode:
     """The nodes, ``count`` times."""
 
     nodes: tuple[Node, ...]
-    count: Ref
+    count: LengthReference
 
 
-Node = Row | Array | Lines | Repeat
+Node = Row | ArrayNode | LinesNode | RepeatNode
 
 
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
@@ -130,12 +130,12 @@ def _cost(node: Node) -> float:
     """How much a node is a guess."""
     if isinstance(node, Row):
         return 2.0
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         return 2.0 + sum(map(_cost, node.nodes))
     if node.count is None:
         return 6.0
-    width = node.width if isinstance(node, Lines) else None
-    return 1.0 + abs(node.count.plus) + (0.5 + abs(width.plus) if isinstance(width, Ref) else 0.0)
+    width = node.width if isinstance(node, LinesNode) else None
+    return 1.0 + abs(node.count.plus) + (0.5 + abs(width.plus) if isinstance(width, LengthReference) else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,47 +153,49 @@ class _State:
 
 def columns_of(node: Node) -> int:
     """How many columns a node names."""
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         return sum(map(columns_of, node.nodes))
-    if isinstance(node, Array) or isinstance(node.width, Ref):
+    if isinstance(node, ArrayNode) or isinstance(node.width, LengthReference):
         return 1
     return node.width
 
 
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
     """What may stand next, likelier ones first."""
-    refs = [Ref(column, plus) for plus in _OFFSETS for column in states[0].env]
+    refs = [LengthReference(column, plus) for plus in _OFFSETS for column in states[0].env]
     counted = [ref for ref in refs if _tells(ref, states)]
     for ref in counted:
         for width in _widths(ref, refs, states):
-            yield Lines(first, ref, width)
+            yield LinesNode(first, ref, width)
     if any(state.left == 0 for state in states):
         return
     heads = [state.lines[state.at] for state in states]
     sizes = {len(line) for line in heads}
     for ref in counted:
         if all(ref.value(state.env) == len(line) for state, line in zip(states, heads, strict=True)):
-            yield Array(first, ref)
+            yield ArrayNode(first, ref)
     for ref in counted:
         if ref.plus == 0:
-            yield from (Repeat(nodes, ref) for nodes in _inner(states[0], first))
+            yield from (RepeatNode(nodes, ref) for nodes in _inner(states[0], first))
     if len(sizes) == 1 and 0 < (size := sizes.pop()) <= _WIDEST_ROW:
         yield Row(first, size)
     else:
-        yield Array(first, None)
+        yield ArrayNode(first, None)
     widths = {len(line) for state in states for line in state.lines[state.at :]}
     if len(widths) == 1 and 0 < (wide := widths.pop()) <= _WIDEST_ROW:
-        yield Lines(first, None, wide)
+        yield LinesNode(first, None, wide)
 
 
-def _tells(ref: Ref, states: list[_State]) -> bool:
+def _tells(ref: LengthReference, states: list[_State]) -> bool:
     """Whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
     values = [ref.value(state.env) for state in states]
     least = 2 if ref.plus == 0 else 3
     return min(values) >= 0 and (max(values) >= least or len(set(values)) > 1)
 
 
-def _widths(count: Ref, refs: Sequence[Ref], states: list[_State]) -> Iterator[int | Ref]:
+def _widths(
+    count: LengthReference, refs: Sequence[LengthReference], states: list[_State]
+) -> Iterator[int | LengthReference]:
     """The numbers of tokens that the next ``count`` lines may be said to have."""
     blocks = [state.lines[state.at : state.at + count.value(state.env)] for state in states]
     if any(len(block) < count.value(state.env) for block, state in zip(blocks, states, strict=True)):
@@ -231,10 +233,10 @@ def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tu
         width = len(state.lines[state.at])
         for plus in _OFFSETS[:2]:
             for column in own & set(state.env):
-                ref = Ref(column, plus)
-                choices: list[Node] = [Array(first, ref)] if ref.value(state.env) == width else []
+                ref = LengthReference(column, plus)
+                choices: list[Node] = [ArrayNode(first, ref)] if ref.value(state.env) == width else []
                 if 0 < width <= _WIDEST_ROW and ref.value(state.env) > 0:
-                    choices.append(Lines(first, ref, width))
+                    choices.append(LinesNode(first, ref, width))
                 for node in choices:
                     after = _past(node, state)
                     if after is not None:
@@ -254,7 +256,7 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[S
 
     ``seen`` takes the tokens of every column in it.
     """
-    if isinstance(node, Repeat):
+    if isinstance(node, RepeatNode):
         for _ in range(max(0, node.count.value(env))):
             for inner in node.nodes:
                 after = read_node(inner, lines, at, env, seen)
@@ -262,12 +264,12 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[S
                     return None
                 at = after
         return at
-    if isinstance(node, Lines):
+    if isinstance(node, LinesNode):
         return _read_lines(node, lines, at, env, seen)
     if at >= len(lines):
         return None
     line = lines[at]
-    if isinstance(node, Array):
+    if isinstance(node, ArrayNode):
         if node.count is not None and len(line) != node.count.value(env):
             return None
         if seen is not None:
@@ -283,15 +285,15 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[S
     return at + 1
 
 
-def _read_lines(node: Lines, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
+def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
     count = len(lines) - at if node.count is None else node.count.value(env)
-    width = node.width.value(env) if isinstance(node.width, Ref) else node.width
+    width = node.width.value(env) if isinstance(node.width, LengthReference) else node.width
     block = lines[at : at + count] if count >= 0 else []
     if count < 0 or len(block) < count or any(len(line) != width for line in block):
         return None
     if seen is None:
         return at + count
-    if isinstance(node.width, Ref):
+    if isinstance(node.width, LengthReference):
         seen.append(Seen(node.first, [token for line in block for token in line], dict(env)))
     else:
         seen.extend(Seen(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))

@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 
 from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in, read_all
 from curation.programs.test_generation.grammar import (
-    Array,
+    ArrayNode,
     Env,
-    Lines,
+    LengthReference,
+    LinesNode,
     Node,
-    Ref,
-    Repeat,
+    RepeatNode,
     Row,
     infer_grammar,
     read_node,
 )
-from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import Line, read_lines, written
 
 _TRIES = 6
@@ -58,7 +58,7 @@ class _TooLargeError(Exception):
     """The input would not fit."""
 
 
-def grown(inputs: Sequence[str], bounds: Sequence[Bound], count: int, seed: str, most_bytes: int) -> list[str]:
+def grown(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int) -> list[str]:
     """Up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
 
     Args:
@@ -143,19 +143,19 @@ class _Growth:
 
     def node(self, node: Node) -> None:
         """Write a node's lines."""
-        if isinstance(node, Repeat):
+        if isinstance(node, RepeatNode):
             for _ in range(self._count(node.count)):
                 for inner in node.nodes:
                     self.node(inner)
         elif isinstance(node, Row):
             self.lines.append([self._single(node.first + j) for j in range(node.width)])
-        elif isinstance(node, Array):
+        elif isinstance(node, ArrayNode):
             count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
             self.lines.append(self._many(node.first, count))
         else:
             self._block(node)
 
-    def _count(self, ref: Ref) -> int:
+    def _count(self, ref: LengthReference) -> int:
         count = ref.value(self.env)
         if count < 0:
             raise ValueError(f"a count of {count}")
@@ -164,9 +164,9 @@ class _Growth:
             raise _TooLargeError
         return count
 
-    def _block(self, node: Lines) -> None:
+    def _block(self, node: LinesNode) -> None:
         count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)
-        if isinstance(node.width, Ref):
+        if isinstance(node.width, LengthReference):
             width = node.width.value(self.env)
             self.room -= count * max(0, width)
             if width < 1 or self.room < 0:
@@ -181,7 +181,7 @@ class _Growth:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         self.lines += [list(row) for row in zip(*columns, strict=True)]
 
-    def _paired(self, pair: Pair, left: list[str], right: list[str], node: Lines) -> tuple[list[str], list[str]]:
+    def _paired(self, pair: Pair, left: list[str], right: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
         low, high = self._range(self.columns[node.first + 1])
         for i, (a, b) in enumerate(zip(left, right, strict=True)):
             if pair.unequal and a == b:

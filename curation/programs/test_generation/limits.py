@@ -1,6 +1,6 @@
 """The limits that a statement names: ``1 ≤ n ≤ 10^5``, ``0 \\le a_i < 2^{31}``, as numbers.
 
-What it does not do: know which number of the input a name stands for. Callers match by value (`Bound.holds`).
+What it does not do: know which number of the input a name stands for. Callers match by value (`StatedBound.holds`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST = 10**200
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Bound:
+class StatedBound:
     """Numbers that a statement allows, both ends included.
 
-    Example: ``Bound(1, 100000)``
+    Example: ``StatedBound(1, 100000)``
     """
 
     low: int
@@ -37,7 +37,7 @@ class Bound:
         return self.low <= low and high <= self.high
 
 
-def stated_bounds(statement: str) -> tuple[Bound, ...]:
+def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
     """All limits of a statement, narrow ones first.
 
     Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(Bound(1, 100000),)``
@@ -46,24 +46,24 @@ def stated_bounds(statement: str) -> tuple[Bound, ...]:
     return tuple(sorted(found, key=lambda one: (one.high - one.low, one.low)))
 
 
-def bounds_in_order(statement: str) -> tuple[Bound, ...]:
+def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
     """The limits as they stand in the text, once for each name: ``1 ≤ n, m ≤ 5`` counts twice."""
-    found: list[tuple[int, Bound]] = []
+    found: list[tuple[int, StatedBound]] = []
     for match in _CHAIN.finditer(statement):
         low, high = _value(match[1]), _value(match[5])
         if low is not None and high is not None:
             strict = [sign in ("<", "\\lt") for sign in (match[2], match[4])]
             names = len(_AND.findall(match[3])) + 1
-            found += [(match.start(), Bound(low + strict[0], high - strict[1]))] * names
+            found += [(match.start(), StatedBound(low + strict[0], high - strict[1]))] * names
     for match in (*_BETWEEN.finditer(statement), *_LEAST_MOST.finditer(statement)):
         low, high = _value(match[1]), _value(match[2])
         if low is not None and high is not None:
-            found.append((match.start(), Bound(low, high)))
+            found.append((match.start(), StatedBound(low, high)))
     for match in _ABOVE.finditer(statement):  # the end of a chain is none of its own
         before = statement[max(0, match.start() - 70) : match.start()]
         high = _value(match[2])
         if high is not None and _LESS_BEFORE.search(before) is None and _POSITIVE.search(before) is not None:
-            found.append((match.start(), Bound(1, high)))
+            found.append((match.start(), StatedBound(1, high)))
     found.sort(key=lambda one: one[0])
     return tuple(bound for _, bound in found if bound.low < bound.high)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from curation.programs.test_generation.growing import grown
 from curation.programs.test_generation.limits import bounds_in_order, stated_bounds
-from curation.programs.test_generation.mutation import mutations
+from curation.programs.test_generation.mutation import mutate_input
 
 _GROWN = 2 / 3
 
@@ -20,5 +20,5 @@ def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, mos
         most_bytes: size of the largest one.
     """
     made = grown(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
-    changed = mutations(inputs, stated_bounds(statement), count - len(made), seed)
+    changed = mutate_input(inputs, stated_bounds(statement), count - len(made), seed)
     return list(dict.fromkeys([*made, *(text for text in changed if len(text) <= most_bytes)]))

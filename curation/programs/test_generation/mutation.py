@@ -1,8 +1,8 @@
 """New inputs from existing ones: other values, extreme values, repeated values, other sizes.
 
-Every new input keeps the form of one that was seen: numbers that count (`shapes.Count`) are set to what they count,
-other numbers stay within what was seen at their place, or within the one limit of the statement that starts or ends
-where the values seen do. The same inputs and seed give the same new ones.
+Every new input keeps the form of one that was seen: numbers that count (`shapes.CountField`) are set to what they
+count, other numbers stay within what was seen at their place, or within the one limit of the statement that starts or
+ends where the values seen do. The same inputs and seed give the same new ones.
 
 What it does not do: know the problem. An input that its constraints forbid in a way that no range shows (a tree that
 is none, numbers that must be sorted) may come out; the solutions must agree on it, and a caller that has a validator
@@ -15,7 +15,7 @@ import hashlib
 import random
 from collections.abc import Callable, Sequence
 
-from curation.programs.test_generation.limits import Bound
+from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import (
     HEAD,
     Line,
@@ -32,7 +32,7 @@ _TRIES = 8
 _MOST_LINES = 20_000
 
 
-def mutations(inputs: Sequence[str], bounds: Sequence[Bound], count: int, seed: str) -> list[str]:
+def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
     """Up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
 
     Args:
@@ -67,7 +67,7 @@ Ranges = dict[Place, tuple[int, int]]
 Change = Callable[[list[Line], Shape, Ranges, random.Random], None]
 
 
-def _range(values: Sequence[int], bounds: Sequence[Bound]) -> tuple[int, int]:
+def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
     """What was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]

@@ -46,7 +46,7 @@ def is_whole(token: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class CountField:
     """A number in the head that counts. ``kind``: tokens of line ``of``, lines from ``of`` on, or letters of the word
     that is line ``of``."""
 
@@ -70,7 +70,7 @@ class Count:
 class Shape:
     """What the inputs share. ``columns`` holds the whole numbers seen at each place, ``words`` the letters."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[CountField, ...]
     columns: dict[Place, tuple[int, ...]]
     words: dict[Place, str]
     loose: bool  # lines behind the head differ in their number of tokens: their numbers may count something
@@ -105,7 +105,7 @@ def shape_of(inputs: Sequence[Sequence[Line]]) -> Shape:
     )
 
 
-def _counts(inputs: Sequence[Sequence[Line]]) -> list[Count]:
+def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
     found = []
     for row in range(HEAD):
         for token in range(HEAD):
@@ -115,8 +115,10 @@ def _counts(inputs: Sequence[Sequence[Line]]) -> list[Count]:
             values = {int(lines[row][token]) for lines in rows}
             if len(values) < 2:
                 continue
-            tried = [Count((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
-            tried += [Count((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")]
+            tried = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
+            tried += [
+                CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
+            ]
             for count in tried:
                 if all(count.measure(lines) == int(lines[row][token]) for lines in rows):
                     found.append(count)

@@ -9,9 +9,9 @@ from curation.publish.cards.facts import (
     BenchmarkFacts,
     CardFacts,
     CodeFacts,
-    Compared,
     FunnelRow,
     SourceFacts,
+    StageComparison,
     compared,
 )
 
@@ -20,9 +20,9 @@ __all__ = [
     "BenchmarkFacts",
     "CardFacts",
     "CodeFacts",
-    "Compared",
     "FunnelRow",
     "SourceFacts",
+    "StageComparison",
     "compared",
     "write_card",
 ]

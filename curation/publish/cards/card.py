@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.publish.cards.facts import CardFacts, FunnelRow, most_correct, regraded, stage_title
+from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title
 from curation.publish.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
@@ -88,7 +88,7 @@ def render(facts: CardFacts) -> str:
         header=_header(facts),
         rows_read=facts.funnel[0].rows_in if facts.funnel else 0,
         funnel=_funnel(facts.funnel),
-        regraded=regraded(facts.funnel),
+        regraded=is_regraded(facts.funnel),
         reasons=_reasons(facts.funnel),
         languages=_languages(facts.curated),
         stages=[_stage(facts, stage) for stage in facts.rates],

@@ -75,7 +75,7 @@ class CodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class StageComparison:
     """What the second stage changed. ``fates`` sums to ``never_solved``; reasons are those of `DropReason`.
 
     never_solved   problems that the first stage dropped as never solved
@@ -102,7 +102,7 @@ class Compared:
         return {reason: count for reason, count in self.fates.items() if reason}
 
 
-def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> Compared:
+def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
     """The decisions of the first stage beside those of the last.
 
     Args:
@@ -117,7 +117,7 @@ def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> C
     later = pl.when("stands").then(pl.lit("")).otherwise(pl.col("later").fill_null(DropReason.OVER_QUOTA.value))
     lost = both.filter(pl.col("stands") & ~pl.col("keep"))
     alone = both.filter("keep")
-    return Compared(
+    return StageComparison(
         never.height,
         dict(never.group_by(later.alias("fate")).len().sort("fate").iter_rows()),
         alone.height,
@@ -158,7 +158,7 @@ class CardFacts:
     code: CodeFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
-    compared: Compared | None = None
+    compared: StageComparison | None = None
 
 
 def most_correct(band: tuple[int, float, int]) -> int:
@@ -166,7 +166,7 @@ def most_correct(band: tuple[int, float, int]) -> int:
     return int(band[1] * band[2] + 1e-9)
 
 
-def regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
+def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
     """(stage, stage before it) where a stage went back to what the stage before it had read."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]

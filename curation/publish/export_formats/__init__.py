@@ -22,9 +22,9 @@ takes beyond comparing tokens is a `Need`, and `CARRIES` says which needs a form
     verl                             functions in Python by calls (``fn_name``)
     open-instruct                    functions in Python by calls, as assertions for its verifier ``code``
 
-What a format cannot carry is left out and counted (`Exported.left_out`): to another judge it would be another problem
-than the one whose pass rate was measured. Which language a program is asked for in stands in the problem's ``meta``
-under `FENCE`; python where it does not.
+What a format cannot carry is left out and counted (`ExportResult.left_out`): to another judge it would be another
+problem than the one whose pass rate was measured. Which language a program is asked for in stands in the problem's
+``meta`` under `FENCE`; python where it does not.
 
 Invariants: rows come in the set's order; in = written + left out, or an error that names the row. Files are written
 aside and renamed. ``split`` is always train.
@@ -32,6 +32,6 @@ aside and renamed. ``split`` is always train.
 
 from curation.publish.export_formats.needs import CARRIES, Need
 from curation.publish.export_formats.rows import FORMATS
-from curation.publish.export_formats.writing import Exported, export_set
+from curation.publish.export_formats.writing import ExportResult, export_set
 
-__all__ = ["CARRIES", "FORMATS", "Exported", "Need", "export_set"]
+__all__ = ["CARRIES", "FORMATS", "ExportResult", "Need", "export_set"]

@@ -14,8 +14,8 @@ from curation.prompts import SOLVE
 from curation.prompts.solving import FENCE
 from curation.publish.export_formats.needs import CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
-from curation.records import Domain, Prompted, SourceError
-from curation.storage.stages import atomic_write, replacing, write_parquet
+from curation.records import Domain, PromptRequest, SourceError
+from curation.storage.stages import atomic_replace, atomic_write, write_parquet
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import set_problems
@@ -25,7 +25,7 @@ NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pas
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """What was written: rows in ``file``, and ``system_prompt`` where the trainer wants it in a file of its own.
 
     ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
@@ -37,7 +37,7 @@ class Exported:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-def export_set(curated: Path, form: str, out: Path) -> Exported:
+def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     """Write a curated set for another trainer: ``out/train.parquet``, or ``out/train.jsonl`` for nemo-rl.
 
     Args:
@@ -71,15 +71,15 @@ def export_set(curated: Path, form: str, out: Path) -> Exported:
         raise SourceError(f"{curated}: {form} knows the judging of none of its {frame.height} problems: {why}.")
     if form == "nemo-rl":
         file = out / "train.jsonl"
-        with replacing(file) as handle:
+        with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         prompt = out / "system_prompt.txt"
         atomic_write(prompt, SOLVE.system)
-        return Exported(file, len(rows), prompt, left_out=left_out)
+        return ExportResult(file, len(rows), prompt, left_out=left_out)
     file = out / "train.parquet"
     known = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     write_parquet(file, pl.DataFrame(rows, schema_overrides=known, infer_schema_length=None))
-    return Exported(file, len(rows), left_out=left_out)
+    return ExportResult(file, len(rows), left_out=left_out)
 
 
 def _read(file: Path) -> pl.DataFrame:
@@ -114,6 +114,6 @@ def _problem(row: Row, number: int, programs: Mapping[str, CodeProblem], curated
         raise SourceError(f"{where}: has no reference answer, which every trainer needs.")
     program = programs[row["id"]] if code else None
     details = {FENCE: str(program.lang)} if program is not None else {}
-    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     messages = [{"role": message["role"], "content": message["content"]} for message in SOLVE.messages(asked)]
     return ExportedProblem(row, number, messages, program, tests_of(program) if program is not None else None)

@@ -6,7 +6,7 @@ from curation.verify.answers.forms import Form
 from curation.verify.answers.policy import ApproximationPolicy
 
 
-class Comparing:
+class ComparisonState:
     """The state of one comparison. ``how`` names the tier that decided last, ``doubtful`` asks for a second look."""
 
     def __init__(self, policy: ApproximationPolicy, declared: frozenset[str] = frozenset()) -> None:

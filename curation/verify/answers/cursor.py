@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curation.verify.answers.expr import Expr, num
-from curation.verify.answers.tokens import Token, Unreadable
+from curation.verify.answers.tokens import AnswerParseError, Token
 
 DEEPEST = 60
 """Levels of nesting."""
@@ -35,7 +35,7 @@ class Cursor:
 
     def expect(self, text: str) -> None:
         if not self.at(text):
-            raise Unreadable(f"{self.peek().text!r} where {text!r} was expected")
+            raise AnswerParseError(f"{self.peek().text!r} where {text!r} was expected")
         self.position += 1
 
     def digit_group(self) -> Expr:

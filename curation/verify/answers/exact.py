@@ -11,7 +11,7 @@ import hashlib
 from fractions import Fraction
 
 from curation.verify.answers.expr import Expr
-from curation.verify.answers.rationals import LARGEST_BITS, rational
+from curation.verify.answers.rationals import LARGEST_BITS, rational_value
 
 _SYMMETRIC = frozenset(("gcd", "lcm", "max", "min"))
 MAX_TERMS = 150
@@ -33,8 +33,8 @@ class NormalFormTooLarge(Exception):
 def is_proved_equal(left: Expr, right: Expr) -> bool:
     """Whether the normal forms prove that the two sides are the same; False says nothing."""
     try:
-        top, below = normal(left)
-        other_top, other_below = normal(right)
+        top, below = normal_form(left)
+        other_top, other_below = normal_form(right)
         return not _minus(_times(top, other_below), _times(other_top, below))
     except NormalFormTooLarge:
         return False
@@ -43,7 +43,7 @@ def is_proved_equal(left: Expr, right: Expr) -> bool:
 def proportional_numerators(one: Expr, two: Expr) -> bool:
     """Whether two expressions vanish together: their numerators are multiples of one another by a number."""
     try:
-        (first, below), (second, other_below) = normal(one), normal(two)
+        (first, below), (second, other_below) = normal_form(one), normal_form(two)
     except NormalFormTooLarge:
         return False
     if not first or first.keys() != second.keys() or _shares(first, below) or _shares(second, other_below):
@@ -58,9 +58,9 @@ def _shares(top: Poly, below: Poly) -> bool:
     return any(all(name in dict(key) for key in top) for name in names)
 
 
-def normal(expr: Expr) -> Quotient:
+def normal_form(expr: Expr) -> Quotient:
     """Numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
-    value = rational(expr)
+    value = rational_value(expr)
     if value is not None:
         return _constant(value)
     op = expr.op
@@ -73,24 +73,24 @@ def normal(expr: Expr) -> Quotient:
             return {(("~pi", Fraction(1)),): Fraction(1, 180)}, ONE_POLY
         return _atom("~" + expr.name)
     if op == "add":
-        top, below = normal(expr.args[0])
+        top, below = normal_form(expr.args[0])
         for arg in expr.args[1:]:
-            other_top, other_below = normal(arg)
+            other_top, other_below = normal_form(arg)
             if below == other_below:
                 top = _plus(top, other_top)
             else:
                 top, below = _plus(_times(top, other_below), _times(other_top, below)), _times(below, other_below)
         return top, below
     if op == "mul":
-        top, below = normal(expr.args[0])
+        top, below = normal_form(expr.args[0])
         for arg in expr.args[1:]:
-            other_top, other_below = normal(arg)
+            other_top, other_below = normal_form(arg)
             top, below = _times(top, other_top), _times(below, other_below)
         return top, below
     if op == "pow":
         return _power(expr.args[0], expr.args[1])
     if op == "fn":
-        keys = [_key(normal(arg)) for arg in expr.args]
+        keys = [_key(normal_form(arg)) for arg in expr.args]
         return _atom(f"{expr.name}({'|'.join(sorted(keys) if expr.name in _SYMMETRIC else keys)})")
     raise NormalFormTooLarge(op)
 
@@ -187,10 +187,10 @@ def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
 
 
 def _power(base: Expr, exponent: Expr) -> Quotient:
-    value = rational(exponent)
+    value = rational_value(exponent)
     if value is None:
         return _symbolic_power(base, exponent)
-    top, below = normal(base)
+    top, below = normal_form(base)
     if value.denominator == 1:
         count = abs(int(value))
         if len(top) == 1 == len(below) and count <= 10_000:
@@ -207,7 +207,7 @@ def _power(base: Expr, exponent: Expr) -> Quotient:
         if not below:
             raise NormalFormTooLarge("division by zero")
         return top, below
-    number = rational(base)
+    number = rational_value(base)
     if number is not None and number > 0 and value.denominator <= MAX_ROOT:
         return _root(number, value)
     return _atom(f"({_key((top, below))})", value)
@@ -249,13 +249,13 @@ def _factors(number: int) -> dict[int, int]:
 
 def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
     """b^(2k + 1) is b·(b^k)²: one atom per term of the exponent, which counts how often."""
-    top, below = normal(exponent)
+    top, below = normal_form(exponent)
     if below != ONE_POLY:
         if len(below) != 1 or () not in below:
-            return _atom(f"({_key(normal(base))})^({_key((top, below))})")
+            return _atom(f"({_key(normal_form(base))})^({_key((top, below))})")
         top = {key: value / below[()] for key, value in top.items()}
-    name = _key(normal(base))
-    number = rational(base)
+    name = _key(normal_form(base))
+    number = rational_value(base)
     found: Quotient = (ONE_POLY, ONE_POLY)
     for monomial, count in top.items():
         if not monomial:

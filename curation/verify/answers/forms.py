@@ -31,7 +31,7 @@ class Words:
     raw: str
 
 
-PIECE = "()"
+CASE_BRACKETS = "()"
 """The brackets of a pair of a value and the condition under which it holds."""
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from curation.verify.answers import expr as ex
 from curation.verify.answers.cursor import CLOSING, DEEPEST, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
-from curation.verify.answers.tokens import Token, Unreadable
+from curation.verify.answers.tokens import AnswerParseError, Token
 
 _INVERSE = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec",
@@ -18,7 +18,7 @@ HALF = num(Fraction(1, 2))
 TEN = num(10)
 
 
-class Functions(Cursor):
+class FunctionRules(Cursor):
     """Rules for ``\\sin 2x``, ``\\log_2``, ``\\frac``, roots, binomials, sums and integrals."""
 
     def function(self, name: str) -> Expr:
@@ -42,7 +42,7 @@ class Functions(Cursor):
         if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
             closer = CLOSING[self.next().text]
             if self.depth > DEEPEST:
-                raise Unreadable("nested too deeply")
+                raise AnswerParseError("nested too deeply")
             self.depth += 1
             bars, self.bars = self.bars, 0
             found = [self.sum()]
@@ -99,7 +99,7 @@ class Functions(Cursor):
             return self.limit()
         if name == "overline":
             return self.styled("overline")
-        raise Unreadable(f"\\{name}")
+        raise AnswerParseError(f"\\{name}")
 
     def big_operator(self, name: str) -> Expr:
         self.expect("_")
@@ -121,7 +121,7 @@ class Functions(Cursor):
         bound = self.sum()
         self.expect("}")
         if variable.op != "sym":
-            raise Unreadable("a limit in no variable")
+            raise AnswerParseError("a limit in no variable")
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
@@ -156,7 +156,7 @@ class Functions(Cursor):
                 stand_in = [Token("num", "1")] if alone else []
                 self.tokens[at : at + width] = stand_in if level > 0 else [Token("end of integral", "")]
                 return sym(name)
-        raise Unreadable("an integral without its d x")
+        raise AnswerParseError("an integral without its d x")
 
     def differential_at(self, at: int) -> int:
         """How many tokens the d x at a place takes; 0 where there is none."""
@@ -190,13 +190,13 @@ def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
     if len(args) > 1 and name == "log" and base is None:
         base, first, args = args[1], args[0], args[:1]
     if len(args) > 1 and name not in ("max", "min", "gcd", "lcm"):
-        raise Unreadable(f"{name} of {len(args)} arguments")
+        raise AnswerParseError(f"{name} of {len(args)} arguments")
     if name in ("log", "ln", "lg"):
         below = base or (TEN if name == "lg" else None)
         top = fn("ln", first)
         return top if below is None or below == const("e") else divide(top, fn("ln", below))
     if base is not None:
-        raise Unreadable(f"{name} with a subscript")
+        raise AnswerParseError(f"{name} with a subscript")
     if name == "exp":
         return power(const("e"), first)
     if name == "sqrt":

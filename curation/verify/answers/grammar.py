@@ -3,7 +3,7 @@ r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`. A hand
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
 ``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Lists, relations, intervals and units are `reading`'s business.
 
-Nesting deeper than `DEEPEST` and whatever is not in the grammar raise `Unreadable`; nothing is evaluated here.
+Nesting deeper than `DEEPEST` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from fractions import Fraction
 from curation.verify.answers import expr as ex
 from curation.verify.answers.cursor import CLOSING, DEEPEST
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
-from curation.verify.answers.functions import Functions
-from curation.verify.answers.names import Names
-from curation.verify.answers.tokens import Token, Unreadable
+from curation.verify.answers.functions import FunctionRules
+from curation.verify.answers.names import NameRules
+from curation.verify.answers.tokens import AnswerParseError, Token
 
 _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 
 
 def parse_expression(tokens: list[Token]) -> Expr:
     """The expression that all of ``tokens`` is."""
-    parser = Parser(tokens)
+    parser = ExpressionParser(tokens)
     found = parser.over()
     if parser.position != len(parser.tokens):
-        raise Unreadable(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
+        raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
     return found
 
 
-class Parser(Names, Functions):
+class ExpressionParser(NameRules, FunctionRules):
     """One pass over a list of tokens; its methods are the rules of the grammar."""
 
     def sum(self) -> Expr:
@@ -77,7 +77,7 @@ class Parser(Names, Functions):
         if token.kind == "num":
             before = self.tokens[self.position - 1]
             if before.kind in ("num", "sym", "word"):
-                raise Unreadable("two numbers side by side")
+                raise AnswerParseError("two numbers side by side")
         return mul(left, self.factor())
 
     def signed_factor(self) -> Expr:
@@ -109,7 +109,7 @@ class Parser(Names, Functions):
 
     def factor(self) -> Expr:
         if self.depth > DEEPEST:
-            raise Unreadable("nested too deeply")
+            raise AnswerParseError("nested too deeply")
         self.depth += 1
         base = self.atom()
         while True:
@@ -166,7 +166,7 @@ class Parser(Names, Functions):
             return self.atom()
         self.position += 1
         if self.depth > DEEPEST:
-            raise Unreadable("nested too deeply")
+            raise AnswerParseError("nested too deeply")
         self.depth += 1
         bars, self.bars = self.bars, 0
         inner = self.over()
@@ -202,7 +202,7 @@ class Parser(Names, Functions):
             return self.styled(token.text)
         if token.kind == "op":
             return self.bracketed(token.text)
-        raise Unreadable(f"{token.text[:40]!r} in a formula")
+        raise AnswerParseError(f"{token.text[:40]!r} in a formula")
 
     def bracketed(self, text: str) -> Expr:
         if text == "|":
@@ -213,12 +213,12 @@ class Parser(Names, Functions):
             return fn("abs", inner)
         closer = CLOSING.get(text)
         if closer is None or text == "{s":
-            raise Unreadable(f"{text!r} in a formula")
+            raise AnswerParseError(f"{text!r} in a formula")
         if text == "{":
             self.position -= 1
             return self.group()
         if self.depth > DEEPEST:
-            raise Unreadable("nested too deeply")
+            raise AnswerParseError("nested too deeply")
         self.depth += 1
         bars, self.bars = self.bars, 0
         inner = self.sum()

@@ -11,7 +11,7 @@ import itertools
 from curation.verify.answers.expr import Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.pieces import equals_cases, is_piecewise
-from curation.verify.answers.regions import NotARegion, Piece, is_region, region
+from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 from curation.verify.answers.vectors import components
@@ -84,7 +84,7 @@ class Matcher(Relations, Values):
         free = one.brackets in ("", "{}") and two.brackets in ("", "{}")
         if not free and not _brackets_agree(one.brackets, two.brackets):
             return False
-        expanded = (expand(one), expand(two)) if free else (list(one.items), list(two.items))
+        expanded = (expand_signs(one), expand_signs(two)) if free else (list(one.items), list(two.items))
         if free:
             return self._unordered(*expanded)
         if _sign_inside(one) or _sign_inside(two):
@@ -143,14 +143,14 @@ class Matcher(Relations, Values):
 
     def _regions(self, reference: Form, answer: Form) -> bool | None:
         try:
-            ones, twos = region(reference, tuples=True), region(answer, tuples=True)
+            ones, twos = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
         except NotARegion:
             return None
         if len(ones) != len(twos):
             return False
         return all(self._same_piece(one, two) for one, two in zip(ones, twos, strict=True))
 
-    def _same_piece(self, one: Piece, two: Piece) -> bool:
+    def _same_piece(self, one: Interval, two: Interval) -> bool:
         ends = self._same_end(one.low, two.low) and self._same_end(one.high, two.high)
         if ends and (one.with_low, one.with_high) != (two.with_low, two.with_high):
             self.doubtful = True
@@ -172,7 +172,7 @@ def as_sequence(form: Form) -> Sequence | None:
     return Sequence((form,))
 
 
-def expand(form: Sequence) -> list[Form]:
+def expand_signs(form: Sequence) -> list[Form]:
     """The items with ± written out; of a set, or where ± occurs, each only once."""
     found: list[Form] = []
     for item in form.items:
@@ -183,7 +183,7 @@ def expand(form: Sequence) -> list[Form]:
         elif isinstance(item, Sequence) and _sign_inside(item):
             found.extend(_sign_choices(item))
         elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
-            found.extend(expand(item))
+            found.extend(expand_signs(item))
         else:
             found.append(item)
     if len(found) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in found):

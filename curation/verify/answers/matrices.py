@@ -5,7 +5,7 @@ from __future__ import annotations
 from curation.verify.answers.expr import Expr, add, mul, neg
 from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.tokens import Token, Unreadable, split
+from curation.verify.answers.tokens import AnswerParseError, Token, split
 
 MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
@@ -24,14 +24,14 @@ def read_matrix(tokens: list[Token]) -> Matrix:
         if total is None:
             total = rows
         elif [len(row) for row in total] != [len(row) for row in rows]:
-            raise Unreadable("matrices of two sizes")
+            raise AnswerParseError("matrices of two sizes")
         else:
             total = tuple(
                 tuple(add(one, two) for one, two in zip(row, other, strict=True))
                 for row, other in zip(total, rows, strict=True)
             )
     if total is None:
-        raise Unreadable("no matrix")
+        raise AnswerParseError("no matrix")
     return Matrix(total)
 
 
@@ -47,14 +47,14 @@ def _product(tokens: list[Token]) -> Rows:
             continue
         end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
         if end is None or ("matrix" not in token.text and token.text != "array"):
-            raise Unreadable(f"environment {token.text}")
+            raise AnswerParseError(f"environment {token.text}")
         body = tokens[position + 1 : end]
         here = _cells(body, token.text)
         rows = here if rows is None else _times(rows, here)
         position = end + 1
     scalar = _balanced([token for token in scalar if token.text != "space"])
     if rows is None:
-        raise Unreadable("no matrix")
+        raise AnswerParseError("no matrix")
     if scalar:
         factor = parse_expression(scalar)
         rows = tuple(tuple(mul(factor, cell) for cell in row) for row in rows)
@@ -80,9 +80,9 @@ def _count(tokens: list[Token], sign: str) -> int:
 
 
 def determinant(rows: Rows) -> Expr:
-    """By its first row. Raises `Unreadable` where it is not square, or large."""
+    """By its first row. Raises `AnswerParseError` where it is not square, or large."""
     if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
-        raise Unreadable("a determinant")
+        raise AnswerParseError("a determinant")
     if len(rows) == 1:
         return rows[0][0]
     terms = []
@@ -99,13 +99,13 @@ def _cells(body: list[Token], environment: str) -> Rows:
     lines, _ = split(body, frozenset(("newline",)))
     rows = tuple(tuple(parse_expression(cell) for cell in split(line, frozenset(("&",)))[0]) for line in lines if line)
     if not rows or len({len(row) for row in rows}) != 1:
-        raise Unreadable("a ragged matrix")
+        raise AnswerParseError("a ragged matrix")
     return rows
 
 
 def _times(left: Rows, right: Rows) -> Rows:
     if len(left[0]) != len(right):
-        raise Unreadable("matrices that do not multiply")
+        raise AnswerParseError("matrices that do not multiply")
     return tuple(
         tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
         for row in left

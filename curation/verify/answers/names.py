@@ -8,7 +8,7 @@ from fractions import Fraction
 from curation.verify.answers import expr as ex
 from curation.verify.answers.cursor import Cursor
 from curation.verify.answers.expr import Expr, const, fn, num, sym
-from curation.verify.answers.tokens import FUNCTIONS, Token, Unreadable
+from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 
 MAX_NUMBER_CHARS = 3000
 """Digits of a number that is still computed with."""
@@ -24,13 +24,13 @@ _FUNCTION_IN_WORD = re.compile(
 )
 
 
-class Names(Cursor):
+class NameRules(Cursor):
     """Rules for numbers, names with their indices, and runs of letters."""
 
     def number(self, token: Token) -> Expr:
         text = token.text
         if len(text) > MAX_NUMBER_CHARS:
-            raise Unreadable("a number of very many digits")
+            raise AnswerParseError("a number of very many digits")
         if self.at("_"):
             return self.in_base(text)
         mantissa, _, exponent = text.lower().partition("e")
@@ -51,7 +51,7 @@ class Names(Cursor):
             self.position += 1
             try:
                 top, below = self.digit_group(), self.digit_group()
-            except Unreadable:
+            except AnswerParseError:
                 top = below = sym("?")
             plain = top.op == below.op == "num" and top.value.denominator == below.value.denominator == 1
             if plain and 0 < top.value < below.value and not self.at("^"):
@@ -117,7 +117,7 @@ class Names(Cursor):
                 below = self.sum()
                 self.expect(")")
                 return fn("binomial", top, below)
-        except Unreadable:
+        except AnswerParseError:
             pass
         self.position = saved
         return None
@@ -130,7 +130,7 @@ class Names(Cursor):
             if self.at("^"):
                 self.position += 1
                 return fn("binomial", top, self.group())
-        except Unreadable:
+        except AnswerParseError:
             pass
         self.position = saved
         return None
@@ -144,7 +144,7 @@ class Names(Cursor):
         while level:
             token = self.next()
             if token.kind == "eof":
-                raise Unreadable("unfinished subscript")
+                raise AnswerParseError("unfinished subscript")
             level += (token.text == "{") - (token.text == "}")
             if level and token.text not in ("{", "}"):
                 parts.append(token.text)
@@ -157,7 +157,7 @@ class Names(Cursor):
         if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
             match = _FUNCTION_IN_WORD.fullmatch(word)
             if match is None or len(match.group(3)) > 3:
-                raise Unreadable(f"the word {word!r}")
+                raise AnswerParseError(f"the word {word!r}")
         else:
             match = _FUNCTION_IN_WORD.fullmatch(word)
         if match is not None:

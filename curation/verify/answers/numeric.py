@@ -1,8 +1,8 @@
 """Numbers out of expressions: floats, and mpmath numbers of any precision.
 
-`Floats` and `Precise` evaluate at a point; roots of odd order are real, other powers of negative numbers complex.
-Whatever is too large to hold (`Huge`), undefined at the point or not known to evaluate (`Uncomputable`) says so
-instead of costing time.
+`Floats` and `PreciseArithmetic` evaluate at a point; roots of odd order are real, other powers of negative numbers
+complex. Whatever is too large to hold (`MagnitudeTooLarge`), undefined at the point or not known to evaluate
+(`Uncomputable`) says so instead of costing time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import mpmath
 
 from curation.verify.answers.expr import Expr
-from curation.verify.answers.rationals import rational
+from curation.verify.answers.rationals import rational_value
 
 MAX_EXPONENT_BITS = 2_000
 """Size of an exponent that a power is evaluated with."""
@@ -33,7 +33,7 @@ class Uncomputable(Exception):
     """No value here: undefined at this point, or not a known function."""
 
 
-class Huge(Uncomputable):
+class MagnitudeTooLarge(Uncomputable):
     """A value whose magnitude cannot be held."""
 
 
@@ -96,7 +96,7 @@ class Arithmetic:
 
     def raise_to(self, base_expr: Expr, exponent_expr: Expr, point: Point) -> Any:
         base = self.evaluate(base_expr, point)
-        exact = rational(exponent_expr)
+        exact = rational_value(exponent_expr)
         if exact is None:
             return self.power(base, self.evaluate(exponent_expr, point))
         if base == 0 and exact <= 0:
@@ -214,7 +214,7 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
 _LOCAL = threading.local()
 
 
-class Precise(Arithmetic):
+class PreciseArithmetic(Arithmetic):
     """mpmath numbers of ``bits`` bits, in a context of this thread's own."""
 
     def __init__(self, bits: int, *, real: bool = False) -> None:
@@ -267,7 +267,7 @@ class Precise(Arithmetic):
             return self.mp.mpf(1)
         size = self._size(exponent)
         if size > MAX_EXPONENT_BITS:
-            raise Huge("an exponent beyond all measure")
+            raise MagnitudeTooLarge("an exponent beyond all measure")
         if not self.is_complex(exponent) and exponent == self.mp.floor(exponent) and size < self.bits - 8:
             return self.integer_power(base, int(exponent))
         with self.mp.extraprec(max(0, size) + 16):
@@ -276,10 +276,10 @@ class Precise(Arithmetic):
 
     def integer_power(self, base: Any, exponent: int) -> Any:
         if exponent.bit_length() > MAX_EXPONENT_BITS:
-            raise Huge("an exponent beyond all measure")
+            raise MagnitudeTooLarge("an exponent beyond all measure")
         size = self._size(base) if base != 0 else 0
         if abs(size).bit_length() + exponent.bit_length() > MAX_EXPONENT_BITS:
-            raise Huge("a power beyond all measure")
+            raise MagnitudeTooLarge("a power beyond all measure")
         return base**exponent
 
     def apply(self, name: str, args: list[Any]) -> Any:
@@ -288,7 +288,7 @@ class Precise(Arithmetic):
             raise Uncomputable(name)
         for arg in args:
             if arg != 0 and self._size(arg) > (64 if name in _GAMMAS else 3000):
-                raise Huge(f"{name} of a huge number")
+                raise MagnitudeTooLarge(f"{name} of a huge number")
         return self._checked(function(self.mp, *args))
 
     def _checked(self, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols
 from curation.verify.answers.forms import Form, Sequence, Value
-from curation.verify.answers.regions import MINUS_INFINITY, NotARegion, Piece, merged, region
+from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merged, parse_region
 from curation.verify.answers.samevalue import compare_expressions, difference
 
 
@@ -14,12 +14,12 @@ def equals_cases(value: Expr, cases: Sequence) -> bool:
     if len(names) != 1:
         return False
     name = next(iter(names))
-    everywhere: list[Piece] = []
+    everywhere: list[Interval] = []
     for case in cases.items:
         if not isinstance(case, Sequence) or len(case.items) != 2 or not isinstance(case.items[0], Value):
             return False
         try:
-            pieces = region(case.items[1])
+            pieces = parse_region(case.items[1])
         except NotARegion:
             return False
         everywhere += pieces
@@ -38,7 +38,7 @@ def _is_case(form: Form) -> bool:
     return isinstance(form, Sequence) and len(form.items) == 2 and not isinstance(form.items[1], Value | Sequence)
 
 
-def _same_on(one: Expr, two: Expr, name: str, piece: Piece) -> bool:
+def _same_on(one: Expr, two: Expr, name: str, piece: Interval) -> bool:
     """On the open interval, by a variable that runs over it; and at the ends that belong to it."""
     square = power(sym(name), num(2))
     if piece.low == piece.high:

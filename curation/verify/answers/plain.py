@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from curation.languages.vocabulary import languages
 from curation.records import Outcome
-from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison, Shown, approximately
+from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison, Shown, compare_rounded
 
 LONGEST = 200
 """Characters of a string the quick tier looks at."""
@@ -82,6 +82,6 @@ def compare_numbers(reference: Shown, answer: Shown, policy: ApproximationPolicy
     forms = (str(reference.value), str(answer.value))
     if reference.value == answer.value:
         return Comparison(Outcome.CORRECT, "number", *forms, False)
-    equal, doubtful = approximately(reference, answer, policy)
+    equal, doubtful = compare_rounded(reference, answer, policy)
     how = "approximation" if equal else "number"
     return Comparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)

@@ -86,7 +86,7 @@ def rounds_to(value: Fraction, shown: Shown, policy: ApproximationPolicy) -> boo
     return abs(error) <= unit / 2 or (0 <= error < unit and shown.digits >= policy.truncation_digits)
 
 
-def approximately(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> tuple[bool, bool]:
+def compare_rounded(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> tuple[bool, bool]:
     """(counts as equal, doubtful) for two different numbers."""
     if not policy.enabled or (reference.exact and answer.exact):
         return False, False

@@ -6,8 +6,8 @@ from curation.languages.vocabulary import languages
 from curation.verify.answers.expr import Expr, const, mul, neg, num
 from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
-from curation.verify.answers.units import convert, is_unit, normalise_unit
+from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
+from curation.verify.answers.units import conversion_factor, is_unit, normalise_unit
 
 _SCALES = {word: int(value) for known in languages() for value, words in known.answers.scales.items() for word in words}
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
@@ -15,7 +15,7 @@ _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")",
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """The value that ``tokens`` are. Raises `Unreadable`."""
+    """The value that ``tokens`` are. Raises `AnswerParseError`."""
     compound = _compound(tokens)
     if compound is not None:
         return compound
@@ -32,7 +32,7 @@ def parse_value(tokens: list[Token]) -> Value:
     if degrees is not None:
         number, unit = degrees, "deg" + unit.strip().lower()
     if not number:
-        raise Unreadable("a unit without a number")
+        raise AnswerParseError("a unit without a number")
     scale, unit = _scale(unit)
     value = _expression(number)
     return Value(mul(value, num(scale)) if scale > 1 else value, normalise_unit(unit) if unit.strip() else "")
@@ -60,7 +60,7 @@ def _compound(tokens: list[Token]) -> Value | None:
     ):
         return None
     units = [normalise_unit(token.text) for token in tokens[1::2]]
-    factors = [convert(unit, units[-1]) for unit in units]
+    factors = [conversion_factor(unit, units[-1]) for unit in units]
     numbers = [parse_expression([token]) for token in tokens[::2]]
     if any(
         factor is None or factor < after

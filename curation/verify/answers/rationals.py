@@ -15,7 +15,7 @@ LARGEST_BITS = 20_000
 """Size of the numbers that exact arithmetic goes up to."""
 
 
-def rational(expr: Expr) -> Fraction | None:
+def rational_value(expr: Expr) -> Fraction | None:
     """The exact value where it is a rational number that exact arithmetic yields cheaply."""
     op = expr.op
     if op == "num":
@@ -24,7 +24,7 @@ def rational(expr: Expr) -> Fraction | None:
         return None
     if op == "fn" and expr.name not in _RATIONAL_FUNCTIONS:
         return None
-    values = [rational(arg) for arg in expr.args]
+    values = [rational_value(arg) for arg in expr.args]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None

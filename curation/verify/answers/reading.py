@@ -11,26 +11,26 @@ from __future__ import annotations
 from functools import lru_cache
 
 from curation.verify.answers.expr import divide, num, sym
-from curation.verify.answers.forms import PIECE, Form, Relation, Sequence, Union, Value, Words, describe
+from curation.verify.answers.forms import CASE_BRACKETS, Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.quantities import parse_compound, parse_value
 from curation.verify.answers.spans import (
     cut_if,
     cut_tail,
-    declares,
+    declares_names,
     encloses_all,
     is_call,
     is_name,
     is_number_set,
     plain_expression,
-    trimmed,
+    trim_tokens,
     words_from,
 )
-from curation.verify.answers.text import normalise, unwrap
-from curation.verify.answers.tokens import LONGEST, Token, Unreadable, split, tokenise
+from curation.verify.answers.text import normalise, strip_wrappers
+from curation.verify.answers.tokens import LONGEST, AnswerParseError, Token, split, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.variants import parse_number_in_base, variants
+from curation.verify.answers.variants import number_variants, parse_number_in_base
 from curation.verify.answers.words import parse_number_words, words
 from curation.verify.extraction import strip_boxes
 
@@ -46,16 +46,16 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     """The readings of ``raw``; never empty, the last one `Words`."""
     if len(raw) > 4 * LONGEST:
         return (Words(raw, raw),)
-    text = unwrap(strip_boxes(normalise(raw))) or " "
+    text = strip_wrappers(strip_boxes(normalise(raw))) or " "
     base = parse_number_in_base(text)
     found: list[Form] = [base] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
     if spelled is not None:
         found.append(Value(num(spelled)))
-    for variant in variants(text, lang):
+    for variant in number_variants(text, lang):
         try:
             form = read_tokens(tokenise(variant), 0)
-        except Unreadable:
+        except AnswerParseError:
             continue
         if form not in found:
             found.append(form)
@@ -63,18 +63,18 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
 
 
 def read_tokens(tokens: list[Token], depth: int) -> Form:
-    """The form that ``tokens`` are. Raises `Unreadable`."""
+    """The form that ``tokens`` are. Raises `AnswerParseError`."""
     if depth > DEEPEST:
-        raise Unreadable("nested too deeply")
-    tokens = trimmed(cut_tail(tokens))
+        raise AnswerParseError("nested too deeply")
+    tokens = trim_tokens(cut_tail(tokens))
     if not tokens:
-        raise Unreadable("nothing")
+        raise AnswerParseError("nothing")
     amount = parse_compound(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
     if amount is not None:
         return amount
     parts, separators = split(tokens, _SEPARATORS)
     if len(parts) > 1:
-        return _several(parts, separators, depth)
+        return _parse_list(parts, separators, depth)
     if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
         found = _set_expression(tokens, depth)
         if found is not None:
@@ -93,15 +93,15 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     return _single(tokens, depth)
 
 
-def _several(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
+def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
     kept: list[list[Token]] = []
     joints: list[str] = []
     for part, separator in zip(parts, ["", *separators], strict=True):
-        if part and not declares(part):
+        if part and not declares_names(part):
             kept.append(part)
             joints.append(separator)
     if not kept:
-        raise Unreadable("nothing")
+        raise AnswerParseError("nothing")
     forms = [_item(part, depth) for part in kept]
     if len(forms) == 1:
         return forms[0]
@@ -155,7 +155,7 @@ def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
 
 
 def _item(part: list[Token], depth: int) -> Form:
-    part = trimmed(part)
+    part = trim_tokens(part)
     if len(part) == 1 and part[0].text == "…":
         return Words("…", "…")
     return read_tokens(part, depth + 1)
@@ -185,7 +185,7 @@ def _set_expression(tokens: list[Token], depth: int) -> Form | None:
     if set(ops) != {"∪"}:
         if ops == ["∖"] and is_number_set(parts[0]):
             return Relation((Words("x", "x"), read_tokens(parts[1], depth + 1)), ("notin",))
-        raise Unreadable("a set difference")
+        raise AnswerParseError("a set difference")
     return Union(tuple(read_tokens(part, depth + 1) for part in parts))
 
 
@@ -218,19 +218,19 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
 def _piecewise(tokens: list[Token], depth: int) -> Form:
     """Rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
-        raise Unreadable("cases with something behind them")
+        raise AnswerParseError("cases with something behind them")
     lines, _ = split(tokens[1:-1], frozenset(("newline",)))
     pairs: list[Form] = []
     for line in filter(None, lines):
         parts, _ = split(line, frozenset(("&",)))
         if len(parts) != 2 or not all(parts):
-            raise Unreadable("a case without its condition")
-        condition = [part for token in trimmed(parts[1]) for part in cut_if(token)]
+            raise AnswerParseError("a case without its condition")
+        condition = [part for token in trim_tokens(parts[1]) for part in cut_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
         where = read_tokens(condition, depth + 1) if plain else words_from(condition)
-        pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), PIECE))
+        pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), CASE_BRACKETS))
     if not pairs:
-        raise Unreadable("no cases")
+        raise AnswerParseError("no cases")
     return Sequence(tuple(pairs), "{}")
 
 
@@ -244,12 +244,12 @@ def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
 
 def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
     if not tokens:
-        raise Unreadable("a relation without a side")
+        raise AnswerParseError("a relation without a side")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)))
     try:
         return read_tokens(tokens, depth + 1)
-    except Unreadable:
+    except AnswerParseError:
         if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
             raise
         return words_from(tokens)
@@ -257,10 +257,10 @@ def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
 
 def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
     if not all(parts):
-        raise Unreadable("a colon without a side")
+        raise AnswerParseError("a colon without a side")
     try:
         sides = [parse_expression(part) for part in parts]
-    except Unreadable:
+    except AnswerParseError:
         return Relation((words_from(parts[0]), read_tokens(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
     if len(sides) == 2:
         return Value(divide(sides[0], sides[1]), "ratio")
@@ -291,7 +291,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
             return _from_text(text, depth)
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
-            raise Unreadable("words")
+            raise AnswerParseError("words")
     if first.kind == "style" and is_number_set(tokens):
         return words("reals" if last.text == "R" or tokens[-2].text == "R" else "".join(token.text for token in tokens))
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
@@ -340,7 +340,7 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
             return None if first == "(" and plain_expression(inner) else read_tokens(inner, depth + 1)
         return None
     if any(not part for part in parts):
-        raise Unreadable("an empty component")
+        raise AnswerParseError("an empty component")
     items = tuple(_item(part, depth + 1) for part in parts)
     if is_set:
         return Sequence(items, "{}")

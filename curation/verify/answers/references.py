@@ -69,7 +69,7 @@ def _syntax_defect(text: str) -> str | None:
     elsewhere = _ELSEWHERE.search(text)
     if elsewhere:
         return f"it refers to something else ({elsewhere.group()!r})"
-    if not _closes(text):
+    if not _has_balanced_brackets(text):
         return "its brackets do not close"
     if _EMPTY_GROUP.search(text):
         return "an argument in it is empty"
@@ -80,7 +80,7 @@ def _syntax_defect(text: str) -> str | None:
     return None
 
 
-def _closes(text: str) -> bool:
+def _has_balanced_brackets(text: str) -> bool:
     """Whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix them)."""
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)

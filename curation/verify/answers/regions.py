@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-A `Piece` is an interval between two expressions (±∞ included), a point where they are the same. Pieces with
+A `Interval` is an interval between two expressions (±∞ included), a point where they are the same. Pieces with
 numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
 parameters are kept as they are written.
 """
@@ -20,7 +20,7 @@ MINUS_INFINITY = neg(INFINITY)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Interval:
     """An interval: its ends, and whether they belong to it."""
 
     low: Expr
@@ -33,7 +33,7 @@ class NotARegion(Exception):
     """The form is no region of the line."""
 
 
-def region(form: Form, *, tuples: bool = False) -> list[Piece]:
+def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
     """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
     return merged(_pieces(form, tuples))
 
@@ -51,7 +51,7 @@ def is_region(form: Form) -> bool:
     return False
 
 
-def _pieces(form: Form, tuples: bool) -> list[Piece]:
+def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
     if isinstance(form, Union):
@@ -67,15 +67,15 @@ def _pieces(form: Form, tuples: bool) -> list[Piece]:
     if isinstance(form, Relation):
         return _of_relation(form)
     if isinstance(form, Words) and form.text in ("reals", "no solution"):
-        return [Piece(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
+        return [Interval(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
     raise NotARegion(type(form).__name__)
 
 
-def _point(expr: Expr) -> Piece:
-    return Piece(expr, expr, True, True)
+def _point(expr: Expr) -> Interval:
+    return Interval(expr, expr, True, True)
 
 
-def _of_sequence(form: Sequence, tuples: bool) -> list[Piece]:
+def _of_sequence(form: Sequence, tuples: bool) -> list[Interval]:
     if form.brackets in ("{}", ""):
         return [piece for item in form.items for piece in _pieces(item, False)]
     if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
@@ -86,11 +86,11 @@ def _of_sequence(form: Sequence, tuples: bool) -> list[Piece]:
     return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
 
 
-def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Piece:
-    return Piece(low, high, with_low and not has(low, "const", "inf"), with_high and not has(high, "const", "inf"))
+def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Interval:
+    return Interval(low, high, with_low and not has(low, "const", "inf"), with_high and not has(high, "const", "inf"))
 
 
-def _of_relation(form: Relation) -> list[Piece]:
+def _of_relation(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
@@ -103,14 +103,14 @@ def _of_relation(form: Relation) -> list[Piece]:
             return _named_relation(form)
         raise NotARegion("a relation between forms")
     unknown = _unknown(sides)
-    found: list[Piece] | None = None
+    found: list[Interval] | None = None
     for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
         here = merged(_solved(left, op, right, unknown))
         found = here if found is None else _intersection(found, here)
     return found or []
 
 
-def _named_relation(form: Relation) -> list[Piece]:
+def _named_relation(form: Relation) -> list[Interval]:
     """An inequality of a thing that has only a name in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
@@ -136,7 +136,7 @@ def _unknown(sides: list[Expr]) -> Expr:
     raise NotARegion("an inequality in several unknowns")
 
 
-def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Piece]:
+def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
         op, bound = (op, right) if left == unknown else (_FLIP[op], left)
         return _ray(op, bound)
@@ -157,11 +157,11 @@ def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Piece]:
     return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
 
 
-def _ray(op: str, bound: Expr) -> list[Piece]:
+def _ray(op: str, bound: Expr) -> list[Interval]:
     if op in ("<", "<="):
-        return [Piece(MINUS_INFINITY, bound, False, op == "<=")]
+        return [Interval(MINUS_INFINITY, bound, False, op == "<=")]
     if op in (">", ">="):
-        return [Piece(bound, INFINITY, op == ">=", False)]
+        return [Interval(bound, INFINITY, op == ">=", False)]
     if op == "!=":
         return _complement([_point(bound)])
     if op == "=":
@@ -169,24 +169,24 @@ def _ray(op: str, bound: Expr) -> list[Piece]:
     raise NotARegion(op)
 
 
-def _absolute(op: str, bound: Expr) -> list[Piece]:
+def _absolute(op: str, bound: Expr) -> list[Interval]:
     closed = op.endswith("=")
     if op in ("<", "<="):
-        return [Piece(neg(bound), bound, closed, closed)]
+        return [Interval(neg(bound), bound, closed, closed)]
     if op in (">", ">="):
-        return [Piece(MINUS_INFINITY, neg(bound), False, closed), Piece(bound, INFINITY, closed, False)]
+        return [Interval(MINUS_INFINITY, neg(bound), False, closed), Interval(bound, INFINITY, closed, False)]
     raise NotARegion(op)
 
 
-def _complement(pieces: list[Piece]) -> list[Piece]:
-    found: list[Piece] = []
+def _complement(pieces: list[Interval]) -> list[Interval]:
+    found: list[Interval] = []
     low, with_low = MINUS_INFINITY, False
     for piece in merged(pieces):
         if piece.low != MINUS_INFINITY:
-            found.append(Piece(low, piece.low, with_low, not piece.with_low))
+            found.append(Interval(low, piece.low, with_low, not piece.with_low))
         low, with_low = piece.high, not piece.with_high
     if low != INFINITY:
-        found.append(Piece(low, INFINITY, with_low, False))
+        found.append(Interval(low, INFINITY, with_low, False))
     return found
 
 
@@ -204,7 +204,7 @@ def _float(expr: Expr) -> float:
     return float(value)
 
 
-def merged(pieces: list[Piece]) -> list[Piece]:
+def merged(pieces: list[Interval]) -> list[Interval]:
     """Sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
     if len(pieces) > MAX_INTERVALS:
         raise NotARegion("too many pieces")
@@ -216,7 +216,7 @@ def merged(pieces: list[Piece]) -> list[Piece]:
         if low < high or (low == high and piece.with_low and piece.with_high):
             keyed.append((low, not piece.with_low, high, piece))
     keyed.sort(key=lambda entry: entry[:3])
-    found: list[tuple[float, Piece]] = []
+    found: list[tuple[float, Interval]] = []
     for low, _, high, piece in keyed:
         if found:
             top, last = found[-1]
@@ -230,7 +230,7 @@ def merged(pieces: list[Piece]) -> list[Piece]:
     return [piece for _, piece in found]
 
 
-def _intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
+def _intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
     if any(symbols(end) for piece in (*ones, *others) for end in (piece.low, piece.high)):
         return _symbolic_intersection(ones, others)
     found = []
@@ -240,17 +240,17 @@ def _intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
             other_low, other_high = _float(other.low), _float(other.high)
             lower = one if (low, not one.with_low) >= (other_low, not other.with_low) else other
             upper = one if (high, one.with_high) <= (other_high, other.with_high) else other
-            found.append(Piece(lower.low, upper.high, lower.with_low, upper.with_high))
+            found.append(Interval(lower.low, upper.high, lower.with_low, upper.with_high))
     return merged(found)
 
 
-def _symbolic_intersection(ones: list[Piece], others: list[Piece]) -> list[Piece]:
+def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
     """A lower and an upper bound with parameters make an interval."""
     if len(ones) != 1 or len(others) != 1:
         raise NotARegion("an intersection with parameters")
     one, other = ones[0], others[0]
     if one.low == MINUS_INFINITY and other.high == INFINITY:
-        return [Piece(other.low, one.high, other.with_low, one.with_high)]
+        return [Interval(other.low, one.high, other.with_low, one.with_high)]
     if other.low == MINUS_INFINITY and one.high == INFINITY:
-        return [Piece(one.low, other.high, one.with_low, other.with_high)]
+        return [Interval(one.low, other.high, one.with_low, other.with_high)]
     raise NotARegion("an intersection with parameters")

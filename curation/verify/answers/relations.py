@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from curation.verify.answers.comparing import Comparing
+from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.exact import proportional_numerators
 from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
-from curation.verify.answers.numeric import Precise, Uncomputable
+from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
 from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, points
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -67,7 +67,7 @@ def value_of(form: Relation) -> Form:
     return form.items[-1]
 
 
-class Relations(Comparing):
+class Relations(ComparisonState):
     """The part of `matching.Matcher` that compares relations."""
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
@@ -173,7 +173,7 @@ class Relations(Comparing):
             return None
         ratios = []
         for _, point in points(names, integer_names(one) | integer_names(two)):
-            precise = Precise(200)
+            precise = PreciseArithmetic(200)
             try:
                 below = precise.evaluate(two, point)
                 ratio = precise.evaluate(one, point) / below if below else None

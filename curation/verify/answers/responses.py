@@ -11,7 +11,7 @@ from curation.languages.vocabulary import one_of
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
 from curation.verify.answers.words import choice_of
-from curation.verify.extraction import CUE, clean_recorded_answer, extract_answer
+from curation.verify.extraction import ANSWER_CUE, clean_recorded_answer, extract_answer
 
 _TEXT_COMMAND = re.compile(
     r"\\(?:text|mathrm|mbox|operatorname|textbf|textit|textnormal)[a-z]*\s*\{[^{}]*\}"
@@ -43,15 +43,15 @@ def final(text: str) -> str:
         return _from_boxes(text)
     if '"' in text:
         text = clean_recorded_answer(text) or text
-    cued = (len(text) > 8 or not text.isascii()) and CUE.search(text) is not None
+    cued = (len(text) > 8 or not text.isascii()) and ANSWER_CUE.search(text) is not None
     if not cued and not is_prose(text):
         return text
     if not cued and len(text) <= 300 and "$" not in text and "\n" not in text:
-        return _refined(text)
+        return _cut_sentence(text)
     found = extract_answer(text, lenient=True)
     if found is None or (cued and found.how not in ("cue", "hashes") and not is_prose(text)):
         return text
-    return _refined(found.answer) if found.how in ("cue", "hashes") else found.answer
+    return _cut_sentence(found.answer) if found.how in ("cue", "hashes") else found.answer
 
 
 def _from_boxes(text: str) -> str:
@@ -59,7 +59,7 @@ def _from_boxes(text: str) -> str:
     if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
         found = extract_answer(text[cue.start() :], lenient=True)
         if found is not None and found.how == "cue":
-            return _refined(found.answer)
+            return _cut_sentence(found.answer)
     found = extract_answer(text, lenient=True)
     return found.answer if found else text
 
@@ -83,7 +83,7 @@ def _is_sign(word: str) -> bool:
     return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
-def _refined(text: str) -> str:
+def _cut_sentence(text: str) -> str:
     """The answer at the end of a sentence."""
     if not is_prose(text):
         return text
@@ -99,7 +99,7 @@ def _refined(text: str) -> str:
 def choice_letter_in(text: str) -> str | None:
     """The choice letter that a response names."""
     if len(text) > LONGEST or not (
-        is_prose(text) or CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
+        is_prose(text) or ANSWER_CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
     ):
         return None
     found = extract_answer(text, lenient=True)

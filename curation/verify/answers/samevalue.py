@@ -19,8 +19,8 @@ from typing import Any
 
 from curation.verify.answers.exact import is_proved_equal
 from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
-from curation.verify.answers.numeric import Floats, Huge, Point, Precise, Uncomputable
-from curation.verify.answers.rationals import rational
+from curation.verify.answers.numeric import Floats, MagnitudeTooLarge, Point, PreciseArithmetic, Uncomputable
+from curation.verify.answers.rationals import rational_value
 
 DIGITS = 60
 BITS = int(DIGITS * 3.33) + 10
@@ -31,7 +31,7 @@ FLOAT_TOLERANCE = 1e-6
 TRIALS = ("positive", "positive", "negative", "mixed", "positive", "negative")
 
 
-class Same(Enum):
+class Equivalence(Enum):
     """The answer: proved or tested equal, refuted, equal for positive variables only, or not to be had."""
 
     PROVED = "exact"
@@ -42,27 +42,27 @@ class Same(Enum):
 
     @property
     def equal(self) -> bool:
-        return self in (Same.PROVED, Same.TESTED)
+        return self in (Equivalence.PROVED, Equivalence.TESTED)
 
 
-def compare_expressions(left: Expr, right: Expr) -> Same:
+def compare_expressions(left: Expr, right: Expr) -> Equivalence:
     """Whether two expressions have the same value wherever both have one."""
     if left == right:
-        return Same.PROVED
-    exact_left, exact_right = rational(left), rational(right)
+        return Equivalence.PROVED
+    exact_left, exact_right = rational_value(left), rational_value(right)
     if exact_left is not None and exact_right is not None:
-        return Same.PROVED if exact_left == exact_right else Same.DIFFERENT
+        return Equivalence.PROVED if exact_left == exact_right else Equivalence.DIFFERENT
     if has(left, "const", "inf") or has(right, "const", "inf"):
-        return Same.DIFFERENT
+        return Equivalence.DIFFERENT
     names = sorted(symbols(left) | symbols(right))
     integers = integer_names(left) | integer_names(right)
     if _refuted_by_floats(left, right, names, integers):
-        return Same.DIFFERENT
+        return Equivalence.DIFFERENT
     if is_proved_equal(left, right):
-        return Same.PROVED
+        return Equivalence.PROVED
     try:
-        return _tested(left, right, names, integers)
-    except Huge:
+        return _compare_numerically(left, right, names, integers)
+    except MagnitudeTooLarge:
         return _by_logarithms(left, right)
 
 
@@ -75,7 +75,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
         elif node.op == "fn" and node.name in ("sum", "prod"):
             found |= symbols(node.args[1]) | symbols(node.args[2])
         elif node.op == "pow":
-            base = rational(node.args[0])
+            base = rational_value(node.args[0])
             if base is not None and base < 0:
                 found |= symbols(node.args[1])
         elif node.op == "fn" and node.name in ("sin", "cos", "tan") and has(node.args[0], "const", "pi"):
@@ -115,34 +115,36 @@ def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: froz
     return bool(distance > FLOAT_TOLERANCE * largest * floats.spread)
 
 
-def _tested(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Same:
+def _compare_numerically(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Equivalence:
     if names and not has(left, "const", "i") and not has(right, "const", "i"):
         found = _compare_at_points(left, right, names, integers, real=True)
-        if found is not Same.UNKNOWN:
+        if found is not Equivalence.UNKNOWN:
             return found
     return _compare_at_points(left, right, names, integers, real=False)
 
 
-def _compare_at_points(left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool) -> Same:
+def _compare_at_points(
+    left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool
+) -> Equivalence:
     agreed = 0
     for kind, point in points(names, integers):
         try:
             one, two, bits = _values(left, right, point, real=real)
-        except Huge:
+        except MagnitudeTooLarge:
             raise
         except (Uncomputable, ArithmeticError, ValueError, TypeError):
             continue
         if bits is None:
-            return Same.UNKNOWN
+            return Equivalence.UNKNOWN
         near = _near(one, two, bits)
         if not near:
-            return Same.PARTLY if agreed and kind in ("negative", "mixed") else Same.DIFFERENT
+            return Equivalence.PARTLY if agreed and kind in ("negative", "mixed") else Equivalence.DIFFERENT
         agreed += 1
         if agreed >= 3 and kind != "positive":
             break
     if agreed >= min(2, len(names) + 1):
-        return Same.TESTED
-    return Same.UNKNOWN
+        return Equivalence.TESTED
+    return Equivalence.UNKNOWN
 
 
 def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
@@ -154,7 +156,7 @@ def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, 
     bits = BITS
     before = 0
     while True:
-        precise = Precise(bits, real=real)
+        precise = PreciseArithmetic(bits, real=real)
         one, two = precise.evaluate(left, point), precise.evaluate(right, point)
         lost = max(precise.absorbed, precise.cancelled)
         if lost + BITS // 2 < bits:
@@ -173,27 +175,27 @@ def _near(one: Any, two: Any, bits: int) -> bool:
         return True
     if bits < 0:
         # Noise of a zero: what is small beside 1 is zero too; the rest must agree to the usual digits.
-        return bool(largest < Precise(64).mp.mpf(2) ** (bits // 3)) or bool(
+        return bool(largest < PreciseArithmetic(64).mp.mpf(2) ** (bits // 3)) or bool(
             abs(one - two) <= largest / 2 ** (BITS // 2)
         )
-    return bool(abs(one - two) <= largest / Precise(bits).mp.mpf(2) ** (bits - 40))
+    return bool(abs(one - two) <= largest / PreciseArithmetic(bits).mp.mpf(2) ** (bits - 40))
 
 
-def _by_logarithms(left: Expr, right: Expr) -> Same:
+def _by_logarithms(left: Expr, right: Expr) -> Equivalence:
     """Products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
     one, two = logarithm(left), logarithm(right)
     for _ in range(4):
         if one is None or two is None:
-            return Same.UNKNOWN
+            return Equivalence.UNKNOWN
         if is_proved_equal(one, two):
-            return Same.PROVED
+            return Equivalence.PROVED
         try:
-            found = _tested(one, two, [], frozenset())
-        except Huge:
+            found = _compare_numerically(one, two, [], frozenset())
+        except MagnitudeTooLarge:
             one, two = logarithm(one), logarithm(two)
             continue
-        return Same.DIFFERENT if found is Same.DIFFERENT else Same.UNKNOWN
-    return Same.UNKNOWN
+        return Equivalence.DIFFERENT if found is Equivalence.DIFFERENT else Equivalence.UNKNOWN
+    return Equivalence.UNKNOWN
 
 
 def logarithm(expr: Expr) -> Expr | None:

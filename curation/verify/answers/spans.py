@@ -7,7 +7,7 @@ import re
 from curation.languages.vocabulary import every, one_of
 from curation.verify.answers.forms import Words
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.tokens import CLOSERS, OPENERS, Token, Unreadable
+from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
 from curation.verify.answers.words import words
 
 _TAIL = re.compile(
@@ -19,7 +19,7 @@ _CONDITION_WORDS = frozenset(every(lambda known: known.answers.condition_words))
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
-def trimmed(tokens: list[Token]) -> list[Token]:
+def trim_tokens(tokens: list[Token]) -> list[Token]:
     start, end = 0, len(tokens)
     chaff = (",", ";", ".", ":", "space", "newline", "?", "and", "or", "⇒", '"', "#")
     while start < end and tokens[start].kind == "op" and tokens[start].text in chaff:
@@ -45,7 +45,7 @@ def cut_tail(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def declares(part: list[Token]) -> bool:
+def declares_names(part: list[Token]) -> bool:
     r"""``k \in \mathbb{Z}``: a declaration, not an answer."""
     texts = [token.text for token in part]
     if "∈" not in texts:
@@ -59,7 +59,7 @@ def is_number_set(tokens: list[Token]) -> bool:
 
 
 def declared_names(tokens: list[Token]) -> bool:
-    return len(tokens) > 4 and tokens[2].text == "∈" and encloses_all(tokens) and declares(tokens[1:-1])
+    return len(tokens) > 4 and tokens[2].text == "∈" and encloses_all(tokens) and declares_names(tokens[1:-1])
 
 
 def cut_if(token: Token) -> list[Token]:
@@ -105,6 +105,6 @@ def encloses_all(tokens: list[Token]) -> bool:
 def plain_expression(tokens: list[Token]) -> bool:
     try:
         parse_expression(tokens)
-    except Unreadable:
+    except AnswerParseError:
         return False
     return True

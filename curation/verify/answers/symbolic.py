@@ -1,9 +1,9 @@
 r"""The tier that computes: integrals, limits, derivatives, sums and products, by sympy.
 
-`computed` takes an expression with such operators to one without them, so that every other rule (approximations,
-constants of integration, parameters) applies to what comes out. sympy's objects are built from `Expr` trees node by
-node, never from text; what comes back is an `Expr` again. Sizes are bounded before sympy sees them; time is not, that
-is the worker's limit. sympy is imported when an operator is met, never before.
+`evaluate_symbolically` takes an expression with such operators to one without them, so that every other rule
+(approximations, constants of integration, parameters) applies to what comes out. sympy's objects are built from `Expr`
+trees node by node, never from text; what comes back is an `Expr` again. Sizes are bounded before sympy sees them; time
+is not, that is the worker's limit. sympy is imported when an operator is met, never before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from curation.verify.answers import expr as ex
 from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, power, sym, walk
-from curation.verify.answers.rationals import rational
+from curation.verify.answers.rationals import rational_value
 
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
 MAX_NODES = 120
@@ -22,7 +22,7 @@ LARGEST_BITS = 2_000
 DIGITS = 60
 
 
-class Unsupported(Exception):
+class UnsupportedBySympy(Exception):
     """sympy has no such object, or it would be too large."""
 
 
@@ -31,14 +31,16 @@ def needs_sympy(expr: Expr) -> bool:
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
             return True
-        written_out = node.name not in ("sum", "prod") or all(rational(bound) is not None for bound in node.args[1:3])
+        written_out = node.name not in ("sum", "prod") or all(
+            rational_value(bound) is not None for bound in node.args[1:3]
+        )
         if node.op == "fn" and not written_out:
             return True
     return False
 
 
 @lru_cache(maxsize=512)
-def computed(expr: Expr) -> Expr | None:
+def evaluate_symbolically(expr: Expr) -> Expr | None:
     """The expression with its operators carried out; None where sympy cannot. An antiderivative brings a constant."""
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
@@ -50,8 +52,16 @@ def computed(expr: Expr) -> Expr | None:
             return _numeric(value)
         if value.has(sympy.Piecewise):
             value = sympy.simplify(value)
-        found = _returned(value)
-    except (Unsupported, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError, RecursionError):
+        found = _from_sympy(value)
+    except (
+        UnsupportedBySympy,
+        ArithmeticError,
+        ValueError,
+        TypeError,
+        NotImplementedError,
+        AttributeError,
+        RecursionError,
+    ):
         return None
     return add(found, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else found
 
@@ -69,13 +79,13 @@ def _numeric(value: Any) -> Expr | None:
 
 
 def _built(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
-    """The sympy object of an expression. Raises `Unsupported`."""
+    """The sympy object of an expression. Raises `UnsupportedBySympy`."""
     import sympy
 
     op = expr.op
     if op == "num":
         if expr.value.numerator.bit_length() + expr.value.denominator.bit_length() > LARGEST_BITS:
-            raise Unsupported("a large number")
+            raise UnsupportedBySympy("a large number")
         return sympy.Rational(expr.value.numerator, expr.value.denominator)
     if op == "sym":
         return _symbol(expr.name, integers)
@@ -89,7 +99,7 @@ def _built(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
         return _power(_built(expr.args[0], integers), _built(expr.args[1], integers))
     if op == "fn":
         return _function(expr, integers)
-    raise Unsupported(op)
+    raise UnsupportedBySympy(op)
 
 
 def _symbol(name: str, integers: frozenset[str]) -> Any:
@@ -104,7 +114,7 @@ def _power(base: Any, exponent: Any) -> Any:
     if base.is_Rational and exponent.is_Rational:
         size = max(base.p.bit_length(), base.q.bit_length())
         if abs(exponent) * size > LARGEST_BITS:
-            raise Unsupported("a large power")
+            raise UnsupportedBySympy("a large power")
     return base**exponent
 
 
@@ -131,10 +141,10 @@ def _function(expr: Expr, integers: frozenset[str]) -> Any:
         return sympy.diff(_built(args[2], integers), _built(args[0], integers), int(args[1].value))
     known = _FUNCTIONS.get(name)
     if known is None:
-        raise Unsupported(name)
+        raise UnsupportedBySympy(name)
     values = [_built(arg, integers) for arg in args]
     if known in ("factorial", "binomial") and any(value.is_Rational and abs(value) > 200 for value in values):
-        raise Unsupported("a large factorial")
+        raise UnsupportedBySympy("a large factorial")
     return getattr(sympy, known)(*values)
 
 
@@ -147,8 +157,8 @@ _FUNCTIONS = {
 _BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"}
 
 
-def _returned(value: Any) -> Expr:
-    """The expression of a sympy object. Raises `Unsupported`."""
+def _from_sympy(value: Any) -> Expr:
+    """The expression of a sympy object. Raises `UnsupportedBySympy`."""
     import sympy
 
     if value.is_Rational:
@@ -161,15 +171,15 @@ def _returned(value: Any) -> Expr:
     if value == -sympy.oo:
         return ex.neg(ex.INFINITY)
     if value.is_Add:
-        return add(*(_returned(arg) for arg in value.args))
+        return add(*(_from_sympy(arg) for arg in value.args))
     if value.is_Mul:
-        return mul(*(_returned(arg) for arg in value.args))
+        return mul(*(_from_sympy(arg) for arg in value.args))
     if value.is_Pow or isinstance(value, sympy.exp):
         base, exponent = value.as_base_exp()
         if exponent == -1:
-            return divide(ex.ONE, _returned(base))
-        return power(_returned(base), _returned(exponent))
+            return divide(ex.ONE, _from_sympy(base))
+        return power(_from_sympy(base), _from_sympy(exponent))
     back = _BACK.get(type(value).__name__)
     if back is None:
-        raise Unsupported(type(value).__name__)
-    return fn(back, *(_returned(arg) for arg in value.args))
+        raise UnsupportedBySympy(type(value).__name__)
+    return fn(back, *(_from_sympy(arg) for arg in value.args))

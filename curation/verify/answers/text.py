@@ -171,7 +171,7 @@ _TAIL_CHAFF = re.compile(
 )
 
 
-def unwrap(text: str) -> str:
+def strip_wrappers(text: str) -> str:
     """Text without math delimiters, aligning environments and trailing debris; money signs become ``\\money``."""
     text = _ENV.sub(" ", text) if "\\" in text else text
     if "{cases}" in text and not _PIECES.search(text):

@@ -12,7 +12,7 @@ from curation.verify.answers.plain import quick
 from curation.verify.answers.policy import ApproximationPolicy, Comparison
 from curation.verify.answers.reading import read
 from curation.verify.answers.responses import choice_letter_in, final
-from curation.verify.answers.text import normalise, unwrap
+from curation.verify.answers.text import normalise, strip_wrappers
 from curation.verify.answers.words import (
     choice_of,
     parse_boolean,
@@ -59,7 +59,7 @@ def declared(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def clean(text: str) -> str:
     """A text as the readings take it."""
-    return unwrap(strip_boxes(normalise(text)))
+    return strip_wrappers(strip_boxes(normalise(text)))
 
 
 def _is_same_digit_string(one: str, two: str) -> bool:

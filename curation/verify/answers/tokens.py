@@ -15,7 +15,7 @@ LONGEST = 4000
 """Characters of a text that is tokenised at all."""
 
 
-class Unreadable(Exception):
+class AnswerParseError(Exception):
     """The text is no formula that this grammar knows."""
 
 
@@ -91,9 +91,9 @@ _AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_st
 
 
 def tokenise(text: str) -> list[Token]:
-    """The tokens of ``text``. Raises `Unreadable` on signs no formula has and on texts that are too long."""
+    """The tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too long."""
     if len(text) > LONGEST:
-        raise Unreadable(f"{len(text)} characters")
+        raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
     text = _OPENING_TEXT.sub(_text, text) if "\\" in text else text
     tokens: list[Token] = []
@@ -106,7 +106,7 @@ def tokenise(text: str) -> list[Token]:
             continue
         match = _TOKEN.match(text, position)
         if match is None:
-            raise Unreadable(f"sign {text[position]!r}")
+            raise AnswerParseError(f"sign {text[position]!r}")
         position = match.end()
         kind = match.lastgroup
         found = match.group()
@@ -220,7 +220,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     elif name in ("begin", "end"):
         end = text.find("}", position)
         if end < 0:
-            raise Unreadable("unfinished environment")
+            raise AnswerParseError("unfinished environment")
         tokens.append(Token("env" if name == "begin" else "endenv", text[position:end].strip(" {")))
         return end + 1
     elif name in ("varphi", "varepsilon", "vartheta", "varrho"):

@@ -1,7 +1,7 @@
 """Units: which words are units, and which of them are the same or convert.
 
-A unit is kept as normalised text, ``"cm^2"``. `convert` gives the factor between two units where both are known and
-of one dimension. Count nouns ("apples", "ways") are units that say nothing: `is_known` is False for them.
+A unit is kept as normalised text, ``"cm^2"``. `conversion_factor` gives the factor between two units where both are
+known and of one dimension. Count nouns ("apples", "ways") are units that say nothing: `is_known` is False for them.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def is_known(unit: str) -> bool:
     return unit == "" or unit == "deg" or _measured(unit) is not None
 
 
-def convert(one: str, other: str) -> Fraction | None:
+def conversion_factor(one: str, other: str) -> Fraction | None:
     """How many ``other`` one ``one`` is, where that is known."""
     if one == other:
         return Fraction(1)

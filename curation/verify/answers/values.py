@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from curation.verify.answers.comparing import Comparing
+from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.expr import Expr, const, divide, has, mul, num, rename, sym, symbols, walk
 from curation.verify.answers.forms import Value
-from curation.verify.answers.numeric import Precise, Uncomputable
-from curation.verify.answers.policy import Shown, approximately
-from curation.verify.answers.rationals import rational
-from curation.verify.answers.samevalue import Same, compare_expressions, difference, integer_names, points
-from curation.verify.answers.symbolic import computed, needs_sympy
-from curation.verify.answers.units import convert, is_known, normalise_unit
+from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
+from curation.verify.answers.policy import Shown, compare_rounded
+from curation.verify.answers.rationals import rational_value
+from curation.verify.answers.samevalue import Equivalence, compare_expressions, difference, integer_names, points
+from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
+from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
 """Digits from which a decimal inside a formula is taken for a rounded coefficient."""
 
 
-class Values(Comparing):
+class Values(ComparisonState):
     """The part of `matching.Matcher` that compares single values."""
 
     def match_values(self, reference: Value, answer: Value) -> bool:
@@ -49,7 +49,7 @@ class Values(Comparing):
             return [radians] if one == "rad" or _in_radians(reference.expr) else [plain]
         if one in ("", "ratio") or two in ("", "ratio"):
             return [plain]
-        factor = convert(two, one)
+        factor = conversion_factor(two, one)
         if factor is not None:
             return [(reference.expr, _scaled(answer.expr, num(factor)))]
         if is_known(one) and is_known(two):
@@ -89,10 +89,10 @@ class Values(Comparing):
         found = compare_expressions(reference, answer)
         if found.equal:
             return self.decided(found.value, True)
-        if found in (Same.PARTLY, Same.UNKNOWN):
+        if found in (Equivalence.PARTLY, Equivalence.UNKNOWN):
             self.doubtful = True
             self.how = found.value
-        if found is Same.UNKNOWN:
+        if found is Equivalence.UNKNOWN:
             return False
         if symbols(reference) or symbols(answer):
             return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
@@ -102,8 +102,8 @@ class Values(Comparing):
         """Integrals, limits, derivatives and sums are carried out first."""
         if reference == answer:
             return self.decided("exact", True)
-        one = computed(reference) if needs_sympy(reference) else reference
-        two = computed(answer) if needs_sympy(answer) else answer
+        one = evaluate_symbolically(reference) if needs_sympy(reference) else reference
+        two = evaluate_symbolically(answer) if needs_sympy(answer) else answer
         if one is None or two is None or needs_sympy(one) or needs_sympy(two):
             self.doubtful = True
             return self.decided("not computed", False)
@@ -113,7 +113,7 @@ class Values(Comparing):
         return self.decided(f"computed, {self.how}", equal)
 
     def _near(self, reference: Shown, answer: Shown) -> bool:
-        equal, doubtful = approximately(reference, answer, self.policy)
+        equal, doubtful = compare_rounded(reference, answer, self.policy)
         self.doubtful |= doubtful and not equal
         return self.decided("approximation" if equal else "number", equal)
 
@@ -207,7 +207,7 @@ class Values(Comparing):
         agreed = 0
         for _, point in points(names, integer_names(reference) | integer_names(answer)):
             near = {name: value / (1 if value.denominator == 1 else 4) for name, value in point.items()}
-            precise = Precise(120)
+            precise = PreciseArithmetic(120)
             try:
                 one, two = precise.evaluate(reference, near), precise.evaluate(answer, near)
             except (Uncomputable, ArithmeticError, ValueError, TypeError):
@@ -263,7 +263,7 @@ def written_number(expr: Expr) -> Shown | None:
     """How a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
     if expr.op == "num":
         return Shown(expr.value, expr.places)
-    value = rational(expr)
+    value = rational_value(expr)
     if value is None:
         return None
     decimals = [node for node in walk(expr) if node.op == "num" and node.places is not None]
@@ -285,10 +285,10 @@ def constant_value(expr: Expr) -> Fraction | None:
     """A real constant to 60 digits."""
     if symbols(expr):
         return None
-    exact = rational(expr)
+    exact = rational_value(expr)
     if exact is not None:
         return exact
-    precise = Precise(210)
+    precise = PreciseArithmetic(210)
     try:
         value = precise.evaluate(expr, {})
         if abs(getattr(value, "imag", 0)) > abs(value) / 2**100:

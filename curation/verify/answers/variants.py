@@ -33,7 +33,7 @@ def parse_number_in_base(text: str) -> Form | None:
     return Value(fn("base", sym(digits.lstrip("0") or "0"), num(base)))
 
 
-def variants(text: str, lang: str) -> list[str]:
+def number_variants(text: str, lang: str) -> list[str]:
     """The ways in which the commas and points of numbers may be meant."""
     if "," not in text and lang not in DECIMAL_COMMA_LANGUAGES:
         return [text]

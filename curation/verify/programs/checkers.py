@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
 from curation.verify.programs.tools import Program, Toolbox, ready
-from curation.verify.sandbox import Ending, Limits, Ran
+from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 """Not in the paper: a checker is given more than any program it checks."""
@@ -111,7 +111,7 @@ def _beside(checker: Checker) -> dict[str, bytes]:
     }
 
 
-def _said(checker: Checker, ran: Ran) -> tuple[CodeVerdict, str]:
+def _said(checker: Checker, ran: RunResult) -> tuple[CodeVerdict, str]:
     said = (ran.stderr or ran.stdout)[:300].decode("utf-8", "replace").strip()
     if ran.ending is Ending.EXITED and ran.exit_code in _EXITS[checker.kind]:
         verdict = _EXITS[checker.kind][ran.exit_code]

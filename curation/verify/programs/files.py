@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import JUDGING, SourceError, VerifierError
-from curation.storage.stages import replacing
+from curation.storage.stages import atomic_replace
 from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison, comparison_of_flags
 from curation.verify.programs.extraction import LANGUAGES, CodeLang
@@ -63,7 +63,7 @@ def verify_programs(
             waiting.append((row.get("id"), row["problem"]))
             yield job
 
-    with replacing(out) as file:
+    with atomic_replace(out) as file:
         for done, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
             name, problem = waiting.popleft()
             counts[result.verdict.value] += 1

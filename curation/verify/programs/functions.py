@@ -37,7 +37,7 @@ from curation.verify.programs.problem import (
 )
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
-from curation.verify.sandbox import Limits, Ran
+from curation.verify.sandbox import Limits, RunResult
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
 
@@ -101,7 +101,7 @@ def _run_calls(
 ) -> list[CaseRun]:
     runs: list[CaseRun] = []
 
-    def look(position: int, ran: Ran) -> bool:
+    def look(position: int, ran: RunResult) -> bool:
         index = indices[position]
         verdict, how = _judge_call(ran, tests.calls[index], tests.tolerance)
         runs.append(CaseRun(index, verdict, ran.cpu_s, ran.wall_s, ran.memory_mb, how))
@@ -123,7 +123,7 @@ def _call(entry: str, call: FunctionCall) -> _Call:
     return [entry, encode(list(call.args)), encode(dict(call.kwargs))]
 
 
-def _judge_call(ran: Ran, call: FunctionCall, tolerance: float | None) -> tuple[CodeVerdict, str]:
+def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> tuple[CodeVerdict, str]:
     lines = _lines(ran, 1)
     if isinstance(lines, tuple):
         return lines
@@ -138,7 +138,7 @@ def _judge_call(ran: Ran, call: FunctionCall, tolerance: float | None) -> tuple[
     return (CodeVerdict.AC, "") if right else (CodeVerdict.WA, f"it returned {line['value'][:200]}")
 
 
-def _lines(ran: Ran, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
+def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
     """What the callee's box said of each of its ``count`` calls, made safe to hand on; or what became of the program.
 
     The submission can write here whatever it likes; what is not of the agreed shape counts as a crash of its own.

@@ -17,7 +17,7 @@ from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.comparison import same_output
 from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict
 from curation.verify.programs.tools import Program, Toolbox
-from curation.verify.sandbox import Ending, Limits, Ran
+from curation.verify.sandbox import Ending, Limits, RunResult
 
 _OUTPUT_LEAST = 16 << 20
 _OUTPUT_MOST = 64 << 20
@@ -32,7 +32,7 @@ _ENDED = {
 }
 
 
-def failure_of(ran: Ran) -> tuple[CodeVerdict, str] | None:
+def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
     """What its ending alone says against a run, or None where its output must be looked at."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
@@ -101,9 +101,9 @@ def _run_part(
         memory_mb=problem.memory_mb,
         output_bytes=min(_OUTPUT_MOST, max(_OUTPUT_LEAST, 4 * expected)),
     )
-    unchecked: list[tuple[int, Ran]] = []
+    unchecked: list[tuple[int, RunResult]] = []
 
-    def look(position: int, ran: Ran) -> bool:
+    def look(position: int, ran: RunResult) -> bool:
         index = indices[position]
         failed = failure_of(ran)
         if failed is None and problem.checker is not None:

@@ -20,7 +20,7 @@ from typing import Self
 
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeVerdict, Submission
-from curation.verify.sandbox import Compiled, Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.library import cache_folder
 
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=30.0, memory_mb=2048)
@@ -61,13 +61,13 @@ class Toolbox:
     def __init__(self, box: Sandbox) -> None:
         self.box = box
         self._header: bool | None = None
-        self._compiled: OrderedDict[str, Future[Compiled]] = OrderedDict()
+        self._compiled: OrderedDict[str, Future[CompileResult]] = OrderedDict()
         self._lock = Lock()
         self.gathered: dict[str, list[list[str]]] = {}
 
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
-    ) -> Compiled:
+    ) -> CompileResult:
         """The binary that ``command`` makes of ``sources``; the same request is compiled once, also under threads."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
@@ -95,7 +95,7 @@ class Toolbox:
         with self._lock:
             self._compiled.pop(digest, None)
 
-    def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> Compiled:
+    def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """A C++ program of the files ``main``; the other sources are headers."""
         return self.compile(sources, ("g++", *flags, *self._header_flags(), *main, "-o", OUTPUT))
 
@@ -127,7 +127,7 @@ class Toolbox:
         *,
         args: Sequence[str] = (),
         files: Sequence[Mapping[str, bytes]] | None = None,
-    ) -> Generator[Ran]:
+    ) -> Generator[RunResult]:
         """One run per standard input, in order, in a fresh process with its ``files``. To be exhausted or closed."""
         if program.artifact is not None:
             yield from self.box.run_binary(program.artifact, stdins, limits, args=args, files=files or {})
@@ -213,7 +213,7 @@ def wants_numpy(code: str) -> bool:
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
-def ready(compiled: Compiled, source: str) -> Program | Unready:
+def ready(compiled: CompileResult, source: str) -> Program | Unready:
     """What the compiler left, as a program or as a verdict."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact)

@@ -1,7 +1,8 @@
 """The only place where foreign code runs: real processes with real descriptors, in an isolated environment.
 
-`Sandbox` is the face; `Limits` goes in, `Ran` and `Compiled` come out. It says how a program ended and what it wrote;
-what that is worth (AC, WA, TLE …) is decided by the caller, in the caller's process: expected outputs never come here.
+`Sandbox` is the face; `Limits` goes in, `RunResult` and `CompileResult` come out. It says how a program ended and what
+it wrote; what that is worth (AC, WA, TLE …) is decided by the caller, in the caller's process: expected outputs never
+come here.
 
     with Sandbox(workers=2) as box:
         print(box.description)
@@ -12,7 +13,7 @@ what that is worth (AC, WA, TLE …) is decided by the caller, in the caller's p
 """
 
 from curation.verify.sandbox.box import Sandbox
-from curation.verify.sandbox.outcomes import Compiled, Ending, Limits, Ran
+from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
 from curation.verify.sandbox.rungs import RUNGS
 
-__all__ = ["RUNGS", "Compiled", "Ending", "Limits", "Ran", "Sandbox"]
+__all__ = ["RUNGS", "CompileResult", "Ending", "Limits", "RunResult", "Sandbox"]

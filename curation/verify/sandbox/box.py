@@ -1,4 +1,4 @@
-"""The public face: warm slots, programs and tests into them, `Ran` out of them.
+"""The public face: warm slots, programs and tests into them, `RunResult` out of them.
 
 Each call occupies one slot, as long as its iterator lives; `workers` slots work at once, further calls wait. Slots
 are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any
 
 from curation.records import VerifierError
-from curation.verify.sandbox.ladder import climb
-from curation.verify.sandbox.outcomes import Compiled, Ending, Limits, Ran
+from curation.verify.sandbox.ladder import choose_rung
+from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
 from curation.verify.sandbox.results import broken, run_result, worse_than_limits
 from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file, writable
 from curation.verify.sandbox.view import numpy_site_packages
@@ -54,7 +54,7 @@ class Sandbox:
     ) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.tools = tools
-        self.rung, self.description, first, self._library = climb(rung, allow_none)
+        self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()
@@ -111,9 +111,9 @@ class Sandbox:
         *,
         args: Sequence[str] = (),
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
-        stop: Callable[[int, Ran], bool] | None = None,
+        stop: Callable[[int, RunResult], bool] | None = None,
         numpy: bool = False,
-    ) -> Iterator[Ran]:
+    ) -> Iterator[RunResult]:
         """One run per input; the source is compiled once, each run is a fork that shares nothing with the others.
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
@@ -133,8 +133,8 @@ class Sandbox:
         *,
         args: Sequence[str] = (),
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
-        stop: Callable[[int, Ran], bool] | None = None,
-    ) -> Iterator[Ran]:
+        stop: Callable[[int, RunResult], bool] | None = None,
+    ) -> Iterator[RunResult]:
         """One run per input of a compiled program (its bytes, or a file that holds them). Else as `run_python`."""
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
         return self._run(
@@ -157,8 +157,8 @@ class Sandbox:
         limits: Limits,
         args: Sequence[str],
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]],
-        stop: Callable[[int, Ran], bool] | None,
-    ) -> Iterator[Ran]:
+        stop: Callable[[int, RunResult], bool] | None,
+    ) -> Iterator[RunResult]:
         given = [files] * len(stdins) if isinstance(files, Mapping) else list(files)
         done, failures = 0, 0
         with self._place():
@@ -187,7 +187,7 @@ class Sandbox:
         tests: Sequence[tuple[bytes, Mapping[str, bytes]]],
         limits: Limits,
         args: Sequence[str],
-    ) -> Generator[Ran, None, None]:
+    ) -> Generator[RunResult, None, None]:
         """Tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
         slot, usable = None, False
         held = memory_file(program)
@@ -222,7 +222,7 @@ class Sandbox:
         command: Sequence[str],
         limits: Limits = COMPILE_LIMITS,
         output: str = "a.out",
-    ) -> Compiled:
+    ) -> CompileResult:
         """Run a compiler on these files in an empty folder, without network; ``output`` is the file it must write.
 
         ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
@@ -234,7 +234,9 @@ class Sandbox:
                     break
         return made
 
-    def _compile(self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str) -> Compiled:
+    def _compile(
+        self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str
+    ) -> CompileResult:
         message: dict[str, Any] = {"op": "command", "command": list(command), "output": output, "files": list(sources)}
         message |= {"limits": limits_message(limits, tree=True)}
         outputs = [output_file() for _ in range(3)]
@@ -256,7 +258,7 @@ class Sandbox:
         ok = ran.ending is Ending.EXITED and ran.exit_code == 0 and artifact is not None
         log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
         digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
-        return Compiled(ok, log, artifact if ok else None, digest, ran)
+        return CompileResult(ok, log, artifact if ok else None, digest, ran)
 
 
 def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
@@ -271,7 +273,7 @@ def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
 
 def _ran(
     slot: Slot, tests: Sequence[tuple[bytes, Mapping[str, bytes]]], limits: Limits, args: Sequence[str]
-) -> Iterator[Ran]:
+) -> Iterator[RunResult]:
     """What became of the first of these tests, one at least."""
     message = {"op": "tests", "args": list(args), "files": [list(files) for _, files in tests]}
     given, outputs = [], []

@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from curation.verify.sandbox.box import Sandbox
-from curation.verify.sandbox.outcomes import Ending, Limits, Ran
+from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 
 QUICK = Limits(cpu_s=1.0, wall_s=2.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class IsolationProperty:
     """One property of the isolation.
 
-    Example: ``Property("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
+    Example: ``IsolationProperty("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
     """
 
     name: str
@@ -108,47 +108,49 @@ def _host() -> Iterator[_Host]:
                 process.wait()
 
 
-def _ran(box: Sandbox, source: str) -> Ran:
+def _ran(box: Sandbox, source: str) -> RunResult:
     (ran,) = box.run_python(source, [b""], QUICK)
     return ran
 
 
-def _refused(box: Sandbox, host: _Host, name: str, tried: str, act: str) -> Property:
+def _refused(box: Sandbox, host: _Host, name: str, tried: str, act: str) -> IsolationProperty:
     aimed = act.format(port=host.port, folder=host.folder, pid=host.pid)
     ran = _ran(box, ATTEMPT.replace("{act}", aimed))
     said = ran.stdout.decode(errors="replace").strip()
-    return Property(
+    return IsolationProperty(
         name, said.startswith("refused"), tried, said.removeprefix("refused ") or ran.note or str(ran.ending)
     )
 
 
-def _ptrace(box: Sandbox) -> Property:
+def _ptrace(box: Sandbox) -> IsolationProperty:
     source = "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True)\n"
     source += "print(libc.ptrace(0, 0, 0, 0), os.strerror(ctypes.get_errno()))"
     said = _ran(box, source).stdout.decode().strip()
-    return Property("ptrace", said.startswith("-1"), "ask to be traced by the parent", said)
+    return IsolationProperty("ptrace", said.startswith("-1"), "ask to be traced by the parent", said)
 
 
-def _environment(box: Sandbox) -> Property:
+def _environment(box: Sandbox) -> IsolationProperty:
     said = _ran(box, "import os; print(*sorted(os.environ))").stdout.decode().split()
     beyond = set(said) - {"PATH", "LANG", "HOME", "LC_CTYPE"}
-    return Property("environment: own", bool(said) and not beyond, "list the variables of the program", " ".join(said))
+    return IsolationProperty(
+        "environment: own", bool(said) and not beyond, "list the variables of the program", " ".join(said)
+    )
 
 
-def _clean(box: Sandbox) -> Property:
+def _clean(box: Sandbox) -> IsolationProperty:
     source = "import os; print(os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
     runs = [ran.stdout.decode().strip() for ran in box.run_python(source, [b"", b""], QUICK)]
-    return Property("tests apart", runs == ["[]", "[]"], "leave a file for the next test", " then ".join(runs))
+    return IsolationProperty("tests apart", runs == ["[]", "[]"], "leave a file for the next test", " then ".join(runs))
 
 
-def diagnose(rung: str | None = None) -> list[Property]:
+def diagnose(rung: str | None = None) -> list[IsolationProperty]:
     """Every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         isolated = box.rung != "none"
-        found = [Property("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
+        found = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
         found += [_refused(box, host, *act) for act in ACTS]
         found += [_ptrace(box), _environment(box), _clean(box)]
         for name, wanted, tried, source in LIMITED:
             ending = _ran(box, source).ending
-            found.append(Property(name, ending is wanted, tried, f"ended by {ending}"))
+            found.append(IsolationProperty(name, ending is wanted, tried, f"ended by {ending}"))
     return found

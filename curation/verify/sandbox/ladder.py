@@ -13,7 +13,7 @@ from curation.records import VerifierError
 from curation.verify.sandbox.library import LibraryUnavailable, library
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.results import run_result
-from curation.verify.sandbox.rungs import GIVES, RUNGS
+from curation.verify.sandbox.rungs import RUNG_DESCRIPTIONS, RUNGS
 from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file
 
 PROBE = b"print(6 * 7)"
@@ -38,7 +38,7 @@ def probe(rung: str, library: Path | None) -> Slot:
     return slot
 
 
-def climb(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
+def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
     """The rung, the line that describes it, a first warm slot, and the library that starts programs, if it is there.
 
     Raises VerifierError where nothing works.
@@ -59,7 +59,7 @@ def climb(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | No
             failed.append(f"{name}: {error}")
             continue
         facts = slot.facts
-        lines = [f"sandbox on rung {name!r} ({GIVES[name]})"]
+        lines = [f"sandbox on rung {name!r} ({RUNG_DESCRIPTIONS[name]})"]
         if not facts["proc"]:
             lines.append("no /proc: memory is measured at the end of a run only")
         lines += [f"not available: {reason}" for reason in failed]

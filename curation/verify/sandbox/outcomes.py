@@ -53,14 +53,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """One run: how it ended, what it wrote, what it used.
 
     ``exit_code`` is set for EXITED, ``signal`` for SIGNALED; a limit keeps whichever the process ended by. ``stdout``
     is whole (at most ``output_bytes``), ``stderr`` its first 64 KiB. ``cpu_s`` is user and system time of all threads,
     ``memory_mb`` the peak resident MiB.
 
-    Example: ``Ran(Ending.EXITED, 0, None, b"3\\n", b"", 0.012, 0.013, 10, "")``
+    Example: ``RunResult(Ending.EXITED, 0, None, b"3\\n", b"", 0.012, 0.013, 10, "")``
     """
 
     ending: Ending
@@ -75,7 +75,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompileResult:
     """What a compiler made: the file it wrote, or why it did not.
 
     ``ok`` means that it exited with 0 and wrote the file. ``log`` is stderr and stdout, the first 64 KiB of each.
@@ -87,4 +87,4 @@ class Compiled:
     log: str
     artifact: bytes | None
     digest: str
-    ran: Ran
+    ran: RunResult

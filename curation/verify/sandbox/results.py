@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from curation.verify.sandbox.outcomes import Ending, Limits, Ran
+from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 from curation.verify.sandbox.slot import read_file
 
 STDERR_BYTES = 65536
@@ -20,9 +20,9 @@ KILLED = {
 }
 
 
-def broken(note: str) -> Ran:
+def broken(note: str) -> RunResult:
     """A run of which nothing is known."""
-    return Ran(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
+    return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
 
 def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
@@ -45,14 +45,14 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
     return Ending.SIGNALED if signaled else Ending.EXITED
 
 
-def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> Ran:
-    """The `Ran` of what `Watch.wait` returned and the files the program wrote to."""
+def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
+    """The `RunResult` of what `Watch.wait` returned and the files the program wrote to."""
     if used.get("failed"):
         return broken(used["failed"])
     status = used["status"]
     sizes = used.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
     note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
-    return Ran(
+    return RunResult(
         ending=_ending(used, limits, max(sizes)),
         exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 RUNGS = ("namespaces", "user-namespace", "landlock", "none")
 """Names of the rungs, strongest first. ``none`` is never chosen unless it is asked for by name."""
 
-GIVES = {
+RUNG_DESCRIPTIONS = {
     "namespaces": (
         "own mount, process, network, IPC and host-name namespaces made by root, an unused user id, no capabilities, "
         "a read-only view of the toolchain, a private /tmp of limited size, an allow-list of system calls"

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from curation.storage.scratch import Scratch
+from curation.storage.scratch import ScratchFolder
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import interpreter, view
 
@@ -88,7 +88,7 @@ class Slot:
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind = rung, kind
         own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system nobody else sees
-        self._folder = Scratch("box") if own else None
+        self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         seen = view(kind, tools)

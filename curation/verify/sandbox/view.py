@@ -14,7 +14,7 @@ LINKS = ("/etc/alternatives",)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SandboxView:
     """Paths seen in a box at their own places, those hidden again, and a folder of packages for ``sys.path``."""
 
     binds: tuple[str, ...]
@@ -43,7 +43,7 @@ def _without_nested(paths: list[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def view(kind: str, tools: Path | None) -> View:
+def view(kind: str, tools: Path | None) -> SandboxView:
     """The view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
@@ -58,4 +58,4 @@ def view(kind: str, tools: Path | None) -> View:
         paths += [*COMPILERS, *LINKS, *([str(tools.resolve())] if tools else [])]
     places = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]
     hidden = [place for place in places if Path(place).is_dir() and packages != Path(place)]
-    return View(_without_nested(paths), tuple(hidden), str(packages or ""))
+    return SandboxView(_without_nested(paths), tuple(hidden), str(packages or ""))

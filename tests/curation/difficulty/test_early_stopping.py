@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.config import Band, SecondBand
-from curation.difficulty.early_stopping import Counts, Rule, Seen, Tally
+from curation.difficulty.early_stopping import OutcomeCounts, OutcomeTally, Rule, Seen
 from curation.difficulty.pass_rates import decide, pass_rates
 from curation.records import PASS_RATE, Outcome
 
@@ -43,15 +43,15 @@ def seen(letters: str) -> list[Seen]:
     return [KINDS[letter] for letter in letters]
 
 
-def counted(letters: Sequence[str]) -> Counts:
-    tally = Tally()
+def counted(letters: Sequence[str]) -> OutcomeCounts:
+    tally = OutcomeTally()
     for letter in letters:
         tally.add(*KINDS[letter])
     return tally.counts
 
 
 @cache
-def decided(band: Band) -> dict[Counts, str | None]:
+def decided(band: Band) -> dict[OutcomeCounts, str | None]:
     """What `decide` says of every way that n attempts can end."""
     ends = sorted(
         {counted(letters) for letters in itertools.combinations_with_replacement(KINDS, band.attempts)}, key=repr

@@ -7,12 +7,12 @@ import random
 
 import pytest
 
-from curation.difficulty.planning import Piloted, Rates, plan_stage, read_plan
+from curation.difficulty.planning import CostRates, PilotProblem, plan_stage, read_plan
 
 
 def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
-    pilot = [Piloted(8, 800), Piloted(16, 3200)]
-    plan = plan_stage("stage1", "m@1", 1000, 16, pilot, Rates(tokens_per_s=100.0, devices=2, price_out=3.0))
+    pilot = [PilotProblem(8, 800), PilotProblem(16, 3200)]
+    plan = plan_stage("stage1", "m@1", 1000, 16, pilot, CostRates(tokens_per_s=100.0, devices=2, price_out=3.0))
     assert plan.expected.attempts.mean == 12_000
     assert plan.expected.tokens.mean == 2_000_000
     assert plan.expected.hours is not None
@@ -25,8 +25,8 @@ def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
 
 
 def test_the_prompt_of_each_attempt_is_paid_for() -> None:
-    rates = Rates(price_out=3.0, price_in=1.0, prompt_tokens=50.0)
-    plan = plan_stage("stage1", "m@1", 1000, 16, [Piloted(8, 800), Piloted(16, 3200)], rates)
+    rates = CostRates(price_out=3.0, price_in=1.0, prompt_tokens=50.0)
+    plan = plan_stage("stage1", "m@1", 1000, 16, [PilotProblem(8, 800), PilotProblem(16, 3200)], rates)
     assert plan.expected.price is not None
     assert plan.expected.price.mean == pytest.approx(6.0 + 12_000 * 50 / 1e6)
     assert plan.uncurtailed.price is not None
@@ -35,7 +35,7 @@ def test_the_prompt_of_each_attempt_is_paid_for() -> None:
 
 
 def test_without_a_speed_or_a_price_none_is_made_up() -> None:
-    plan = plan_stage("stage1", "m@1", 10, 16, [Piloted(16, 0)], Rates())
+    plan = plan_stage("stage1", "m@1", 10, 16, [PilotProblem(16, 0)], CostRates())
     assert plan.expected.hours is None
     assert plan.expected.price is None
     assert plan.expected.attempts.low == plan.expected.attempts.high == 160
@@ -45,7 +45,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     draw = random.Random(3)
     held = 0
     for seed in range(100):
-        pilot = [Piloted(draw.randint(9, 16), 0) for _ in range(64)]
-        found = plan_stage("s", "m@1", 1, 16, pilot, Rates(), seed).expected.attempts
+        pilot = [PilotProblem(draw.randint(9, 16), 0) for _ in range(64)]
+        found = plan_stage("s", "m@1", 1, 16, pilot, CostRates(), seed).expected.attempts
         held += found.low <= 12.5 <= found.high
     assert 88 <= held <= 100

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.refresh import TRAINED, by_age, change_probability, choose, is_due
+from curation.difficulty.refresh import ROLLOUT_COUNTS, by_age, change_probability, choose, is_due
 from curation.records import DECISION
 
 BAND = Band()
@@ -33,7 +33,7 @@ def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") ->
 
 
 def trained(*rows: tuple[str, int, int, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=TRAINED, orient="row")
+    return pl.DataFrame(rows, schema=ROLLOUT_COUNTS, orient="row")
 
 
 def chosen(

@@ -11,7 +11,7 @@ from curation.config import Band
 from curation.difficulty.early_stopping import Rule
 from curation.difficulty.progress import Progress
 from curation.difficulty.sampling import Asked, Sampled, Sampler
-from curation.records import Answered, PolicyError, Prompted
+from curation.records import Completion, PolicyError, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
@@ -43,7 +43,7 @@ def test_curtailed_or_not_the_decisions_are_the_same(tmp_path: Path, ahead: bool
 def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
     policy, read = Drawn(0.002, in_flight=16), []
 
-    def feed() -> list[Prompted]:
+    def feed() -> list[PromptRequest]:
         return problems(40)
 
     store = AttemptStore(tmp_path, KEY)
@@ -81,7 +81,7 @@ def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
 class Broken(Drawn):
     """Fails at its fiftieth request."""
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         if len(self.asked) == 50:
             raise PolicyError("the engine is gone")
         return await super().answer(problem, index)
@@ -105,7 +105,7 @@ class Short(Drawn):
 
     instant = True
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         return await super().answer(problem, index) if index < 5 else None
 
 

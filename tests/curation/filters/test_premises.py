@@ -11,30 +11,30 @@ from typing import Any, Self
 import polars as pl
 import pytest
 
-from curation.filters.premises import TALLY, Vote, decide, read_vote, tally
+from curation.filters.premises import TALLY, PremiseVote, decide, read_vote, tally
 from curation.prompts.premises import PREMISES
-from curation.records import ATTEMPT, Answered, AttemptKey, Domain, Policy, Prompted
+from curation.records import ATTEMPT, AttemptKey, Completion, Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 
 
 @pytest.mark.parametrize(
     ("text", "vote"),
     [
-        ("All is given.\n\nVERDICT: SOUND", Vote.SOUND),
-        ("The rate is unknown.\nVERDICT: MISSING", Vote.MISSING),
-        ("**VERDICT: CONTRADICTORY**", Vote.CONTRADICTORY),
-        ("verdict - undetermined.", Vote.UNDETERMINED),
-        ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", Vote.SOUND),
-        ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", Vote.SOUND),
-        ("<think>It goes on and on. VERDICT: SOUND", Vote.UNREADABLE),
-        ("VERDICT: SOUND or MISSING", Vote.UNREADABLE),
-        ("VERDICT:", Vote.UNREADABLE),
-        ("The problem is sound.", Vote.UNREADABLE),
-        ("", Vote.UNREADABLE),
-        (None, Vote.UNREADABLE),
+        ("All is given.\n\nVERDICT: SOUND", PremiseVote.SOUND),
+        ("The rate is unknown.\nVERDICT: MISSING", PremiseVote.MISSING),
+        ("**VERDICT: CONTRADICTORY**", PremiseVote.CONTRADICTORY),
+        ("verdict - undetermined.", PremiseVote.UNDETERMINED),
+        ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", PremiseVote.SOUND),
+        ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", PremiseVote.SOUND),
+        ("<think>It goes on and on. VERDICT: SOUND", PremiseVote.UNREADABLE),
+        ("VERDICT: SOUND or MISSING", PremiseVote.UNREADABLE),
+        ("VERDICT:", PremiseVote.UNREADABLE),
+        ("The problem is sound.", PremiseVote.UNREADABLE),
+        ("", PremiseVote.UNREADABLE),
+        (None, PremiseVote.UNREADABLE),
     ],
 )
-def test_the_last_verdict_behind_the_thoughts_is_the_vote(text: str | None, vote: Vote) -> None:
+def test_the_last_verdict_behind_the_thoughts_is_the_vote(text: str | None, vote: PremiseVote) -> None:
     assert read_vote(text) == vote
 
 
@@ -98,10 +98,10 @@ class RecordedJudge:
     ) -> None:
         return None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         assert PREMISES.messages(problem)[-1]["content"].endswith(problem.statement)
         votes = VOTES.get(problem.id, [])
-        return Answered(f"VERDICT: {votes[index]}", "stop", 3) if index < len(votes) else None
+        return Completion(f"VERDICT: {votes[index]}", "stop", 3) if index < len(votes) else None
 
 
 def test_votes_are_measurements_in_the_store_under_the_prompts_version(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_votes_are_measurements_in_the_store_under_the_prompts_version(tmp_path:
     store = AttemptStore(tmp_path, judge.key, judge.about)
 
     async def ask(name: str, index: int) -> dict[str, Any] | None:
-        said = await judge.answer(Prompted(name, f"What is {name}?", Domain.MATH, "en"), index)
+        said = await judge.answer(PromptRequest(name, f"What is {name}?", Domain.MATH, "en"), index)
         key = {"policy": judge.key.policy, "prompt": judge.key.prompt, "sampling": judge.key.sampling}
         return said and dict.fromkeys(ATTEMPT) | key | {"problem": name, "index": index, "text": said.text}
 

@@ -11,7 +11,7 @@ import pytest
 
 from curation.config import Decoding, VllmPolicy
 from curation.policies.vllm import Vllm
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 from tests.curation.policies.tiny_llama import make_tiny_llama
 
 T = TypeVar("T")
@@ -23,9 +23,9 @@ class Running(Protocol):
     def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
 
 
-def asked(number: int = 0, statement: str = "What is 2 + 2?") -> Prompted:
+def asked(number: int = 0, statement: str = "What is 2 + 2?") -> PromptRequest:
     """A problem as a policy sees it."""
-    return Prompted(f"{number:020x}", statement, Domain.MATH, "en")
+    return PromptRequest(f"{number:020x}", statement, Domain.MATH, "en")
 
 
 @pytest.fixture(scope="session")

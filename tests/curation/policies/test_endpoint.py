@@ -17,7 +17,7 @@ import pytest
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
 from curation.policies.seeds import seed_of
-from curation.records import Answered, PolicyError
+from curation.records import Completion, PolicyError
 from tests.curation.policies.conftest import asked
 from tests.waiting import until
 
@@ -89,7 +89,7 @@ def inside(one: EndpointPolicy, work: Callable[[Endpoint], Awaitable[Any]]) -> A
     return asyncio.run(run())
 
 
-async def answer_all(policy: Endpoint, count: int) -> list[Answered | None]:
+async def answer_all(policy: Endpoint, count: int) -> list[Completion | None]:
     return await asyncio.gather(*[policy.answer(asked(n), 0) for n in range(count)])
 
 
@@ -97,7 +97,7 @@ def seeds(count: int) -> list[int]:
     return [seed_of(3, asked(n).id, 0) for n in range(count)]
 
 
-def texts(answers: list[Answered | None]) -> list[str | None]:
+def texts(answers: list[Completion | None]) -> list[str | None]:
     return [answered.text if answered is not None else None for answered in answers]
 
 
@@ -130,7 +130,7 @@ def test_a_server_that_hangs_is_given_up_for_another(start: Start) -> None:
 def test_requests_of_a_dead_server_move_and_it_is_taken_back(start: Start) -> None:
     first, second = start("slow " * 5 + "die"), start("slow " * 200)
 
-    async def work(policy: Endpoint) -> list[Answered | None]:
+    async def work(policy: Endpoint) -> list[Completion | None]:
         answers = await answer_all(policy, 40)
         assert [server.alive for server in policy.servers.all] == [False, True]
         first.stop()
@@ -176,7 +176,7 @@ def test_a_prompt_that_is_too_long_gets_no_attempt(start: Start) -> None:
 
 
 def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> None:
-    async def work(policy: Endpoint) -> list[Answered | None]:
+    async def work(policy: Endpoint) -> list[Completion | None]:
         return [await policy.answer(asked(n), 0) for n in range(2)]
 
     tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
@@ -188,7 +188,7 @@ def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> N
 
 def test_the_other_api_sends_plain_text(start: Start) -> None:
     (answered,) = inside(settings(start(), api="completions"), lambda policy: answer_all(policy, 1))
-    assert answered == Answered(f"{seeds(1)[0]} What is 2 + 2?\n", "stop", len(answered.text))
+    assert answered == Completion(f"{seeds(1)[0]} What is 2 + 2?\n", "stop", len(answered.text))
 
 
 def refusal(one: EndpointPolicy, count: int = 1) -> str:

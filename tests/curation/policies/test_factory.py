@@ -20,7 +20,7 @@ from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
-from curation.records import Answered, AttemptKey, PolicyError, Prompted
+from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
 from flows.run.policies import POLICIES as FLOWS_POLICIES
 from flows.run.policies import open_policy as open_by_flows
 from training.embedded_model import WEIGHTS, resolve_model
@@ -55,8 +55,8 @@ class Parrot:
     async def __aexit__(self, *_: object) -> None:
         return None
 
-    async def answer(self, problem: Prompted, index: int) -> Answered | None:  # noqa: ARG002
-        return Answered(problem.statement, "stop", None)
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:  # noqa: ARG002
+        return Completion(problem.statement, "stop", None)
 
 
 class ParrotSettings(Settings):

@@ -15,7 +15,7 @@ import pytest
 
 from curation.config import RecordedPolicy, plain
 from curation.policies.recorded import Recorded
-from curation.records import Answered, Domain, GoldilocksError, PolicyError, Prompted, SourceError, problem_id
+from curation.records import Completion, Domain, GoldilocksError, PolicyError, PromptRequest, SourceError, problem_id
 from curation.storage.attempts import AttemptStore
 
 SUM, PRODUCT = "What is 2 + 3?", "What is 2 * 3?"
@@ -47,14 +47,14 @@ def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> No
     (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def prompted(text: str, name: str | None = None) -> Prompted:
-    return Prompted(name or problem_id(text), text, Domain.MATH, "en")
+def prompted(text: str, name: str | None = None) -> PromptRequest:
+    return PromptRequest(name or problem_id(text), text, Domain.MATH, "en")
 
 
-def answers(one: Recorded, problem: Prompted, indices: Sequence[int]) -> list[tuple[int, Answered]]:
+def answers(one: Recorded, problem: PromptRequest, indices: Sequence[int]) -> list[tuple[int, Completion]]:
     """What the policy has of the wanted attempts."""
 
-    async def ask() -> list[tuple[int, Answered]]:
+    async def ask() -> list[tuple[int, Completion]]:
         async with one as policy:
             found = [(index, await policy.answer(problem, index)) for index in indices]
         return [(index, answered) for index, answered in found if answered is not None]

@@ -9,7 +9,7 @@ import pytest
 
 from curation.config import Decoding, EndpointPolicy
 from curation.policies.endpoint import Endpoint
-from curation.records import Answered, PolicyError
+from curation.records import Completion, PolicyError
 from tests.curation.policies.conftest import asked
 from tests.vllm_servers import VllmServers
 
@@ -30,7 +30,7 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
         keep_tokens=True,
         decoding=Decoding(temperature=0.7, top_p=0.9, max_tokens=200, seed=5),
     )
-    answers: dict[tuple[int, int], Answered | None] = {}
+    answers: dict[tuple[int, int], Completion | None] = {}
 
     async def ask(policy: Endpoint, number: int, index: int) -> None:
         answered = await policy.answer(asked(number), index)
@@ -40,7 +40,7 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
             assert min(server.outstanding for server in policy.servers.all) > 0  # both are at work
             servers[0].kill()
 
-    async def run() -> Answered | None:
+    async def run() -> Completion | None:
         async with Endpoint(settings, Path()) as policy:
             await asyncio.gather(*[ask(policy, n, index) for n in range(PROBLEMS) for index in range(ATTEMPTS)])
             assert [server.alive for server in policy.servers.all] == [False, True]

@@ -19,20 +19,20 @@ from curation.config import Decoding
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm import Vllm
 from curation.prompts import PLAIN, SOLVE
-from curation.records import Answered, PolicyError
+from curation.records import Completion, PolicyError
 from tests.curation.policies.conftest import Running, asked, tiny_settings
 from tests.waiting import until, wait_gone
 
 pytestmark = pytest.mark.vllm
 
 
-def answer(engine: Vllm, run: Running, number: int = 0, index: int = 0) -> Answered:
+def answer(engine: Vllm, run: Running, number: int = 0, index: int = 0) -> Completion:
     answered = run(engine.answer(asked(number), index))
     assert answered is not None
     return answered
 
 
-def expected_logprobs(model: Path, prompt: list[int], made: Answered, decoding: Decoding) -> list[float]:
+def expected_logprobs(model: Path, prompt: list[int], made: Completion, decoding: Decoding) -> list[float]:
     """What transformers says of the tokens that were drawn: temperature first, then top-p, in fp32."""
     import torch
     from transformers import AutoModelForCausalLM
@@ -50,7 +50,7 @@ def expected_logprobs(model: Path, prompt: list[int], made: Answered, decoding: 
 
 
 def test_attempts_are_made_with_their_tokens(engine: Vllm, run: Running) -> None:
-    async def all_of_them() -> list[Answered | None]:
+    async def all_of_them() -> list[Completion | None]:
         return await asyncio.gather(*[engine.answer(asked(n), index) for n in range(4) for index in range(8)])
 
     made = [answered for answered in run(all_of_them()) if answered is not None]

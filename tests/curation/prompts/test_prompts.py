@@ -6,11 +6,11 @@ import pytest
 
 from curation.prompts import PLAIN, SOLVE, SOLVING, plain_text
 from curation.prompts.solving import BOXED, FENCED
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 
 
-def asked(domain: Domain = Domain.MATH, lang: str = "en", **details: str) -> Prompted:
-    return Prompted("1", "Find {x} in $2^{3} = x$.", domain, lang, details)
+def asked(domain: Domain = Domain.MATH, lang: str = "en", **details: str) -> PromptRequest:
+    return PromptRequest("1", "Find {x} in $2^{3} = x$.", domain, lang, details)
 
 
 def test_the_system_prompt_holds_the_ingredients_in_their_order() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from curation.prompts import SOLVE
 from curation.publish.export import CURATED
-from curation.publish.export_formats import FORMATS, Exported, export_set
-from curation.records import JUDGING, TEST, Domain, Prompted, SourceError
+from curation.publish.export_formats import FORMATS, ExportResult, export_set
+from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
 from curation.verify.programs.files import problem_of_row, read_problems
 from flows.cli.files import export_folder
 from tests.curation.verify.programs.corpus import PROBLEMS, write_set
@@ -58,7 +58,7 @@ def curated(folder: Path, *rows: dict[str, Any], tests: bool = True, function: s
     return folder
 
 
-def loaded(exported: Exported) -> list[dict[str, Any]]:
+def loaded(exported: ExportResult) -> list[dict[str, Any]]:
     """The rows as the trainers' own loader gives them."""
     import datasets
 
@@ -70,7 +70,7 @@ def loaded(exported: Exported) -> list[dict[str, Any]]:
 
 def chat(row: dict[str, Any]) -> list[dict[str, str]]:
     details = {"language": "python"} if row["domain"] == "code" else {}
-    asked = Prompted(row["id"], row["statement"], Domain(row["domain"]), row["lang"], details)
+    asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"], details)
     return [dict(message) for message in SOLVE.messages(asked)]  # type: ignore[arg-type]
 
 

@@ -20,10 +20,10 @@ from curation.publish.review import (
     digest,
     doubtful_verdicts,
     exact_conflicts,
+    keep_accepted_labels,
     near_conflicts,
     queue,
     read_verdicts,
-    trusting,
     wrong_labels,
 )
 from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
@@ -145,14 +145,14 @@ def test_nobody_suspects_a_label_that_a_person_accepted() -> None:
         {"problem": "c", "keep": False},
     )
     said = {v.problem: v for v in (Verdict("a", "1"), Verdict("c", "1"))}
-    found = trusting(decisions, open_minded, said)
+    found = keep_accepted_labels(decisions, open_minded, said)
     assert found.select("problem", "keep", "evidence").rows() == [
         ("a", True, "3 of 12"),
         ("b", False, "9 of 12"),
         ("c", True, None),
     ]
     assert found.schema == DECISION
-    assert trusting(decisions, open_minded, {}).equals(decisions)
+    assert keep_accepted_labels(decisions, open_minded, {}).equals(decisions)
 
 
 def test_doubtful_verdicts_are_gathered_by_problem_the_most_frequent_first() -> None:

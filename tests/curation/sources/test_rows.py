@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curation.records import SourceError
-from curation.sources.rows import last_boxed, lookup, parse_options, read_rows, require_path
+from curation.sources.rows import last_boxed, parse_options, read_rows, require_path, value_at
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -193,7 +193,7 @@ NESTED: dict[str, Any] = {
     ],
 )
 def test_a_value_by_its_dotted_path(path: str, value: Any) -> None:
-    assert lookup(NESTED, path) == value
+    assert value_at(NESTED, path) == value
 
 
 def test_a_path_that_no_row_has_lists_what_there_is() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.storage.scratch import MIN_AGE_S, Scratch, sweep
+from curation.storage.scratch import MIN_AGE_S, ScratchFolder, sweep
 
 MAKER = """
 import sys, time
@@ -29,7 +29,7 @@ def age(folder: Path) -> None:
 def test_a_folder_goes_with_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = len(os.listdir("/proc/self/fd"))
-    made = Scratch("kind")
+    made = ScratchFolder("kind")
     assert Path(made.path).parent == tmp_path
     assert Path(made.path).stat().st_mode & 0o077 == 0
     (Path(made.path) / "file").write_text("x")
@@ -63,6 +63,6 @@ def test_the_first_of_a_kind_sweeps_and_only_what_is_old_and_its_own(
         if not name.endswith("young"):
             age(tmp_path / name)
     (tmp_path / "goldilocks-kind-link").symlink_to(tmp_path / "somebody-else")
-    Scratch("kind").remove()
+    ScratchFolder("kind").remove()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"goldilocks-kind-young", "goldilocks-other-old", "somebody-else", "goldilocks-kind-link"}

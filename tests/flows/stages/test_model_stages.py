@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.policies.recorded import Recorded
-from curation.records import Answered, Prompted, problem_id
+from curation.records import Completion, PromptRequest, problem_id
 from curation.storage.attempts import AttemptStore
 from tests.flows.conftest import TINY_RECIPE, Said, goldilocks, published, refusal, tries, write_jsonl
 
@@ -171,7 +171,7 @@ def test_a_new_threshold_decides_again_and_asks_nobody(
     asked: list[str] = []
     answer = Recorded.answer
 
-    async def watched(self: Recorded, problem: Prompted, index: int) -> Answered | None:
+    async def watched(self: Recorded, problem: PromptRequest, index: int) -> Completion | None:
         if self.key.policy == "judge@1":
             asked.append(problem.statement)
         return await answer(self, problem, index)
@@ -192,7 +192,7 @@ def test_what_was_said_before_a_kill_is_not_asked_again(
     add = AttemptStore.add
     stop = True
 
-    def dying(self: AttemptStore, one: list[tuple[str, int, Answered]]) -> None:
+    def dying(self: AttemptStore, one: list[tuple[str, int, Completion]]) -> None:
         add(self, one)
         if self.key.policy == "judge@1":
             made.extend((name, index) for name, index, _ in one)

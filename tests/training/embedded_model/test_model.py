@@ -12,8 +12,8 @@ import torch
 
 from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.prompts import SOLVE
-from curation.records import Answered, Domain, Policy, Prompted
-from tests.embedded_model.make import Making, train
+from curation.records import Completion, Domain, Policy, PromptRequest
+from tests.embedded_model.make import TrainingSettings, train
 from tests.embedded_model.measure import measure
 from training.embedded_model import WEIGHTS, tokens
 from training.embedded_model.problems import Split, supply
@@ -21,7 +21,7 @@ from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_model, load_tokenizer, published
 
 ASKED = [
-    Prompted(item.id, item.statement, Domain.MATH, item.lang)
+    PromptRequest(item.id, item.statement, Domain.MATH, item.lang)
     for item in itertools.islice(supply(3, Split.HELD_OUT), 12)
 ]
 
@@ -34,7 +34,7 @@ def _threads() -> Iterator[None]:
 
 
 def test_training_starts_the_same_way_every_time() -> None:
-    making = Making(steps=4, batch=8, pool=2, texts=500)
+    making = TrainingSettings(steps=4, batch=8, pool=2, texts=500)
     losses: list[list[float]] = [[], []]
     (first, _), (second, _) = (train(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses)
     assert losses[0] == losses[1]
@@ -43,7 +43,7 @@ def test_training_starts_the_same_way_every_time() -> None:
 
 
 def test_another_seed_makes_another_model() -> None:
-    makings = (Making(seed=seed, steps=1, batch=4, pool=1, texts=500) for seed in (1, 2))
+    makings = (TrainingSettings(seed=seed, steps=1, batch=4, pool=1, texts=500) for seed in (1, 2))
     (first, _), (second, _) = (train(making) for making in makings)
     assert not torch.equal(first.model.embed_tokens.weight, second.model.embed_tokens.weight)
 
@@ -102,7 +102,7 @@ def test_vllm_says_the_same_as_torch() -> None:
     assert all(said.text and said.text.startswith("<think>") for said in by_vllm)
 
 
-async def _answers(policy: Policy) -> list[Answered]:
+async def _answers(policy: Policy) -> list[Completion]:
     async with policy:
         said = await asyncio.gather(*(policy.answer(asked, 0) for asked in ASKED))
     return [one for one in said if one is not None]

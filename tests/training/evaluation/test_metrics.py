@@ -14,10 +14,10 @@ from training.evaluation.plots import draw_plots
 from training.generation.generators import Generated
 from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
-from training.optimisation.trainer import Figures
+from training.optimisation.trainer import StepResult
 from training.rewards import Reward
 from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
-from training.rollouts.rollout_scheduler import Group, Ticket
+from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
 
 
@@ -29,9 +29,9 @@ def rollout(
     return Rollout("p", made, reward, Outcome.CORRECT if correct else Outcome.WRONG, "number")
 
 
-def group(number: int, *rollouts: Rollout) -> Group[Rollout]:
-    pairs = tuple((Ticket(number, index, "p", 0), one) for index, one in enumerate(rollouts))
-    return Group(number, "p", 0, pairs, ())
+def group(number: int, *rollouts: Rollout) -> RolloutGroup[Rollout]:
+    pairs = tuple((RolloutRequest(number, index, "p", 0), one) for index, one in enumerate(rollouts))
+    return RolloutGroup(number, "p", 0, pairs, ())
 
 
 GROUPS = (
@@ -77,8 +77,8 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
     second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
     steps = [
-        Figures(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
-        Figures(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
+        StepResult(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
+        StepResult(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),
     ]
     numbers = policy_metrics(steps)
     assert numbers["policy/loss"] == 0.25

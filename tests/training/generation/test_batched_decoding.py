@@ -9,28 +9,28 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from training.generation.batched_decoding import Engine, Request
+from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.generation.forward import LlamaForwardPass, ModelForwardPass
 from training.optimisation.model import load_model
 
 
-def engine(folder: Path, slots: int) -> Engine:
+def engine(folder: Path, slots: int) -> DecodingEngine:
     model = load_model(folder)
     model.requires_grad_(False)
-    return Engine(model, [2], slots=slots, temperature=1.0, top_p=1.0)
+    return DecodingEngine(model, [2], slots=slots, temperature=1.0, top_p=1.0)
 
 
-def asked(number: int, length: int = 5, max_tokens: int = 12) -> Request:
-    return Request(tuple(range(10 + number, 10 + number + length)), max_tokens, Random(number))
+def asked(number: int, length: int = 5, max_tokens: int = 12) -> DecodingRequest:
+    return DecodingRequest(tuple(range(10 + number, 10 + number + length)), max_tokens, Random(number))
 
 
-def finish(made: Engine, joining: list[Request]) -> None:
+def finish(made: DecodingEngine, joining: list[DecodingRequest]) -> None:
     made.step(joining)
     while made.active:
         made.step()
 
 
-def off(model: PreTrainedModel, said: Request) -> float:
+def off(model: PreTrainedModel, said: DecodingRequest) -> float:
     """Largest difference of the log-probabilities from those of one pass over the whole sequence."""
     ids = torch.tensor([[*said.prompt, *said.tokens]])
     with torch.inference_mode():
@@ -74,7 +74,7 @@ def test_a_prompt_of_its_group_is_run_once(random_model: Path, monkeypatch: pyte
         return prompts(ids, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(made._pass, "prompts", counted)
-    group = [Request((11, 12, 13), 30, Random(number)) for number in range(8)]
+    group = [DecodingRequest((11, 12, 13), 30, Random(number)) for number in range(8)]
     for request in group:
         made.step([request])
     assert run == [1]

@@ -10,10 +10,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 
 from training.generation.forward import (
     INITIAL_CAPACITY,
-    Cache,
+    ForwardPass,
+    KVCache,
     LlamaForwardPass,
     ModelForwardPass,
-    Pass,
     forward_pass_for,
 )
 
@@ -53,12 +53,12 @@ def models() -> dict[str, Any]:
     return made
 
 
-def logits(by: Pass, steps: int) -> torch.Tensor:
+def logits(by: ForwardPass, steps: int) -> torch.Tensor:
     """Of three prompts in rows 5, 0 and 2, then of tokens after them in rows 0 to 2."""
     generator = torch.Generator().manual_seed(4)
     ids = torch.randint(50, (3, 9), generator=generator)
     lengths = torch.tensor([9, 4, 7])
-    cache = Cache(6)
+    cache = KVCache(6)
     with torch.inference_mode():
         found = [by.prompts(ids, lengths, torch.tensor([5, 0, 2]), cache)]
         cache.copy([5], [1], 9)

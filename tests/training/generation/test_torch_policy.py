@@ -13,13 +13,13 @@ import pytest
 import torch
 
 from curation.config import Decoding, TorchPolicySettings
-from curation.records import Domain, PolicyError, Prompted
+from curation.records import Domain, PolicyError, PromptRequest
 from tests.waiting import until
-from training.generation.batched_decoding import distribution
+from training.generation.batched_decoding import sampling_logprobs
 from training.generation.torch_policy import Sampled, TorchPolicy
 from training.optimisation.model import load_model
 
-ASKED = [Prompted(f"p{n}", "What is " + " + ".join(["7"] * (n + 1)) + "?", Domain.MATH, "en") for n in range(6)]
+ASKED = [PromptRequest(f"p{n}", "What is " + " + ".join(["7"] * (n + 1)) + "?", Domain.MATH, "en") for n in range(6)]
 
 
 def with_many_ends(folder: Path, target: Path) -> Path:
@@ -38,7 +38,7 @@ def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **deco
     return TorchPolicy(settings, folder.parent)
 
 
-async def sampled(made: TorchPolicy, wanted: Sequence[tuple[Prompted, int]]) -> list[Sampled]:
+async def sampled(made: TorchPolicy, wanted: Sequence[tuple[PromptRequest, int]]) -> list[Sampled]:
     async with made:
         return list(await asyncio.gather(*(made.sample(problem, index) for problem, index in wanted)))
 
@@ -54,7 +54,7 @@ def replayed(folder: Path, said: Sampled, temperature: float = 1.0, top_p: float
     ids = torch.tensor([[*said.prompt_ids, *said.token_ids]])
     with torch.inference_mode():
         logits = model(ids).logits[0, len(said.prompt_ids) - 1 : -1]
-    return distribution(logits, temperature, top_p).gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
+    return sampling_logprobs(logits, temperature, top_p).gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.3, 0.8)])
@@ -106,8 +106,8 @@ def test_draws_follow_the_distribution(random_model: Path) -> None:
 
 def test_top_p_keeps_the_likeliest_tokens_only() -> None:
     logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
-    assert torch.allclose(distribution(logits, 1.0, 0.7).exp(), torch.tensor([[0.625, 0.375, 0.0, 0.0]]))
-    assert torch.allclose(distribution(logits, 1.0, 0.05).exp(), torch.tensor([[1.0, 0.0, 0.0, 0.0]]))
+    assert torch.allclose(sampling_logprobs(logits, 1.0, 0.7).exp(), torch.tensor([[0.625, 0.375, 0.0, 0.0]]))
+    assert torch.allclose(sampling_logprobs(logits, 1.0, 0.05).exp(), torch.tensor([[1.0, 0.0, 0.0, 0.0]]))
 
 
 def test_length_is_the_finish_of_a_response_that_was_cut(random_model: Path) -> None:
@@ -183,13 +183,13 @@ def test_a_state_dict_may_be_loaded_and_a_wrong_one_is_refused(random_model: Pat
 
 
 def test_a_prompt_longer_than_the_context_is_refused(random_model: Path) -> None:
-    long = Prompted("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en")
+    long = PromptRequest("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en")
     with pytest.raises(PolicyError, match="context is 256"):
         asyncio.run(sampled(policy(random_model), [(long, 0)]))
 
 
 def test_a_response_ends_where_the_context_ends(random_model: Path) -> None:
-    long = Prompted("long", "What is " + "7+" * 118 + "1?", Domain.MATH, "en")
+    long = PromptRequest("long", "What is " + "7+" * 118 + "1?", Domain.MATH, "en")
     (said,) = asyncio.run(sampled(policy(random_model, max_tokens=500), [(long, 0)]))
     assert len(said.prompt_ids) + len(said.token_ids) <= 256
     assert torch.allclose(torch.tensor(said.logprobs), replayed(random_model, said), atol=1e-4)

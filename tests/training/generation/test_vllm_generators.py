@@ -21,7 +21,7 @@ from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
-from training.optimisation.packing import Sample, pack
+from training.optimisation.packing import TrainingSample, pack
 
 pytestmark = pytest.mark.vllm
 
@@ -97,7 +97,9 @@ def test_trainer_and_generator_agree(engine: Running, random_model: Path) -> Non
     settings = PackingSettings(tokens=512)
     policy = PackedPolicy(load_model(random_model), settings)
     worst = 0.0
-    for batch in pack([Sample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made], settings):
+    for batch in pack(
+        [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made], settings
+    ):
         with torch.no_grad():
             scored = policy(batch).logprobs
         worst = max(worst, float((scored - batch.behaviour).abs().max()))

@@ -14,7 +14,7 @@ from curation.policies.checkpoints import write_weights
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.generators import TorchGenerator, read_weights
-from training.generation.weight_sync import Publisher, Way, WeightSync, follow, newest
+from training.generation.weight_sync import SyncMethod, WeightPublisher, WeightSync, follow, newest
 from training.optimisation.model import load_model, load_tokenizer
 
 
@@ -27,7 +27,7 @@ def held(generator: TorchGenerator) -> Mapping[str, Tensor]:
 
 
 @pytest.mark.parametrize("way", ["memory", "file"])
-def test_both_ways_bring_the_same_weights(way: Way) -> None:
+def test_both_ways_bring_the_same_weights(way: SyncMethod) -> None:
     async def run() -> tuple[float, Mapping[str, Tensor], tuple[int, ...]]:
         async with TorchGenerator(WEIGHTS) as generator:
             with WeightSync(generator, way) as hand_over:
@@ -48,7 +48,7 @@ def test_published_versions_reach_whoever_follows(tmp_path: Path) -> None:
     model, tokenizer = load_model(WEIGHTS), load_tokenizer(WEIGHTS)
 
     async def run() -> tuple[tuple[int, ...], Mapping[str, Tensor]]:
-        publisher = Publisher(tmp_path, model, tokenizer, keep=2)
+        publisher = WeightPublisher(tmp_path, model, tokenizer, keep=2)
         async with TorchGenerator(WEIGHTS) as generator:
             watching = asyncio.create_task(follow(tmp_path, generator, every=0.01))
             for version in (1, 2, 3):
@@ -66,7 +66,7 @@ def test_published_versions_reach_whoever_follows(tmp_path: Path) -> None:
 
 def test_what_is_half_written_is_not_taken(tmp_path: Path) -> None:
     assert newest(tmp_path) is None
-    publisher = Publisher(tmp_path, load_model(WEIGHTS), load_tokenizer(WEIGHTS))
+    publisher = WeightPublisher(tmp_path, load_model(WEIGHTS), load_tokenizer(WEIGHTS))
     publisher.publish(1)
     (tmp_path / "v00000002").mkdir()
     found = newest(tmp_path)

@@ -23,10 +23,10 @@ from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
-from training.objectives.base import Credit, CreditInputs, Needs, Objective, ObjectiveInputs, Statistic
+from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.registry import OBJECTIVES
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
@@ -47,11 +47,11 @@ def decide(rewards: Sequence[Reward], _: ReinforceSettings) -> Fate:
     return Fate("none_judged" if all(excluded) else None, excluded)
 
 
-def credit(sequences: CreditInputs, settings: ReinforceSettings) -> Credit:
+def credit(sequences: CreditInputs, settings: ReinforceSettings) -> GroupCredit:
     """Reward minus baseline; all tokens of the minibatch weigh the same."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
     tokens = sequences.lengths.to(torch.float64)
-    return Credit(totals - settings.baseline, (1 / tokens.sum()).expand(len(tokens)))
+    return GroupCredit(totals - settings.baseline, (1 / tokens.sum()).expand(len(tokens)))
 
 
 def loss(inputs: ObjectiveInputs, settings: ReinforceSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -71,9 +71,9 @@ def loss(inputs: ObjectiveInputs, settings: ReinforceSettings) -> tuple[Tensor, 
     return value, own
 
 
-def needs(settings: ReinforceSettings) -> Needs:
+def needs(settings: ReinforceSettings) -> ObjectiveNeeds:
     """The entropy's gradient for its penalty."""
-    return Needs(entropy_gradient=bool(settings.confidence))
+    return ObjectiveNeeds(entropy_gradient=bool(settings.confidence))
 
 
 REINFORCE = Objective(ReinforceSettings, decide, credit, loss, needs)
@@ -89,7 +89,7 @@ def run_recipe() -> TrainRecipe:
     return small(objective=TABLE, **made)
 
 
-def step(ranks: Ranks, room: int) -> dict[str, Any] | None:
+def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
     """Loss, statistics and gradient of one step in micro-batches of so many tokens; None on ranks that follow."""
     made = recipe(objective=TABLE, packing={"tokens": room}, optim={"clip_norm": 1e9, "warmup_steps": 0})
     trainer = Trainer(WEIGHTS, made, ranks)
@@ -110,7 +110,7 @@ def main() -> None:
     if what == "train":
         train(run_recipe(), Path(), out)
         return
-    ranks = Ranks(recipe().compute)
+    ranks = DistributedContext(recipe().compute)
     found = step(ranks, 60)
     ranks.close()
     if found is not None:

@@ -17,9 +17,9 @@ from torch import Tensor
 from training.config import ComputeSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.credit import token_weights
-from training.objectives.grpo import GrpoSettings, grpo
+from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 
 V, T = 3, 2
 SEQUENCES = list(itertools.product(range(V), repeat=T))
@@ -39,12 +39,14 @@ def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, w
 
 def values(statistics: Mapping[str, Statistic]) -> dict[str, float]:
     """The numbers of a step on one process."""
-    return {name: one.value for name, one in measured_over_ranks(statistics, Ranks(ComputeSettings())).items()}
+    return {
+        name: one.value for name, one in measured_over_ranks(statistics, DistributedContext(ComputeSettings())).items()
+    }
 
 
 def summary(inputs: ObjectiveInputs, objective: GrpoSettings) -> dict[str, float]:
     """The policy's and the objective's own numbers of one micro-batch."""
-    return values(joined(policy_statistics(inputs), grpo(inputs, objective)[1]))
+    return values(joined(policy_statistics(inputs), grpo_loss(inputs, objective)[1]))
 
 
 def test_the_loss_by_hand() -> None:
@@ -57,7 +59,7 @@ def test_the_loss_by_hand() -> None:
         advantages=torch.tensor([2.0, -1.0], dtype=torch.float64),
         weights=torch.tensor([0.25, 0.25], dtype=torch.float64),
     )
-    loss, _ = grpo(inputs, GrpoSettings())
+    loss, _ = grpo_loss(inputs, GrpoSettings())
     assert loss.item() == pytest.approx(-0.25 * (2 * 1.28 + 2 * 0.5 - 1.5 - 0.8))
     numbers = summary(inputs, GrpoSettings())
     assert (numbers["clip_high"], numbers["clip_low"]) == (0.25, 0.25)
@@ -69,7 +71,7 @@ def test_the_loss_by_hand() -> None:
 
 def test_the_gradient_of_an_unclipped_token_at_ratio_one() -> None:
     inputs = inputs_of([-0.7, -1.3], [-0.7, -1.3], advantage=1.7, weight=0.2)
-    loss, _ = grpo(inputs, GrpoSettings())
+    loss, _ = grpo_loss(inputs, GrpoSettings())
     loss.backward()
     torch.testing.assert_close(inputs.logprobs.grad, torch.full((2,), -1.7 * 0.2, dtype=torch.float64))
 
@@ -78,7 +80,7 @@ def test_the_gradient_of_an_unclipped_token_at_ratio_one() -> None:
 @pytest.mark.parametrize("ratio", [0.5, 0.79, 0.81, 1.0, 1.27, 1.29, 3.0])
 def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: float) -> None:
     inputs = inputs_of([math.log(ratio)], [0.0], advantage)
-    loss, _ = grpo(inputs, GrpoSettings())
+    loss, _ = grpo_loss(inputs, GrpoSettings())
     loss.backward()
     clipped = (advantage > 0 and ratio > 1.28) or (advantage < 0 and ratio < 0.8)
     assert inputs.logprobs.grad is not None
@@ -149,14 +151,14 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
 def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> None:
     objective = GrpoSettings(kl=0.3, kl_form=form, entropy=0.1)  # type: ignore[arg-type]
     inputs = random_minibatch(seed, count)
-    whole, own = grpo(inputs, objective)
+    whole, own = grpo_loss(inputs, objective)
     (wanted,) = torch.autograd.grad(whole, inputs.logprobs)
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
     parts = [order[start : start + 3] for start in range(0, count, 3)]
     losses, sums = [], []
     for part in parts:
         micro = cut(inputs, part)
-        loss, one = grpo(micro, objective)
+        loss, one = grpo_loss(micro, objective)
         losses.append(loss)
         sums.append(joined(policy_statistics(micro), one))
     torch.testing.assert_close(sum(losses), whole)
@@ -168,7 +170,7 @@ def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> 
 def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
     inputs = inputs_of([-1.0, -math.inf, -2.0], [-1.5, -math.inf, -2.0], advantage=1.0)
     masked = replace(inputs, mask=torch.tensor([True, False, True]))
-    loss, _ = grpo(masked, WIDE)
+    loss, _ = grpo_loss(masked, WIDE)
     loss.backward()
     assert loss.item() == pytest.approx(-(math.exp(0.5) + 1))
     assert inputs.logprobs.grad is not None
@@ -178,7 +180,7 @@ def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
 
 def test_a_micro_batch_without_tokens() -> None:
     empty = inputs_of([], [], advantage=1.0)
-    assert grpo(empty, GrpoSettings())[0].item() == 0
+    assert grpo_loss(empty, GrpoSettings())[0].item() == 0
     numbers = summary(empty, GrpoSettings())
     assert (numbers["clip_low"], numbers["ratio_mean"], numbers["ratio_max"]) == (0, 0, -math.inf)
 
@@ -186,15 +188,15 @@ def test_a_micro_batch_without_tokens() -> None:
 def test_terms_that_lack_their_input_are_refused() -> None:
     inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
     with pytest.raises(ValueError, match="entropy"):
-        grpo(inputs, GrpoSettings(entropy=0.1))
+        grpo_loss(inputs, GrpoSettings(entropy=0.1))
     with pytest.raises(ValueError, match="reference"):
-        grpo(inputs, GrpoSettings(kl=0.1))
+        grpo_loss(inputs, GrpoSettings(kl=0.1))
 
 
 def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
-    loss, _ = grpo(replace(inputs, entropy=entropy), GrpoSettings(entropy=0.01))
+    loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy=0.01))
     assert loss.item() == pytest.approx(-0.02)
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
@@ -252,7 +254,7 @@ def kl_of(logits: Tensor, reference: Tensor) -> Tensor:
 
 def test_on_policy_the_expected_gradient_is_that_of_the_expected_reward() -> None:
     at = table(0)
-    found = gradient(lambda logits: grpo(enumerated(logits, at, REWARDS), GrpoSettings())[0], at)
+    found = gradient(lambda logits: grpo_loss(enumerated(logits, at, REWARDS), GrpoSettings())[0], at)
     wanted = finite_differences(lambda logits: -(logprobs_of(logits).sum(-1).exp() * REWARDS).sum(), at)
     torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
 
@@ -271,11 +273,11 @@ def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loop
         return torch.tensor(value, dtype=torch.float64)
 
     inputs = enumerated(at, behaviour, centred)
-    loss, _ = grpo(inputs, objective)
+    loss, _ = grpo_loss(inputs, objective)
     assert loss.item() == pytest.approx(float(plain(at)))
     assert summary(inputs, objective)["clip_high"] > 0
     assert summary(inputs, objective)["clip_low"] > 0
-    found = gradient(lambda logits: grpo(enumerated(logits, behaviour, centred), objective)[0], at)
+    found = gradient(lambda logits: grpo_loss(enumerated(logits, behaviour, centred), objective)[0], at)
     torch.testing.assert_close(found, finite_differences(plain, at), atol=1e-8, rtol=1e-6)
 
 
@@ -286,7 +288,7 @@ def test_the_kl_terms_have_the_gradient_of_the_sequence_kl(form: str, behaviour:
     at, reference = table(3), table(4)
     objective = WIDE.model_copy(update={"kl": 1.0, "kl_form": form})
     found = gradient(
-        lambda logits: grpo(enumerated(logits, table(behaviour), NO_ADVANTAGE, reference), objective)[0], at
+        lambda logits: grpo_loss(enumerated(logits, table(behaviour), NO_ADVANTAGE, reference), objective)[0], at
     )
     wanted = finite_differences(lambda logits: kl_of(logits, reference), at)
     torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
@@ -314,7 +316,7 @@ def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
     inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference=torch.tensor([-2.0, -0.3]).double())
     assert summary(inputs, WIDE)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
     same = replace(inputs, reference=inputs.logprobs.detach())
-    loss, _ = grpo(same, WIDE.model_copy(update={"kl": 1.0}))
+    loss, _ = grpo_loss(same, WIDE.model_copy(update={"kl": 1.0}))
     loss.backward()
     assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
     assert inputs.logprobs.grad is not None
@@ -329,7 +331,7 @@ def test_descent_ends_where_the_best_trade_of_reward_and_kl_is(form: str) -> Non
     objective = WIDE.model_copy(update={"kl": weight, "kl_form": form})
 
     def slope(now: Tensor) -> Tensor:
-        return gradient(lambda logits: grpo(enumerated(logits, now, REWARDS, reference), objective)[0], now)
+        return gradient(lambda logits: grpo_loss(enumerated(logits, now, REWARDS, reference), objective)[0], now)
 
     for _ in range(60):
         at = at - 3 * slope(at)
@@ -348,5 +350,5 @@ def test_the_measured_kl_is_the_expected_one() -> None:
 
 def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs() -> None:
     inputs = replace(inputs_of([0.0], [-9.0], advantage=0.0), reference=torch.tensor([-1.0], dtype=torch.float64))
-    loss, _ = grpo(inputs, GrpoSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
+    loss, _ = grpo_loss(inputs, GrpoSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
     assert loss.item() == pytest.approx(2.0 * 0.5)

@@ -31,9 +31,9 @@ from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.grpo import GrpoSettings
 from training.objectives.registry import OBJECTIVES, objective_of
 from training.objectives.step_statistics import added, joined, max_of, mean_of, policy_statistics, sum_of
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum.controller import Course
+from training.rollouts.curriculum.controller import CurriculumController
 
 OWN = {"surprise", "surprise_max", "surprising_tokens"}
 
@@ -98,7 +98,7 @@ def test_a_curriculum_that_adapts_clipping_needs_an_objective_that_clips(registe
     with pytest.raises(ValidationError, match="adapt_eps_high = true needs an objective with `eps_high`"):
         recipe(objective=TABLE, curriculum={"adapt_eps_high": True})
     made = recipe(objective=TABLE, curriculum={})
-    course = Course(["p"], made.curriculum, made.rewards, made.objective, seed=1)
+    course = CurriculumController(["p"], made.curriculum, made.rewards, made.objective, seed=1)
     assert "eps_high" not in course.state()
     course.restore(json.loads(json.dumps(course.state())))
     assert course.objective == made.objective
@@ -142,7 +142,7 @@ def test_it_trains_a_whole_run_and_reports_its_own_statistics(registered: None, 
 
 
 def test_the_gradient_is_the_sum_over_micro_batches(registered: None) -> None:
-    whole, cut = (step(Ranks(ComputeSettings()), room) for room in (512, 60))
+    whole, cut = (step(DistributedContext(ComputeSettings()), room) for room in (512, 60))
     assert whole is not None
     assert cut is not None
     assert cut["parts"] > whole["parts"] == 1
@@ -154,7 +154,7 @@ def test_the_gradient_is_the_sum_over_micro_batches(registered: None) -> None:
 
 @pytest.mark.slow
 def test_two_ranks_have_the_gradient_and_the_statistics_of_one(registered: None, tmp_path: Path) -> None:
-    alone = step(Ranks(ComputeSettings()), 60)
+    alone = step(DistributedContext(ComputeSettings()), 60)
     assert alone is not None
     on_two_ranks("gradient", tmp_path)
     both = json.loads((tmp_path / "step.json").read_text())

@@ -12,11 +12,11 @@ from training.config import CollectorSettings, ComputeSettings, OptimSettings, P
 from training.objectives.base import CreditInputs, ObjectiveInputs, Statistic
 from training.objectives.grpo import GRPO, GrpoSettings
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, Sample, pack
+from training.optimisation.packing import MicroBatch, TrainingSample, pack
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import Group, Scheduler
+from training.rollouts.rollout_scheduler import RolloutGroup, RolloutScheduler
 
 SIZES = CollectorSettings(group=8, n_async=64, n_batch=64, staleness=1)
 PACKING = PackingSettings(tokens=128)
@@ -43,14 +43,14 @@ def attempts(model: Any, count: int, chance: torch.Generator) -> list[Made]:
     return made
 
 
-def samples_of(groups: tuple[Group[Made], ...]) -> list[Sample]:
+def samples_of(groups: tuple[RolloutGroup[Made], ...]) -> list[TrainingSample]:
     """A minibatch with its advantages and weights."""
     made = [(group.number, result) for group in groups for _, result in group.attempts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([len(row) for _, (_, row, _) in made])
     credit = GRPO.credit(CreditInputs([reward for _, (reward, _, _) in made], lengths, numbers), OBJECTIVE)
     return [
-        Sample(PROMPT, row, logprobs, gain, weight)
+        TrainingSample(PROMPT, row, logprobs, gain, weight)
         for (_, (_, row, logprobs)), gain, weight in zip(
             made, credit.advantages.tolist(), credit.weights.tolist(), strict=True
         )
@@ -70,7 +70,7 @@ def test_a_tiny_model_learns() -> None:
     trained, generator = llama(), llama()
     policy = PackedPolicy(trained, PACKING)
     optimiser = torch.optim.AdamW(trained.parameters(), lr=OptimSettings(learning_rate=3e-3).learning_rate)
-    scheduler: Scheduler[Made] = Scheduler(
+    scheduler: RolloutScheduler[Made] = RolloutScheduler(
         SIZES, lambda made: GRPO.decide([reward for reward, _, _ in made], OBJECTIVE), lambda: "even"
     )
     chance, rates, first = torch.Generator().manual_seed(0), [], None
@@ -88,7 +88,7 @@ def test_a_tiny_model_learns() -> None:
             loss.backward()  # type: ignore[no-untyped-call]
             stats = one if stats is None else added(stats, one)
         assert stats is not None
-        first = first or measured_over_ranks(stats, Ranks(ComputeSettings()))
+        first = first or measured_over_ranks(stats, DistributedContext(ComputeSettings()))
         optimiser.step()
         optimiser.zero_grad()
         generator.load_state_dict(trained.state_dict())

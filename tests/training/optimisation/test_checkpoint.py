@@ -14,7 +14,7 @@ from tests.training.optimisation.test_trainer import samples, solo
 from training.embedded_model import WEIGHTS
 from training.generation.generators import read_weights
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import Log, last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import JsonlLog, last_checkpoint, restore_trainer, save_checkpoint
 from training.optimisation.model import load_model, load_tokenizer, published
 from training.optimisation.trainer import Trainer
 
@@ -75,18 +75,18 @@ def test_a_damaged_or_foreign_state_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_log_is_cut_back(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log.jsonl")
+    log = JsonlLog(tmp_path / "log.jsonl")
     log.add({"step": 1})
     place = log.place()
     log.add({"step": 2, "text": "später"})
     log.close()
-    again = Log(tmp_path / "log.jsonl")
+    again = JsonlLog(tmp_path / "log.jsonl")
     again.cut(place)
     again.add({"step": 2})
     again.close()
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert rows == [{"step": 1}, {"step": 2}]
-    short = Log(tmp_path / "log.jsonl")
+    short = JsonlLog(tmp_path / "log.jsonl")
     with pytest.raises(StoreError, match="changed since"):
         short.cut(10_000)
     short.close()

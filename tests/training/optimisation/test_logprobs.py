@@ -16,10 +16,10 @@ from curation.records import ConfigError
 from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
-from training.objectives.grpo import GrpoSettings, grpo
-from training.optimisation.attention import PACKED, packed_attention, register
+from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
 from training.optimisation.logprobs import PackedPolicy, token_scores
-from training.optimisation.packing import Sample, collate, pack
+from training.optimisation.packing import TrainingSample, collate, pack
 
 VOCABULARY = 61
 TEMPERATURE = 0.8
@@ -36,13 +36,13 @@ def llama(seed: int = 0, family: str = "Llama") -> Any:
     return getattr(transformers, f"{family}ForCausalLM")(config).float().eval()
 
 
-def some_samples(count: int = 9, seed: int = 1) -> list[Sample]:
+def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     chance = random.Random(seed)
     lengths = [chance.randint(1, 20) for _ in range(count)]
     groups = torch.tensor([index // 3 for index in range(count)])
     weights = token_weights(torch.tensor(lengths), groups, "group").tolist()
     return [
-        Sample(
+        TrainingSample(
             prompt=[chance.randrange(VOCABULARY) for _ in range(chance.randint(1, 12))],
             response=[chance.randrange(VOCABULARY) for _ in range(length)],
             behaviour=[chance.uniform(-5, -3) for _ in range(length)],
@@ -53,13 +53,13 @@ def some_samples(count: int = 9, seed: int = 1) -> list[Sample]:
     ]
 
 
-def some_groups(count: int = 9, seed: int = 1) -> list[Sample]:
+def some_groups(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     """The same with one prompt for every three."""
     made = some_samples(count, seed)
     return [replace(one, prompt=made[index // 3 * 3].prompt) for index, one in enumerate(made)]
 
 
-def unpacked_logprobs(model: Any, sample: Sample) -> Tensor:
+def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
     """One sequence, alone, through the model's own attention and all its logits."""
     tokens = torch.tensor([[*sample.prompt, *sample.response]])
     logits = model(input_ids=tokens, use_cache=False).logits[0] / TEMPERATURE
@@ -72,7 +72,7 @@ def gradients(model: Any) -> dict[str, Tensor]:
     return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
 
-def unpacked(samples: list[Sample]) -> tuple[float, dict[str, Tensor]]:
+def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
     model, losses = llama(), []
     for sample in samples:
         inputs = ObjectiveInputs(
@@ -82,13 +82,13 @@ def unpacked(samples: list[Sample]) -> tuple[float, dict[str, Tensor]]:
             advantages=torch.tensor([sample.advantage]),
             weights=torch.tensor([sample.weight]),
         )
-        losses.append(grpo(inputs, GrpoSettings())[0])
+        losses.append(grpo_loss(inputs, GrpoSettings())[0])
     loss: Tensor = torch.stack(losses).sum()
     loss.backward()  # type: ignore[no-untyped-call]
     return loss.item(), gradients(model)
 
 
-def packed(samples: list[Sample], settings: PackingSettings) -> tuple[float, dict[str, Tensor]]:
+def packed(samples: list[TrainingSample], settings: PackingSettings) -> tuple[float, dict[str, Tensor]]:
     """Gradients accumulated over micro-batches."""
     policy, whole = PackedPolicy(llama(), settings, TEMPERATURE), 0.0
     for batch in pack(samples, settings):
@@ -101,7 +101,7 @@ def packed(samples: list[Sample], settings: PackingSettings) -> tuple[float, dic
             weights=batch.weights,
             mask=batch.mask,
         )
-        loss, _ = grpo(inputs, GrpoSettings())
+        loss, _ = grpo_loss(inputs, GrpoSettings())
         loss.backward()  # type: ignore[no-untyped-call]
         whole += loss.item()
     return whole, gradients(policy.model)
@@ -120,13 +120,13 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
 @pytest.mark.parametrize("make", [some_samples, some_groups])
 @pytest.mark.parametrize("room", [32, 80, 1000])
 @pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
-def test_packed_and_unpacked_agree(make: Callable[[], list[Sample]], room: int, elements: int) -> None:
+def test_packed_and_unpacked_agree(make: Callable[[], list[TrainingSample]], room: int, elements: int) -> None:
     samples = make()
     assert_same(packed(samples, PackingSettings(tokens=room, logit_elements=elements)), unpacked(samples))
 
 
 @pytest.mark.parametrize("make", [some_samples, some_groups])
-def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[Sample]]) -> None:
+def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[TrainingSample]]) -> None:
     samples, settings = make(), PackingSettings(tokens=64)
     shuffled = random.Random(3).sample(samples, len(samples))
     assert_same(packed(shuffled, settings), packed(samples, settings))
@@ -221,7 +221,7 @@ def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
 
 def test_the_attention_does_not_run_without_boundaries() -> None:
     model = llama()
-    model.set_attn_implementation(register())
+    model.set_attn_implementation(register_packed_attention())
     with pytest.raises(ValueError, match="PackedPolicy"):
         model(input_ids=torch.tensor([[1, 2, 3]]))
 
@@ -260,5 +260,5 @@ def test_flash_attention_agrees_with_one_call_per_sequence() -> None:
 def test_the_name_is_registered() -> None:
     from transformers import AttentionInterface
 
-    register()
-    assert PACKED in AttentionInterface().valid_keys()
+    register_packed_attention()
+    assert PACKED_ATTENTION in AttentionInterface().valid_keys()

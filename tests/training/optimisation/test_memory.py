@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.places import ROOT
-from training.optimisation.memory import GIB, SHAPES, Shape, estimate, table
+from training.optimisation.memory import GIB, MODEL_SHAPES, Shape, estimate, table
 
 
 def test_parameters_are_those_of_the_published_models() -> None:
-    assert SHAPES["1.5B"].parameters == pytest.approx(1.54e9, rel=0.01)
-    assert SHAPES["7B"].parameters == pytest.approx(7.62e9, rel=0.01)
-    assert SHAPES["24B"].parameters == pytest.approx(23.57e9, rel=0.01)
+    assert MODEL_SHAPES["1.5B"].parameters == pytest.approx(1.54e9, rel=0.01)
+    assert MODEL_SHAPES["7B"].parameters == pytest.approx(7.62e9, rel=0.01)
+    assert MODEL_SHAPES["24B"].parameters == pytest.approx(23.57e9, rel=0.01)
 
 
 def test_by_hand() -> None:
@@ -31,7 +31,7 @@ def test_by_hand() -> None:
 
 
 def test_states_shrink_with_ranks_and_activations_grow_with_tokens() -> None:
-    shape = SHAPES["7B"]
+    shape = MODEL_SHAPES["7B"]
     assert estimate(shape, 8, 8192).states * 8 == estimate(shape, 1, 8192).states
     assert estimate(shape, 8, 16_384).activations == 2 * estimate(shape, 8, 8192).activations
     whole, saved = estimate(shape, 8, 8192, checkpointing=False), estimate(shape, 8, 8192)
@@ -39,8 +39,8 @@ def test_states_shrink_with_ranks_and_activations_grow_with_tokens() -> None:
 
 
 def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
-    assert estimate(SHAPES["7B"], 8, 40_960).total < 80e9
-    assert estimate(SHAPES["24B"], 1, 8192).total > 300 * GIB
+    assert estimate(MODEL_SHAPES["7B"], 8, 40_960).total < 80e9
+    assert estimate(MODEL_SHAPES["24B"], 1, 8192).total > 300 * GIB
 
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from training.config import PackingSettings
 from training.optimisation.packing import (
     PackingError,
-    Sample,
-    arrange,
+    TrainingSample,
     collate,
-    deal,
+    distribute_micro_batches,
     first_fit_decreasing,
     pack,
     padding_share,
+    plan_micro_batches,
     read_tokens,
 )
 
@@ -71,7 +71,7 @@ def test_little_room_is_left_on_log_normal_lengths() -> None:
 @given(st.lists(st.integers(1, 20), max_size=40), st.integers(1, 5))
 def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(lengths: list[int], ranks: int) -> None:
     bins = first_fit_decreasing(lengths, PackingSettings(tokens=30))
-    shares = deal(bins, lengths, ranks)
+    shares = distribute_micro_batches(bins, lengths, ranks)
     assert len(shares) == ranks
     assert len({len(share) for share in shares}) == 1
     dealt = [index for share in shares for part in share for index in part]
@@ -82,13 +82,13 @@ def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(lengths: l
 
 
 def test_one_rank_gets_all_as_it_is() -> None:
-    assert deal([[3, 2], [1, 0]], [2, 3, 1, 4], 1) == [[[3, 2], [1, 0]]]
-    assert deal([[0]], [5], 2) == [[[0]], [[]]]
+    assert distribute_micro_batches([[3, 2], [1, 0]], [2, 3, 1, 4], 1) == [[[3, 2], [1, 0]]]
+    assert distribute_micro_batches([[0]], [5], 2) == [[[0]], [[]]]
 
 
-def sample(prompt: list[int], response: list[int], **changed: object) -> Sample:
+def sample(prompt: list[int], response: list[int], **changed: object) -> TrainingSample:
     values = {"behaviour": [-1.0] * len(response), "advantage": 1.0, "weight": 0.5, **changed}
-    return Sample(prompt=prompt, response=response, **values)  # type: ignore[arg-type]
+    return TrainingSample(prompt=prompt, response=response, **values)  # type: ignore[arg-type]
 
 
 def test_what_a_micro_batch_holds() -> None:
@@ -128,7 +128,7 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
 def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], room: int) -> None:
     samples = [sample([prompt] * (prompt + 1), [7] * length) for prompt, length in drawn]
     settings, lengths = PackingSettings(tokens=room), [one.length for one in samples]
-    bins, singly = arrange(samples, settings), first_fit_decreasing(lengths, settings)
+    bins, singly = plan_micro_batches(samples, settings), first_fit_decreasing(lengths, settings)
     assert sorted(index for chosen in bins for index in chosen) == list(range(len(samples)))
     assert all(sum(lengths[index] for index in chosen) <= room for chosen in bins)
 
@@ -146,20 +146,20 @@ def test_groups_with_long_prompts_are_not_scattered() -> None:
     chance.shuffle(samples)
     settings = PackingSettings(tokens=4096)
     lengths = [one.length for one in samples]
-    bins, singly = arrange(samples, settings), first_fit_decreasing(lengths, settings)
+    bins, singly = plan_micro_batches(samples, settings), first_fit_decreasing(lengths, settings)
     read, scattered = (sum(read_tokens(samples, chosen) for chosen in found) for found in (bins, singly))
     assert read == 16 * 200 + sum(len(one.response) for one in samples)
     assert scattered > 2 * read
     alone = [sample([index] * 200, [7] * 50) for index in range(9)]
-    assert arrange(alone, settings) == first_fit_decreasing([250] * 9, settings)
+    assert plan_micro_batches(alone, settings) == first_fit_decreasing([250] * 9, settings)
 
 
 def test_an_oversized_sequence_of_a_group_lies_alone() -> None:
     samples = [sample([1] * 6, [2] * length) for length in (1, 9, 2)]
     with pytest.raises(PackingError, match="sequence 1 has 15 tokens"):
-        arrange(samples, PackingSettings(tokens=12))
+        plan_micro_batches(samples, PackingSettings(tokens=12))
     for room in (5, 12):
-        bins = arrange(samples, PackingSettings(tokens=room, oversized="alone"))
+        bins = plan_micro_batches(samples, PackingSettings(tokens=room, oversized="alone"))
         assert [1] in bins
         assert sorted(index for chosen in bins for index in chosen) == [0, 1, 2]
 

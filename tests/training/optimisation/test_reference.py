@@ -17,29 +17,29 @@ from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
-from training.optimisation.distributed import Ranks
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_model, load_tokenizer, save_model
-from training.optimisation.packing import Sample, pack
-from training.optimisation.reference import Reference
+from training.optimisation.packing import TrainingSample, pack
+from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 
 ATTEMPTS = 12
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[Sample]:
+def drawn() -> list[TrainingSample]:
     """Attempts of the embedded model at one sum, good and bad by turns."""
     asked = [{"role": "user", "content": "What is 17 + 25?"}]
     chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
     prompt = tuple(chat["input_ids"])
 
-    async def made() -> list[Sample]:
+    async def made() -> list[TrainingSample]:
         async with TorchGenerator(WEIGHTS, capacity=ATTEMPTS) as generator:
             found = await asyncio.gather(
                 *(generator.generate(prompt, seed=seed, max_tokens=40) for seed in range(ATTEMPTS))
             )
         return [
-            Sample(one.prompt_ids, one.token_ids, one.logprobs, 1.0 if index % 2 else -1.0, 1 / (40 * ATTEMPTS))
+            TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 1.0 if index % 2 else -1.0, 1 / (40 * ATTEMPTS))
             for index, one in enumerate(found)
         ]
 
@@ -50,17 +50,17 @@ def held(folder: Path = WEIGHTS, **objective: object) -> Trainer:
     """A trainer of the embedded model with a reference."""
     trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
     made = recipe()
-    trainer.reference = Reference(folder, made, Ranks(made.compute), trainer.model.config.vocab_size)
+    trainer.reference = ReferencePolicy(folder, made, DistributedContext(made.compute), trainer.model.config.vocab_size)
     return trainer
 
 
-def measured(drawn: list[Sample], **objective: object) -> list[float]:
+def measured(drawn: list[TrainingSample], **objective: object) -> list[float]:
     settings = GrpoSettings.model_validate(objective)
     trainer = held(**objective)
     return [trainer.step(drawn, settings).statistics["kl_reference"].value for _ in range(8)]
 
 
-def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(drawn: list[Sample]) -> None:
+def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(drawn: list[TrainingSample]) -> None:
     trainer = held()
     assert trainer.reference is not None
     for part in pack(drawn, recipe().packing):
@@ -70,7 +70,7 @@ def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(d
     assert not any(value.requires_grad for value in trainer.reference._policy.parameters())
 
 
-def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn: list[Sample]) -> None:
+def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn: list[TrainingSample]) -> None:
     """On the same attempts again and again, so with the form that pulls each of them back."""
     loose, firm, firmer = (measured(drawn, kl=weight, kl_form="square") for weight in (1e-6, 0.3, 3.0))
     for kept in (loose, firm, firmer):
@@ -79,7 +79,7 @@ def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn
     assert sum(loose) > 1.2 * sum(firm) > 2.4 * sum(firmer)
 
 
-def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[Sample]) -> None:
+def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[TrainingSample]) -> None:
     settings = GrpoSettings(kl=0.5)
     whole = held(kl=0.5)
     cut = solo(optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"tokens": 64, "logit_elements": 5000})
@@ -97,12 +97,12 @@ def test_without_it_there_is_no_reference_and_no_number() -> None:
     assert "kl_reference" not in trainer.step(samples(), GrpoSettings()).statistics
 
 
-def test_sharded_in_bf16_it_says_the_same(drawn: list[Sample]) -> None:
+def test_sharded_in_bf16_it_says_the_same(drawn: list[TrainingSample]) -> None:
     made = recipe(compute={"dtype": "bfloat16"}, objective={"kl": 0.5}, optim={"warmup_steps": 0})
-    ranks = Ranks(made.compute)
+    ranks = DistributedContext(made.compute)
     try:
         trainer = Trainer(WEIGHTS, made, ranks)
-        trainer.reference = Reference(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
+        trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
         assert {value.dtype for value in trainer.reference._policy.parameters()} == {torch.bfloat16}
         kept = [trainer.step(drawn, made.objective).statistics["kl_reference"].value for _ in range(3)]
     finally:
@@ -114,10 +114,10 @@ def test_sharded_in_bf16_it_says_the_same(drawn: list[Sample]) -> None:
 def test_a_model_of_another_vocabulary_is_refused() -> None:
     made = recipe()
     with pytest.raises(ConfigError, match=r"has \d+ tokens, the policy 7"):
-        Reference(WEIGHTS, made, Ranks(made.compute), 7)
+        ReferencePolicy(WEIGHTS, made, DistributedContext(made.compute), 7)
 
 
-def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[Sample]) -> None:
+def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[TrainingSample]) -> None:
     settings, trainer = GrpoSettings(kl=0.5), held(kl=0.5)
     trainer.step(drawn, settings)
     save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1, export=False)

@@ -12,8 +12,8 @@ import torch
 from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.distributed import Ranks
-from training.optimisation.packing import PackingError, Sample
+from training.optimisation.distributed import DistributedContext
+from training.optimisation.packing import PackingError, TrainingSample
 from training.optimisation.trainer import Trainer, TrainingError
 from training.recipe import TrainRecipe
 
@@ -37,13 +37,13 @@ def recipe(**changes: Any) -> TrainRecipe:
 
 def solo(**changes: Any) -> Trainer:
     made = recipe(**changes)
-    return Trainer(WEIGHTS, made, Ranks(made.compute))
+    return Trainer(WEIGHTS, made, DistributedContext(made.compute))
 
 
-def samples(count: int = 8, seed: int = 1) -> list[Sample]:
+def samples(count: int = 8, seed: int = 1) -> list[TrainingSample]:
     chance = random.Random(seed)
     return [
-        Sample(
+        TrainingSample(
             prompt=[1, *(chance.randrange(3, 600) for _ in range(5))],
             response=(words := [chance.randrange(3, 600) for _ in range(chance.randrange(3, 20))]),
             behaviour=[-6.0] * len(words),
@@ -111,7 +111,7 @@ def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> 
 
 def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
     made = recipe(compute={"dtype": "bfloat16"}, optim={"warmup_steps": 0})
-    ranks = Ranks(made.compute)
+    ranks = DistributedContext(made.compute)
     try:
         trainer = Trainer(WEIGHTS, made, ranks)
         figures = trainer.step(samples(), GrpoSettings())
@@ -127,7 +127,7 @@ def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
 
 def test_a_gradient_that_is_no_number_ends_the_run() -> None:
     broken = samples()
-    broken[0] = Sample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
+    broken[0] = TrainingSample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
     with pytest.raises(TrainingError, match="learning_rate"):
         solo().step(broken, GrpoSettings())
 
@@ -138,7 +138,7 @@ def test_a_sample_that_does_not_fit_is_refused() -> None:
 
 
 def test_a_process_alone_needs_no_group() -> None:
-    ranks = Ranks(ComputeSettings())
+    ranks = DistributedContext(ComputeSettings())
     assert (ranks.size, ranks.rank, ranks.leads, ranks.sharded) == (1, 0, True, False)
     assert ranks.lead("double", {"double": lambda share, value: share + value}, [1], 2) == 3
     ranks.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from training.config import CollectorSettings
-from training.rollouts.rollout_scheduler import Batch, Fate, Scheduler, Ticket
+from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutRequest, RolloutScheduler
 
 
 def keep(results: Sequence[str]) -> Fate:
@@ -22,22 +22,22 @@ def keep(results: Sequence[str]) -> Fate:
     return Fate("no_diversity" if "bad" in results else None, excluded)
 
 
-def scheduler_of(problems: int | None = None, **sizes: int) -> Scheduler[str]:
+def scheduler_of(problems: int | None = None, **sizes: int) -> RolloutScheduler[str]:
     numbers = iter(range(10**9 if problems is None else problems))
-    return Scheduler(CollectorSettings(**sizes), keep, lambda: next((f"p{one}" for one in numbers), None))
+    return RolloutScheduler(CollectorSettings(**sizes), keep, lambda: next((f"p{one}" for one in numbers), None))
 
 
-def start(scheduler: Scheduler[str]) -> list[Ticket]:
+def start(scheduler: RolloutScheduler[str]) -> list[RolloutRequest]:
     return list(iter(scheduler.admit, None))
 
 
-def finish(scheduler: Scheduler[str], tickets: Sequence[Ticket], result: str = "good") -> None:
+def finish(scheduler: RolloutScheduler[str], tickets: Sequence[RolloutRequest], result: str = "good") -> None:
     for ticket in tickets:
         scheduler.generated(ticket)
         scheduler.judged(ticket, result)
 
 
-def step(scheduler: Scheduler[str]) -> list[int]:
+def step(scheduler: RolloutScheduler[str]) -> list[int]:
     """Train on the next batch; the numbers of its groups."""
     batch = scheduler.batch()
     assert batch is not None
@@ -203,12 +203,12 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
     """A random run: finishes, verdicts, losses and steps in any order; all is accounted for at every moment."""
     chance = random.Random(seed)
     numbers = itertools.count()
-    scheduler: Scheduler[str] = Scheduler(sizes, keep, lambda: f"p{next(numbers)}")
-    running: list[Ticket] = []
-    judging: list[Ticket] = []
-    issued: list[Ticket] = []
+    scheduler: RolloutScheduler[str] = RolloutScheduler(sizes, keep, lambda: f"p{next(numbers)}")
+    running: list[RolloutRequest] = []
+    judging: list[RolloutRequest] = []
+    issued: list[RolloutRequest] = []
     trained: list[tuple[int, int]] = []
-    batch: Batch[str] | None = None
+    batch: RolloutBatch[str] | None = None
     for _ in range(300):
         new = start(scheduler)
         issued += new
@@ -236,7 +236,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
             batch = None
         if resumed and batch is None and chance.random() < 0.02:  # killed here: what was under way comes again
             before, admitted = json.dumps(scheduler.state(str)), scheduler.ledger().admitted
-            scheduler = Scheduler(sizes, keep, lambda: f"p{next(numbers)}")
+            scheduler = RolloutScheduler(sizes, keep, lambda: f"p{next(numbers)}")
             scheduler.restore(json.loads(before), str)
             under_way = {(one.group, one.index) for one in [*running, *judging]}
             running, judging = [], []

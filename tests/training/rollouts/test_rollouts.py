@@ -9,22 +9,22 @@ from collections.abc import Iterator
 import pytest
 
 from curation.prompts import PLAIN, SOLVE
-from curation.records import Domain, Outcome, Prompted
+from curation.records import Domain, Outcome, PromptRequest
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
 from training.generation.generators import Generated
 from training.optimisation.model import load_tokenizer
-from training.rollouts.rollouts import Rollout, Rollouts, decode, encode, seed_of
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode, encode, seed_of
 from training.rollouts.tasks import Task
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
-TASK = Task(Prompted("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
+TASK = Task(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
 REWARDS = RewardSettings(max_length=100, language=0.0)
 
 
 @pytest.fixture(scope="module")
-def judges() -> Iterator[Judges]:
-    with Judges([TASK], 1, REWARDS) as opened:
+def judges() -> Iterator[Verifiers]:
+    with Verifiers([TASK], 1, REWARDS) as opened:
         yield opened
 
 
@@ -32,12 +32,12 @@ def said(text: str) -> Generated:
     return Generated((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
 
 
-def judged(judges: Judges, text: str, task: Task = TASK) -> Rollout:
-    rollouts = Rollouts(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+def judged(judges: Verifiers, text: str, task: Task = TASK) -> Rollout:
+    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
     return asyncio.run(rollouts.judge(task, said(text), group=0))
 
 
-def test_right_and_wrong(judges: Judges) -> None:
+def test_right_and_wrong(judges: Verifiers) -> None:
     right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
     assert right.outcome is Outcome.CORRECT
     assert right.reward.total == pytest.approx(1.0)
@@ -46,14 +46,14 @@ def test_right_and_wrong(judges: Judges) -> None:
     assert wrong.reward.total == pytest.approx(0.1)
 
 
-def test_a_broken_form_never_reaches_the_verifier(judges: Judges) -> None:
+def test_a_broken_form_never_reaches_the_verifier(judges: Verifiers) -> None:
     found = judged(judges, "The answer is \\boxed{4}.")
     assert found.outcome is None
     assert found.reward.total == 0
     assert "<think>" in found.how
 
 
-def test_a_verifier_that_fails_excludes_the_attempt(judges: Judges) -> None:
+def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
     heavy = Task(TASK.asked, "4")
     found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}", heavy)
     assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
@@ -62,12 +62,12 @@ def test_a_verifier_that_fails_excludes_the_attempt(judges: Judges) -> None:
         assert found.row()["reward"] == {}
 
 
-def test_a_rollout_survives_a_checkpoint_exactly(judges: Judges) -> None:
+def test_a_rollout_survives_a_checkpoint_exactly(judges: Verifiers) -> None:
     made = judged(judges, "<think>2 + 2</think>\\boxed{4}")
     assert decode(json.loads(json.dumps(encode(made)))) == made
 
 
-def test_a_row_says_what_the_curriculum_needs(judges: Judges) -> None:
+def test_a_row_says_what_the_curriculum_needs(judges: Verifiers) -> None:
     row = judged(judges, "<think>2 + 2</think>\\boxed{4}").row()
     assert row["problem"] == "p1"
     assert row["outcome"] == "correct"
@@ -75,12 +75,12 @@ def test_a_row_says_what_the_curriculum_needs(judges: Judges) -> None:
     assert row["reward"]["correctness"] == pytest.approx(0.9)
 
 
-def test_the_prompt_is_the_one_that_sampling_uses(judges: Judges) -> None:
+def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
     tokenizer = load_tokenizer(WEIGHTS)
-    plain = Rollouts(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
+    plain = RolloutRunner(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
     assert tokenizer.decode(list(plain)).endswith("What is 2 + 2?\n")
     tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}:{{ m['content'] }}\n{% endfor %}"
-    whole = tokenizer.decode(list(Rollouts(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
+    whole = tokenizer.decode(list(RolloutRunner(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
     assert whole.startswith("system:")
     assert "\\boxed{}" in whole
 

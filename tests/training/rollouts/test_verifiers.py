@@ -10,24 +10,24 @@ import polars as pl
 import pytest
 
 from curation.publish.export import CURATED
-from curation.records import TEST, Domain, Outcome, Prompted, SourceError, VerifierError
+from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
 from curation.verify.math_judge import Judged
 from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData, EmbeddedData
 from training.rollouts.tasks import Task, load_tasks
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
 SUM = Task(
-    Prompted("sum", "Add the two numbers.", Domain.CODE, "en"),
+    PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"),
     None,
     CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n"))),
 )
-FIVE = Task(Prompted("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
+FIVE = Task(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
 
 
-def asked(judges: Judges, task: Task, *texts: str) -> list[Judged]:
+def asked(judges: Verifiers, task: Task, *texts: str) -> list[Judged]:
     async def run() -> list[Judged]:
         return list(await asyncio.gather(*(judges.judge(task, text, seed=1) for text in texts)))
 
@@ -39,22 +39,22 @@ def program(body: str) -> str:
 
 
 @pytest.fixture
-def code() -> Iterator[Judges]:
+def code() -> Iterator[Verifiers]:
     try:
-        with Judges([FIVE, SUM], 1, RewardSettings(code="proportional")) as opened:
+        with Verifiers([FIVE, SUM], 1, RewardSettings(code="proportional")) as opened:
             yield opened
     except VerifierError as error:
         pytest.skip(f"no sandbox here: {error}")
 
 
 def test_math() -> None:
-    with Judges([FIVE], 1, RewardSettings()) as judges:
+    with Verifiers([FIVE], 1, RewardSettings()) as judges:
         said = [f"<think>…</think>\\boxed{{{answer}}}" for answer in ("5", "6", "\\frac{10}{2}")]
         outcomes = [verdict.outcome for verdict in asked(judges, FIVE, *said)]
     assert outcomes == [Outcome.CORRECT, Outcome.WRONG, Outcome.CORRECT]
 
 
-def test_code_with_the_share_of_tests_passed(code: Judges) -> None:
+def test_code_with_the_share_of_tests_passed(code: Verifiers) -> None:
     right = "print(sum(map(int, input().split())))"
     found = asked(code, SUM, program(right), program("input()\nprint(3)"), "<think>…</think>no program")
     assert [verdict.outcome for verdict in found] == [Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER]

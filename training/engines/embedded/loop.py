@@ -7,9 +7,9 @@ next batch is taken.
 With ``staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
 Attempts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
 
-Invariants: an admitted attempt is trained on or dropped with a counted reason exactly once (`Scheduler.ledger`, checked
-at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and logs
-belong to the same moment; whatever fails in a task ends the run with its own error.
+Invariants: an admitted attempt is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
+checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
+logs belong to the same moment; whatever fails in a task ends the run with its own error.
 
 Not here: what a step does (`training.optimisation.trainer`), building the parts (`training.engines.embedded.run`).
 """
@@ -24,29 +24,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.records import PolicyError
-from training.evaluation.evaluate import Evaluated, evaluate
-from training.evaluation.metrics import Board, SampledGroupStats, Watch
+from training.evaluation.evaluate import EvaluationResult, evaluate
+from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Watch
 from training.generation.generators import Generated, GeneratorPool
-from training.generation.weight_sync import Publisher, WeightSync
+from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, Log, restore_trainer, save_checkpoint
-from training.optimisation.trainer import Figures, Trainer, TrainingError
+from training.optimisation.checkpoint import Checkpoint, JsonlLog, restore_trainer, save_checkpoint
+from training.optimisation.trainer import StepResult, Trainer, TrainingError
 from training.recipe import TrainRecipe
 from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
-from training.rollouts.curriculum.controller import Course
-from training.rollouts.rollout_scheduler import Batch, Fate, Ledger, Scheduler, Ticket
-from training.rollouts.rollouts import Rollout, Rollouts, decode, encode
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutLedger, RolloutRequest, RolloutScheduler
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode, encode
 from training.rollouts.tasks import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LOST = "generation_failed"
+GENERATION_FAILED = "generation_failed"
 END = "end_of_run"
 
 
 @dataclass(slots=True)
-class Parts:
+class LoopComponents:
     """What a loop works with; `training.engines.embedded.run` puts it together."""
 
     recipe: TrainRecipe
@@ -57,23 +57,25 @@ class Parts:
     tokenizer: PreTrainedTokenizerBase
     pool: GeneratorPool
     hand_over: WeightSync
-    rollouts: Rollouts
-    course: Course
-    logs: Mapping[str, Log]
-    board: Board
-    publisher: Publisher | None = None
+    rollouts: RolloutRunner
+    course: CurriculumController
+    logs: Mapping[str, JsonlLog]
+    board: MetricsLogger
+    publisher: WeightPublisher | None = None
 
 
-class Loop:
+class TrainingLoop:
     """One run, from its first or its last checkpointed step to its last."""
 
-    def __init__(self, parts: Parts, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, parts: LoopComponents, checkpoint: Checkpoint | None) -> None:
         self._parts, self._recipe = parts, parts.recipe
         self._course, self._rollouts = parts.course, parts.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
-        self.evaluations: dict[int, Evaluated] = {}
-        self.scheduler: Scheduler[Rollout] = Scheduler(parts.recipe.collector, self._fate, self._course.draw)
+        self.evaluations: dict[int, EvaluationResult] = {}
+        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
+            parts.recipe.collector, self._fate, self._course.draw
+        )
         self._groups = SampledGroupStats()
         self._watch = Watch(parts.recipe.collector.n_async)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -81,7 +83,7 @@ class Loop:
         self._error: BaseException | None = None
         self._failures = 0
 
-    async def run(self) -> Ledger:
+    async def run(self) -> RolloutLedger:
         """All remaining steps; the generators must be running. Returns where all attempts went.
 
         Raises:
@@ -150,7 +152,7 @@ class Loop:
             self._parts.board.say(f"{change.what}: {change.old:g} -> {change.new:g}, {change.reason}")
         self._rollouts.rewards = self._course.rewards
 
-    async def _next_batch(self) -> Batch[Rollout]:
+    async def _next_batch(self) -> RolloutBatch[Rollout]:
         while True:
             if self._recipe.synchronous:
                 await self._wave()
@@ -175,10 +177,10 @@ class Loop:
             task.add_done_callback(self._over)
         self._watch.taken(self._recipe.collector.n_async - self.scheduler.idle_places)
 
-    async def _attempt(self, ticket: Ticket) -> None:
+    async def _attempt(self, ticket: RolloutRequest) -> None:
         made = await self._generate(ticket)
         if made is None:
-            self.scheduler.lost(ticket, LOST)
+            self.scheduler.lost(ticket, GENERATION_FAILED)
         else:
             self.scheduler.generated(ticket)
             self._fill()
@@ -202,12 +204,12 @@ class Loop:
         settled = iter(judged)
         for ticket, one in zip(tickets, made, strict=True):
             if one is None:
-                self.scheduler.lost(ticket, LOST)
+                self.scheduler.lost(ticket, GENERATION_FAILED)
             else:
                 self.scheduler.generated(ticket)
                 self._settle(ticket, next(settled))
 
-    async def _generate(self, ticket: Ticket) -> Generated | None:
+    async def _generate(self, ticket: RolloutRequest) -> Generated | None:
         """One attempt, or None where the generator cannot make it; the error itself where it makes none any more."""
         try:
             made = await self._rollouts.generate(
@@ -222,7 +224,7 @@ class Loop:
         self._failures = 0
         return made
 
-    def _settle(self, ticket: Ticket, rollout: Rollout) -> None:
+    def _settle(self, ticket: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": ticket.group, "index": ticket.index, "step": self.step, "admitted": ticket.version}
         self._parts.logs["attempts"].add({**row, **rollout.row()})
         self.scheduler.judged(ticket, rollout)
@@ -260,7 +262,7 @@ class Loop:
         )
         return {f"evaluation/{name}": float(value) for name, value in asdict(found).items()}
 
-    def _times(self, figures: Sequence[Figures]) -> dict[str, float]:
+    def _times(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Speeds of the interval that this step ends."""
         seconds = max(self._watch.seconds, 1e-9)
         return {
@@ -316,7 +318,7 @@ class Loop:
     def _max_tokens(self) -> int:
         return self._recipe.max_tokens or self._course.rewards.max_length
 
-    def _task(self, ticket: Ticket) -> Task:
+    def _task(self, ticket: RolloutRequest) -> Task:
         return self._parts.tasks[ticket.problem]
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:

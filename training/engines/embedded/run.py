@@ -31,23 +31,23 @@ from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.loop import Loop, Parts
-from training.evaluation.metrics import Board, read_metrics
+from training.engines.embedded.loop import LoopComponents, TrainingLoop
+from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
-from training.generation.weight_sync import Publisher, WeightSync
+from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, Log, last_checkpoint, write_run_file
-from training.optimisation.distributed import Ranks
+from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint, write_run_file
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
-from training.optimisation.reference import Reference
+from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rewards import Consistent
-from training.rollouts.curriculum.controller import Course
-from training.rollouts.rollouts import Rollouts
+from training.rewards import LanguageChecker
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import Task, load_tasks
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
 LOGS = ("metrics", "attempts", "batches", "changes")
 
@@ -64,7 +64,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         GoldilocksError: something that can be mended.
     """
     folder = model_folder(recipe, recipe_folder)
-    ranks = Ranks(recipe.compute)
+    ranks = DistributedContext(recipe.compute)
     try:
         if ranks.leads:
             _claim(recipe, recipe_folder, out, resume=resume)
@@ -72,7 +72,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         needs = objective_of(recipe.objective).needs(recipe.objective)
         if needs.reference:
             beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
-            trainer.reference = Reference(beside, recipe, ranks, trainer.model.config.vocab_size)
+            trainer.reference = ReferencePolicy(beside, recipe, ranks, trainer.model.config.vocab_size)
         if not ranks.leads:
             trainer.follow()
             return out / "model"
@@ -102,22 +102,22 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
         held_out = list(islice(found.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
-    course = Course(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
+    course = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
         course.restore(checkpoint.state["course"])
     with ExitStack() as stack:
         logs = stack.enter_context(_logs(out, checkpoint))
-        judges = stack.enter_context(Judges((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
+        judges = stack.enter_context(Verifiers((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
         consistent = _consistent() if recipe.rewards.language else None
-        rollouts = Rollouts(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
-        board = Board(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
+        rollouts = RolloutRunner(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
+        board = MetricsLogger(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
         stack.callback(board.close)
         for warning in recipe.collector.warnings():
             board.say(f"warning: {warning}")
         pool = GeneratorPool(build_generators(recipe, folder))
         hand_over = stack.enter_context(WeightSync(pool))
-        publisher = Publisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
-        parts = Parts(
+        publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
+        parts = LoopComponents(
             recipe, out, tasks, held_out, trainer, tokenizer, pool, hand_over, rollouts, course, logs, board, publisher
         )
         summary = asyncio.run(_run(parts, checkpoint))
@@ -128,9 +128,9 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
     return out / "model"
 
 
-async def _run(parts: Parts, checkpoint: Checkpoint | None) -> dict[str, Any]:
+async def _run(parts: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
     async with parts.pool:
-        loop = Loop(parts, checkpoint)
+        loop = TrainingLoop(parts, checkpoint)
         ledger = await loop.run()
     return {
         "name": parts.recipe.name,
@@ -186,9 +186,9 @@ def _claim(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool)
 
 
 @contextmanager
-def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Log]]:
+def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """The run's logs, cut back to the checkpoint."""
-    logs = {name: Log(out / f"{name}.jsonl") for name in LOGS}
+    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
             log.cut(checkpoint.state["logs"][name] if checkpoint is not None else 0)
@@ -198,7 +198,7 @@ def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Log
             log.close()
 
 
-def _consistent() -> Consistent:
+def _consistent() -> LanguageChecker:
     from curation.languages.mixing import consistent
 
     return consistent

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from training.config import ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum.drawing import Drawn, draw_from_pools
-from training.rollouts.curriculum.pools import Move, Pool, Seen, estimate, move
+from training.rollouts.curriculum.pools import Pool, PoolChange, Seen, estimate, pool_change
 from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
 from training.rollouts.curriculum.triggers import Change, adjust_eps_high, harder, longer
 
@@ -31,7 +31,7 @@ class Clipping(Protocol):
 
 
 @dataclass(slots=True)
-class Curves:
+class TrainingCurves:
     """One value a step."""
 
     reward: list[float] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Curves:
             del curve[:-_CURVE]
 
 
-class Course:
+class CurriculumController:
     """Pools, draws and triggers of one run.
 
     Args:
@@ -69,7 +69,7 @@ class Course:
         self._drawn = Drawn()
         self._seen: dict[str, list[Seen]] = {}
         self._touched: set[str] = set()
-        self._curves = Curves()
+        self._curves = TrainingCurves()
         self._last: dict[str, int] = {}
         self._target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
@@ -90,7 +90,7 @@ class Course:
         self._seen.setdefault(problem, []).append(Seen(step, correct, judged))
         self._touched.add(problem)
 
-    def after(self, step: int, reward: float, length: float, entropy: float) -> tuple[list[Move], list[Change]]:
+    def after(self, step: int, reward: float, length: float, entropy: float) -> tuple[list[PoolChange], list[Change]]:
         """What changes after this step: problems between pools, and settings; it is done when this returns.
 
         Args:
@@ -137,7 +137,7 @@ class Course:
         self._drawn = Drawn(**state["drawn"])
         self._seen = {problem: [Seen(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._touched = set(state["touched"]) & set(known)
-        self._curves = Curves(**state["curves"])
+        self._curves = TrainingCurves(**state["curves"])
         self._last, self._target = dict(state["last"]), state["target"]
         self._members = None
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
@@ -145,9 +145,9 @@ class Course:
         if isinstance(self.objective, Clipping):
             self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
-    def _move(self, problem: str, step: int) -> Move | None:
+    def _move(self, problem: str, step: int) -> PoolChange | None:
         settings = self._pool_settings
-        moved = move(problem, self.pools[problem], estimate(self._seen[problem], step, settings), settings)
+        moved = pool_change(problem, self.pools[problem], estimate(self._seen[problem], step, settings), settings)
         if moved is not None:
             self.pools[problem] = moved.new
         return moved

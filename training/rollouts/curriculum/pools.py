@@ -4,7 +4,7 @@ The pass rate comes for free from the attempts that training makes anyway, weigh
 ago weighs ``0.5 ** (a / half_life)``. With correct weight c and wrong weight w the pass rate has the posterior
 Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only where that posterior puts at least
 ``confidence`` of its mass on the other side of the band. That is the hysteresis: what is uncertain stays where it is,
-and `uncertain` names it, so that only those problems are worth sampling again.
+and `uncertain_problems` names it, so that only those problems are worth sampling again.
 
 No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
 and their new attempts move them back by the same rule.
@@ -59,7 +59,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PoolChange:
     """A problem that changes its pool, and why."""
 
     problem: str
@@ -81,7 +81,7 @@ def estimate(seen: Iterable[Seen], now: int, settings: PoolSettings) -> Estimate
     return Estimate(correct, wrong, a / (a + b), below, above)
 
 
-def move(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> Move | None:
+def pool_change(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> PoolChange | None:
     """Where the problem goes, or None where it stays."""
     if now.weight < settings.least_weight:
         return None
@@ -90,11 +90,11 @@ def move(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> Mov
     for mass, new in sides:
         if new is not pool and mass >= settings.confidence:
             numbers = f"pass rate {now.rate:.2f} on {now.weight:.1f} attempts, {mass:.0%} sure that it is {new}"
-            return Move(problem, pool, new, numbers)
+            return PoolChange(problem, pool, new, numbers)
     return None
 
 
-def uncertain(estimates: Mapping[str, Estimate], settings: PoolSettings) -> list[str]:
+def uncertain_problems(estimates: Mapping[str, Estimate], settings: PoolSettings) -> list[str]:
     """Problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
 
     def sure(one: Estimate) -> float:

@@ -73,7 +73,7 @@ def flat(found: Trend | None, least_gain: float) -> bool:
     return found is not None and abs(found.gain) < least_gain and abs(found.t) < 2
 
 
-def rested(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
+def has_cooled_down(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
     """Whether the curve has had time to answer to the last change."""
     return last_change is None or step - last_change >= settings.window + settings.patience
 
@@ -95,7 +95,7 @@ def harder(
     found = trend(rewards, settings.reward_plateau.window)
     if deferred == 0 or not flat(found, settings.reward_plateau.least_gain):
         return None
-    if not rested(step, last_change, settings.reward_plateau):
+    if not has_cooled_down(step, last_change, settings.reward_plateau):
         return None
     assert found is not None
     coming = min(deferred, max(1, round(active * settings.harder_share)))
@@ -113,7 +113,7 @@ def longer(
     """
     further = [length for length in settings.lengths if length > allowed]
     found = trend(lengths, settings.length_plateau.window)
-    if not further or found is None or not rested(step, last_change, settings.length_plateau):
+    if not further or found is None or not has_cooled_down(step, last_change, settings.length_plateau):
         return None
     if not flat(found, settings.length_plateau.least_gain * found.mean):
         return None

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config import Benchmark, DecontaminationSettings
-from curation.filters.decontamination import HIT, Overlap, drop_contaminated, find_contamination, named
+from curation.filters.decontamination import HIT, OverlapSettings, drop_contaminated, find_contamination, named
 from curation.records import DROPPED, PROBLEM, DropReason
 
 BENCHMARK = "A choir of 54 singers stands on stage in rows of 9, and each row needs 2 microphones. How many are needed?"
@@ -53,7 +53,7 @@ def test_other_figures_are_overlap_and_an_unrelated_problem_is_none() -> None:
     other = BENCHMARK.replace("54", "72").replace("9", "8")
     frame = problems(BENCHMARK.upper(), other, "How many prime numbers lie between 20 and 60?")
     settings = DecontaminationSettings()
-    overlap = Overlap(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
+    overlap = OverlapSettings(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)
     benchmarks = pl.DataFrame({"benchmark": ["exam"], "row": [0], "statement": [BENCHMARK]})
     kept, dropped = drop_contaminated(frame, find_contamination(frame, benchmarks, overlap))
     assert (kept["id"].to_list(), dropped["id"].to_list()) == (["p2"], ["p0", "p1"])

@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.filters.decontamination import HIT, Index, Overlap, contamination_file, find_contamination
+from curation.filters.decontamination import (
+    HIT,
+    BenchmarkIndex,
+    OverlapSettings,
+    contamination_file,
+    find_contamination,
+)
 from curation.records import ConfigError, SourceError
 from tests.places import SHARED_DATA
 
@@ -37,7 +43,7 @@ BENCHMARKS = pl.DataFrame(
 )
 
 
-def hits(text: str | None, overlap: Overlap | None = None) -> list[tuple[str, str, int, float]]:
+def hits(text: str | None, overlap: OverlapSettings | None = None) -> list[tuple[str, str, int, float]]:
     found = find_contamination(
         pl.DataFrame({"statement": [text]}, schema={"statement": pl.String}), BENCHMARKS, overlap
     )
@@ -51,7 +57,7 @@ def test_a_copy_is_found_by_runs_and_by_shingles(text: str) -> None:
 
 
 def test_a_part_is_found_and_its_share_is_the_score() -> None:
-    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, Overlap(("ngram",)))
+    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",)))
     assert (method, benchmark, row) == ("ngram", "words", 0)
     assert 0 < score < 0.5
 
@@ -60,7 +66,7 @@ def test_a_short_text_is_found_whole_inside_a_longer_one_both_ways() -> None:
     assert ("ngram", "sums", 0, 1.0) in hits("As everybody knows, " + PRIMES.replace("10", "ten") + " Show your work.")
     assert ("ngram", "words", 0, 1.0) in hits("He runs 60 meters each sprint")
     assert hits("He runs 60 meters") == []
-    assert hits("Compute.", Overlap(("ngram",))) == []
+    assert hits("Compute.", OverlapSettings(("ngram",))) == []
 
 
 @pytest.mark.parametrize("text", [None, "", "$$", GLASSES, "Compute the area of a square with side 10."])
@@ -75,7 +81,7 @@ def test_other_numbers_overlap_by_shingles_and_not_by_runs() -> None:
 
 def test_at_most_so_many_hits_best_first() -> None:
     many = pl.DataFrame({"benchmark": "x", "row": range(9), "statement": [SPRINTS + " Now" * n for n in range(9)]})
-    found = Index(many, Overlap(("minhash",), most=3)).hits(pl.Series([SPRINTS]))
+    found = BenchmarkIndex(many, OverlapSettings(("minhash",), most=3)).hits(pl.Series([SPRINTS]))
     assert found["benchmark_row"].to_list() == [0, 1, 2]
     assert found["score"].is_sorted(descending=True)
 
@@ -121,7 +127,7 @@ def test_a_file_that_cannot_be_meant_is_one_error(tmp_path: Path) -> None:
 @pytest.mark.skipif(HAS_MODEL, reason="the extra `embeddings` is installed")
 def test_without_the_extra_the_error_names_it() -> None:
     with pytest.raises(ConfigError, match=r"goldilocks-rl\[embeddings\]"):
-        hits(SPRINTS, Overlap(("embedding",)))
+        hits(SPRINTS, OverlapSettings(("embedding",)))
 
 
 @pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
@@ -129,10 +135,10 @@ def test_a_paraphrase_is_found_by_embeddings() -> None:
     paraphrase = (
         "James chooses to do 3 sprints thrice a week, each of 60 meters. What distance does he cover in a week?"
     )
-    ((method, benchmark, row, score),) = hits(paraphrase, Overlap(("embedding",)))
+    ((method, benchmark, row, score),) = hits(paraphrase, OverlapSettings(("embedding",)))
     assert (method, benchmark, row) == ("embedding", "words", 0)
     assert 0.8 <= score <= 1
-    assert hits(GLASSES, Overlap(("embedding",))) == []
+    assert hits(GLASSES, OverlapSettings(("embedding",))) == []
 
 
 @pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
@@ -153,7 +159,9 @@ def test_paraphrases_of_real_pairs_against_unrelated_rows() -> None:
     pairs = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     svamp = [orjson.loads(line)["problem"] for line in (DATA / "math" / "svamp.jsonl").read_bytes().splitlines()]
     originals = [pair["original"] for pair in pairs]
-    index = Index(pl.DataFrame({"benchmark": "gsm8k", "row": range(len(pairs)), "statement": originals}), Overlap())
+    index = BenchmarkIndex(
+        pl.DataFrame({"benchmark": "gsm8k", "row": range(len(pairs)), "statement": originals}), OverlapSettings()
+    )
     copies = index.hits(pl.Series(originals))
     assert copies.filter(pl.col("row") == pl.col("benchmark_row"))["row"].n_unique() == len(pairs)
     assert index.hits(pl.Series(svamp))["row"].n_unique() <= 0.005 * len(svamp)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from curation.filters.multiple_choice import Opened, Refused, consider
-from curation.filters.multiple_choice.options import split, unlabelled
-from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve
+from curation.filters.multiple_choice import OpenQuestion, Refusal, consider
+from curation.filters.multiple_choice.options import split, strip_label
+from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve_option
 from curation.records import DropReason
 
 BOLD = "\\qquad".join(f"\\textbf{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
@@ -39,21 +39,21 @@ STYLES = {
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_is_opened(style: str) -> None:
     answer = "b" if style == "lower case" else "B"
-    assert consider(STYLES[style], answer) == Opened("What is $2+2$?", "4")
+    assert consider(STYLES[style], answer) == OpenQuestion("What is $2+2$?", "4")
 
 
 def test_a_last_option_that_is_a_displayed_formula() -> None:
     found = consider("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
-    assert found == Opened("What is $2+2$?", "$4$")
+    assert found == OpenQuestion("What is $2+2$?", "$4$")
 
 
 def test_chinese_in_one_line() -> None:
     found = consider("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
-    assert found == Opened("计算 $2+2$ 的结果是____", "4")
+    assert found == OpenQuestion("计算 $2+2$ 的结果是____", "4")
 
 
 def test_numbered_and_circled_options_where_the_question_sends_to_them() -> None:
-    assert consider("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == Opened("选出 $2+2$ 的值", "4")
+    assert consider("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == OpenQuestion("选出 $2+2$ 的值", "4")
     numbered = split("Choose the value of $2+2$: (1) 3 (2) 4 (3) 5")
     assert numbered is not None
     assert numbered.options == ("3", "4", "5")
@@ -77,41 +77,41 @@ def test_formulas_get_their_dollars_back() -> None:
     found = consider(
         "Simplify. $\\textbf{(A)}\\ \\frac{1}{2} \\qquad \\textbf{(B)}\\ x^2 \\qquad \\textbf{(C)}\\ 3$", "A"
     )
-    assert isinstance(found, Opened)
+    assert isinstance(found, OpenQuestion)
     assert found.answer == "$\\frac{1}{2}$"
 
 
 def test_options_of_a_field_lose_their_labels() -> None:
-    assert [unlabelled(text, index) for index, text in enumerate(["A)6", "B. 7", "(C) 8", "D、9", "10"])] == [
+    assert [strip_label(text, index) for index, text in enumerate(["A)6", "B. 7", "(C) 8", "D、9", "10"])] == [
         "6",
         "7",
         "8",
         "9",
         "10",
     ]
-    assert unlabelled("A)A)59", 0) == "59"
-    assert unlabelled("B.C.", 0) == "B.C."
+    assert strip_label("A)A)59", 0) == "59"
+    assert strip_label("B.C.", 0) == "B.C."
 
 
 def test_answers_by_letter_text_and_number() -> None:
     options = ["6", "7", "$\\frac{1}{2}$"]
-    assert resolve("B", options) == 1
-    assert resolve("(b)", options) == 1
-    assert resolve("$\\text{(C)}$", options) == 2
-    assert resolve("The answer is B.", options) == 1
-    assert resolve("B. 7", options) == 1
-    assert resolve("7", options) == 1
-    assert resolve("\\frac{1}{2}", options) == 2
-    assert resolve("F", options) is None
-    assert resolve("9", options) is None
-    assert resolve("2", options) is None
-    assert resolve("2", options, first=0) == 2
-    assert resolve("2", options, first=1) == 1
+    assert resolve_option("B", options) == 1
+    assert resolve_option("(b)", options) == 1
+    assert resolve_option("$\\text{(C)}$", options) == 2
+    assert resolve_option("The answer is B.", options) == 1
+    assert resolve_option("B. 7", options) == 1
+    assert resolve_option("7", options) == 1
+    assert resolve_option("\\frac{1}{2}", options) == 2
+    assert resolve_option("F", options) is None
+    assert resolve_option("9", options) is None
+    assert resolve_option("2", options) is None
+    assert resolve_option("2", options, first=0) == 2
+    assert resolve_option("2", options, first=1) == 1
 
 
 def test_a_number_that_is_both_an_index_and_an_option_is_not_guessed() -> None:
-    assert resolve("1", ["3", "2", "1"], first=0) is None
-    assert resolve("2", ["3", "4", "2"], first=0) == 2
+    assert resolve_option("1", ["3", "2", "1"], first=0) is None
+    assert resolve_option("2", ["3", "4", "2"], first=0) == 2
 
 
 def test_letters() -> None:
@@ -131,20 +131,20 @@ def test_letters() -> None:
 
 def test_unresolved_and_several_are_refused_with_evidence() -> None:
     refused = consider("What is $2+2$?", "F", ["3", "4", "5"])
-    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
+    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
     refused = consider("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
-    assert refused == Refused(DropReason.CHOICES_NEEDED, "A, C")
+    assert refused == Refusal(DropReason.CHOICES_NEEDED, "A, C")
 
 
 def test_numbered_values_behind_a_question() -> None:
     question = "What is the mean of 6, 10 and 14? (1) 8 (2) 10 (3) 12 (4) 14"
-    assert consider(question, "2") == Opened("What is the mean of 6, 10 and 14?", "10")
-    assert consider(question, "10") == Opened("What is the mean of 6, 10 and 14?", "10")
+    assert consider(question, "2") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
+    assert consider(question, "10") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
     refused = consider(question, "E")
-    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
+    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
     assert consider("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
 
 
 def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
     refused = consider("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
-    assert refused == Refused(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")
+    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from curation.filters.multiple_choice import Opened, Refused
-from curation.filters.multiple_choice.rewriting import Rewriting, accept_rewriting, read_rewriting
+from curation.filters.multiple_choice import OpenQuestion, Refusal
+from curation.filters.multiple_choice.rewriting import ProposedRewriting, accept_rewriting, read_rewriting
 from curation.prompts.rewriting import REWRITE
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 
 QUESTION = "Which of the following numbers is divisible by 7?"
 OPTIONS = ("45", "56", "65", "75")
@@ -16,18 +16,18 @@ LISTED = "Which one of the numbers 45, 56, 65 and 75 is divisible by 7?"
 
 def accepted(
     statement: str, question: str = QUESTION, options: tuple[str, ...] = OPTIONS, verified: bool = True
-) -> Opened | Refused:
-    return accept_rewriting(question, options, 1, Rewriting(statement, ""), verified=verified)
+) -> OpenQuestion | Refusal:
+    return accept_rewriting(question, options, 1, ProposedRewriting(statement, ""), verified=verified)
 
 
 def test_all_options_may_stand_in_the_question() -> None:
-    assert accepted(LISTED) == Opened(LISTED, "56")
+    assert accepted(LISTED) == OpenQuestion(LISTED, "56")
 
 
 def test_a_question_without_its_options() -> None:
     question = "A tank holds 90 litres and loses 7 litres an hour. Which is closest to the litres left after 4 hours?"
     open_one = "A tank holds 90 litres and loses 7 litres an hour. How many litres are left after 4 hours?"
-    assert accepted(open_one, question, ("50", "62", "70")) == Opened(open_one, "62")
+    assert accepted(open_one, question, ("50", "62", "70")) == OpenQuestion(open_one, "62")
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_a_question_without_its_options() -> None:
 )
 def test_what_was_lost_changed_or_given_away_is_refused(statement: str, why: str) -> None:
     found = accepted(statement)
-    assert isinstance(found, Refused)
+    assert isinstance(found, Refusal)
     assert why in found.evidence
 
 
 def test_an_answer_that_does_not_verify_is_refused() -> None:
-    assert isinstance(accepted(LISTED, verified=False), Refused)
+    assert isinstance(accepted(LISTED, verified=False), Refusal)
 
 
 def test_a_rewriting_is_read_behind_the_thoughts() -> None:
     text = f"<think><problem>no</problem></think><problem>\n{LISTED}\n</problem>\n7 * 8 = 56, so \\boxed{{56}}."
     found = read_rewriting(text)
-    assert found == Rewriting(LISTED, "7 * 8 = 56, so \\boxed{56}.")
+    assert found == ProposedRewriting(LISTED, "7 * 8 = 56, so \\boxed{56}.")
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_rewriting_is_read_behind_the_thoughts() -> None:
 )
 def test_no_rewriting_is_none_and_refused(text: str | None) -> None:
     assert read_rewriting(text) is None
-    assert isinstance(accept_rewriting(QUESTION, OPTIONS, 1, None, verified=True), Refused)
+    assert isinstance(accept_rewriting(QUESTION, OPTIONS, 1, None, verified=True), Refusal)
 
 
 def test_the_prompt_holds_the_problem_its_options_and_the_right_one() -> None:
     details = {"options": "\n".join(OPTIONS), "answer": "56"}
-    said = REWRITE.messages(Prompted("x", QUESTION, Domain.MATH, "en", details))[-1]["content"]
+    said = REWRITE.messages(PromptRequest("x", QUESTION, Domain.MATH, "en", details))[-1]["content"]
     assert QUESTION in said
     assert "45\n56\n65\n75" in said
     assert said.endswith("The right one:\n56")

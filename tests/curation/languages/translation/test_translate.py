@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from curation.config import TranslationSettings
-from curation.languages.translation import Rendered, Translations, chosen, translate
+from curation.languages.translation import RenderedPrompt, Translations, chosen, translate
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.prompts.translating import TRANSLATE, read_reply
-from curation.records import Domain, PolicyError, Prompted, problem_id
+from curation.records import Domain, PolicyError, PromptRequest, problem_id
 
 ORIGINAL = "Anna buys 12 apples for $3 each. How much does she pay?"
 FRENCH = "Anna achète 12 pommes à 3 $ chacune. Combien paie-t-elle ?"
@@ -66,10 +66,10 @@ def test_what_fails_every_try_stays_in_english_and_is_counted(tmp_path: Path) ->
 
 
 def test_the_reason_is_given_to_the_model(tmp_path: Path) -> None:
-    asked: list[Prompted] = []
+    asked: list[PromptRequest] = []
 
     class Listening(RecordedTranslations):
-        async def answer(self, problem: Prompted, index: int) -> Any:
+        async def answer(self, problem: PromptRequest, index: int) -> Any:
             asked.append(problem)
             return await super().answer(problem, index)
 
@@ -103,11 +103,11 @@ def test_a_live_policy_is_asked_in_full(tmp_path: Path) -> None:
     asked: list[str] = []
 
     class Plain(RecordedTranslations):
-        async def answer(self, problem: Prompted, index: int) -> Any:
+        async def answer(self, problem: PromptRequest, index: int) -> Any:
             asked.append(problem.statement)
             return await super().answer(problem, index)
 
-    policy = Rendered(Plain(recorded(tmp_path, line(FRENCH)).path))
+    policy = RenderedPrompt(Plain(recorded(tmp_path, line(FRENCH)).path))
     assert policy.key.prompt == TRANSLATE.version
     assert through(policy, [ROW]).counts["translated"] == 1
     assert asked[0].startswith(TRANSLATE.system)
@@ -124,7 +124,7 @@ def test_replies_are_read_behind_the_thoughts() -> None:
 def test_a_file_without_its_columns_is_refused(tmp_path: Path) -> None:
     policy = recorded(tmp_path, {"id": NAME, "text": FRENCH})
     with pytest.raises(PolicyError, match="needs `id`"):
-        asyncio.run(policy.answer(Prompted(NAME, ORIGINAL, Domain.MATH, "en", {"target": "fr"}), 0))
+        asyncio.run(policy.answer(PromptRequest(NAME, ORIGINAL, Domain.MATH, "en", {"target": "fr"}), 0))
 
 
 def test_the_share_is_exact_even_and_stable() -> None:

@@ -3,9 +3,18 @@
 import pytest
 
 from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
-from curation.programs.test_generation.grammar import Array, Lines, Node, Ref, Repeat, Row, infer_grammar, read_node
+from curation.programs.test_generation.grammar import (
+    ArrayNode,
+    LengthReference,
+    LinesNode,
+    Node,
+    RepeatNode,
+    Row,
+    infer_grammar,
+    read_node,
+)
 from curation.programs.test_generation.growing import grown
-from curation.programs.test_generation.limits import Bound, bounds_in_order
+from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.shapes import Line, read_lines
 
@@ -24,12 +33,15 @@ def lines_of(*texts: str) -> list[list[Line]]:
     ("inputs", "form"),
     [
         (["4 5\n", "6 7\n"], (Row(0, 2),)),
-        (LIST, (Row(0, 1), Array(1, Ref(0)))),
-        (TREE, (Row(0, 1), Lines(1, Ref(0, -1), 2))),
-        (GRAPH, (Row(0, 2), Lines(2, Ref(1), 3))),
-        (GRID, (Row(0, 2), Lines(2, Ref(0), 1))),
-        (["2 4\n1 2 3 4\n5 6 7 8\n", "1 5\n1 2 3 4 5\n"], (Row(0, 2), Lines(2, Ref(0), Ref(1)))),
-        (CASES, (Row(0, 1), Repeat((Row(1, 1), Array(2, Ref(1))), Ref(0)))),
+        (LIST, (Row(0, 1), ArrayNode(1, LengthReference(0)))),
+        (TREE, (Row(0, 1), LinesNode(1, LengthReference(0, -1), 2))),
+        (GRAPH, (Row(0, 2), LinesNode(2, LengthReference(1), 3))),
+        (GRID, (Row(0, 2), LinesNode(2, LengthReference(0), 1))),
+        (
+            ["2 4\n1 2 3 4\n5 6 7 8\n", "1 5\n1 2 3 4 5\n"],
+            (Row(0, 2), LinesNode(2, LengthReference(0), LengthReference(1))),
+        ),
+        (CASES, (Row(0, 1), RepeatNode((Row(1, 1), ArrayNode(2, LengthReference(1))), LengthReference(0)))),
     ],
 )
 def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[Node, ...]) -> None:
@@ -61,7 +73,7 @@ def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]
 
 def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
     bounds = bounds_in_order("One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$.")
-    assert bounds == (Bound(1, 1000), Bound(0, 20))
+    assert bounds == (StatedBound(1, 1000), StatedBound(0, 20))
     counts = [int(text.split()[0]) for text in grown(LIST, bounds, 12, "s", 100_000)]
     assert max(counts) == 1000
     assert min(counts) == 1
@@ -71,12 +83,16 @@ def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
 
 
 def test_a_limit_that_holds_for_two_names_counts_twice() -> None:
-    assert bounds_in_order("$1 \\le n, m \\le 9$ and $0 \\le k \\le 5$") == (Bound(1, 9), Bound(1, 9), Bound(0, 5))
+    assert bounds_in_order("$1 \\le n, m \\le 9$ and $0 \\le k \\le 5$") == (
+        StatedBound(1, 9),
+        StatedBound(1, 9),
+        StatedBound(0, 5),
+    )
 
 
 def test_limits_with_one_end_and_limits_of_lengths() -> None:
     text = "two positive integers $N \\leq 5\\,000$ and $M \\leq 10$, then $1 \\le k \\le 7$, a sum $s \\le 99$ of both"
-    assert bounds_in_order(text)[:3] == (Bound(1, 5000), Bound(1, 10), Bound(1, 7))
+    assert bounds_in_order(text)[:3] == (StatedBound(1, 5000), StatedBound(1, 10), StatedBound(1, 7))
     words = ["abc\n", "cacab\n"]
     made = grown(words, bounds_in_order("It has at least $1$ and at most $1\\,000$ letters."), 12, "s", 5000)
     assert max(map(len, made)) > 900

@@ -2,10 +2,10 @@
 
 import pytest
 
-from curation.programs.test_generation import Bound, Programs, chosen, mutations, programs_in, stated_bounds
+from curation.programs.test_generation import Programs, StatedBound, chosen, mutate_input, programs_in, stated_bounds
 from curation.programs.test_generation.shapes import read_lines, shape_of
 from curation.prompts.testing import COUNT, TESTING
-from curation.records import Domain, Prompted
+from curation.records import Domain, PromptRequest
 
 LIST = ["3\n5 1 4\n", "5\n2 2 9 7 1\n", "1\n6\n"]
 TABLE = ["2 3\nabc\nxyz\n", "3 2\nab\nba\nbb\n"]
@@ -15,15 +15,15 @@ EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
 @pytest.mark.parametrize(
     ("text", "bounds"),
     [
-        (r"$1 \le n \le 10^5$", [Bound(1, 100_000)]),
-        (r"$1 \leq a_i, b_i \leq 2 \cdot 10^{9}$", [Bound(1, 2_000_000_000)]),
-        ("1 ≤ N ≤ 200,000 and 0 < x < 10", [Bound(1, 9), Bound(1, 200_000)]),
-        ("-1000 <= v <= 1000", [Bound(-1000, 1000)]),
-        ("an integer between 2 and 50", [Bound(2, 50)]),
+        (r"$1 \le n \le 10^5$", [StatedBound(1, 100_000)]),
+        (r"$1 \leq a_i, b_i \leq 2 \cdot 10^{9}$", [StatedBound(1, 2_000_000_000)]),
+        ("1 ≤ N ≤ 200,000 and 0 < x < 10", [StatedBound(1, 9), StatedBound(1, 200_000)]),
+        ("-1000 <= v <= 1000", [StatedBound(-1000, 1000)]),
+        ("an integer between 2 and 50", [StatedBound(2, 50)]),
         ("no limits, only 3 words", []),
     ],
 )
-def test_limits_of_a_statement(text: str, bounds: list[Bound]) -> None:
+def test_limits_of_a_statement(text: str, bounds: list[StatedBound]) -> None:
     assert list(stated_bounds(text)) == bounds
 
 
@@ -35,7 +35,7 @@ def test_numbers_that_count_are_found() -> None:
 
 
 def test_changed_inputs_keep_the_form_and_the_limits() -> None:
-    made = mutations(LIST, [Bound(1, 50), Bound(1, 100)], 40, "seed")
+    made = mutate_input(LIST, [StatedBound(1, 50), StatedBound(1, 100)], 40, "seed")
     assert len(set(made)) == 40
     assert not set(made) & set(LIST)
     sizes = set()
@@ -49,23 +49,23 @@ def test_changed_inputs_keep_the_form_and_the_limits() -> None:
 
 
 def test_lines_that_are_counted_are_counted_again() -> None:
-    for text in mutations(EDGES, [], 30, "seed"):
+    for text in mutate_input(EDGES, [], 30, "seed"):
         head, *rest = text.splitlines()
         assert int(head.split()[1]) == len(rest)
 
 
 def test_words_keep_their_letters_and_their_length() -> None:
-    for text in mutations(TABLE, [], 20, "seed"):
+    for text in mutate_input(TABLE, [], 20, "seed"):
         assert set(text) <= set("0123456789 \nabcxyz")
 
 
 def test_the_same_seed_makes_the_same_inputs_and_another_one_others() -> None:
-    assert mutations(LIST, [], 5, "a") == mutations(LIST, [], 5, "a") != mutations(LIST, [], 5, "b")
+    assert mutate_input(LIST, [], 5, "a") == mutate_input(LIST, [], 5, "a") != mutate_input(LIST, [], 5, "b")
 
 
 def test_inputs_whose_form_cannot_be_read_are_left_alone() -> None:
-    assert mutations(["a  b\n\tc\n"], [], 5, "seed") == []
-    assert mutations([""], [], 5, "seed") == []
+    assert mutate_input(["a  b\n\tc\n"], [], 5, "seed") == []
+    assert mutate_input([""], [], 5, "seed") == []
 
 
 def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
@@ -85,7 +85,7 @@ def test_programs_of_a_response() -> None:
 
 
 def test_the_prompt_holds_the_statement_and_the_count() -> None:
-    asked = Prompted("p", "Add {count} numbers.", Domain.CODE, "en", {COUNT: "5"})
+    asked = PromptRequest("p", "Add {count} numbers.", Domain.CODE, "en", {COUNT: "5"})
     text = TESTING.messages(asked)[-1]["content"]
     assert "Add {count} numbers." in text
     assert "1 <= k <= 5" in text

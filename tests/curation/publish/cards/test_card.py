@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from curation.publish.cards.card import render, wilson, write_card
-from curation.publish.cards.facts import CardFacts, Compared, FunnelRow, SourceFacts, compared, most_correct
+from curation.publish.cards.facts import CardFacts, FunnelRow, SourceFacts, StageComparison, compared, most_correct
 from curation.publish.cards.plots import bars
 from curation.publish.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
 from curation.publish.export import CURATED
@@ -152,7 +152,7 @@ def test_the_stages_are_compared_problem_by_problem() -> None:
 
 
 def test_the_card_says_what_one_stage_would_have_lost() -> None:
-    two = Compared(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
+    two = StageComparison(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
     text = render(replace(facts(2), compared=two))
     assert "Stage 1 alone would have kept 124 problems; 90 of them stand in the set." in text
     assert "It would have lost 7 problems of the set (7 never solved)." in text

@@ -25,7 +25,7 @@ from training.config import RewardSettings
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData
 from training.rollouts.tasks import load_tasks
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
 EXPECTED = {row["id"]: row["outcome"] for row in responses()}
 ASKED = [row for row in responses() if row["problem"] != "yes-any-language"]
@@ -80,7 +80,7 @@ def test_training(code: str, curated: Path) -> None:
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
 
     async def said() -> list[Judged]:
-        with Judges(tasks.values(), 2, settings) as judges:
+        with Verifiers(tasks.values(), 2, settings) as judges:
             attempts = (judges.judge(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
             return list(await asyncio.gather(*attempts))
 
@@ -144,6 +144,6 @@ def test_a_problem_held_out_under_other_tests_is_refused(tmp_path: Path) -> None
     curated = write_set(tmp_path / "curated")
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
     other = replace(tasks["yes"], code=CodeProblem("yes", (CodeTest(b"1", b"1"),)))
-    Judges([tasks["yes"], tasks["yes"]], 1, RewardSettings())
+    Verifiers([tasks["yes"], tasks["yes"]], 1, RewardSettings())
     with pytest.raises(SourceError, match="different tests"):
-        Judges([tasks["yes"], other], 1, RewardSettings())
+        Verifiers([tasks["yes"], other], 1, RewardSettings())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.sandbox import Limits, Ran, Sandbox
+from curation.verify.sandbox import Limits, RunResult, Sandbox
 
 ISOLATING = ("namespaces", "user-namespace", "landlock")
 BY_PYTHON = "namespaces, without a compiler"
@@ -37,7 +37,7 @@ ONCE = {
 ON_EVERY_RUNG = {"test_every_property_holds_on_each_rung", "test_the_next_test_finds_nothing_of_the_last"}
 """What `make test` runs on every rung; the rest on the weaker ones is a repetition, for `make test-all`."""
 
-Runner = Callable[..., Ran]
+Runner = Callable[..., RunResult]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -79,7 +79,7 @@ def strongest() -> Iterator[Sandbox]:
 def python(box: Sandbox) -> Runner:
     """Run a Python program on one input; afterwards the box must still work."""
 
-    def run(source: str, stdin: bytes = b"", limits: Limits = QUICK, **more: object) -> Ran:
+    def run(source: str, stdin: bytes = b"", limits: Limits = QUICK, **more: object) -> RunResult:
         (ran,) = box.run_python(source, [stdin], limits, **more)  # type: ignore[arg-type]
         (after,) = box.run_python("import os; print(sorted(os.listdir('.')))", [b""], QUICK)
         assert after.stdout == b"[]\n", "the next program finds an empty folder and a working box"
@@ -89,11 +89,11 @@ def python(box: Sandbox) -> Runner:
 
 
 @pytest.fixture(scope="session")
-def cpp(box: Sandbox) -> Callable[..., Ran]:
+def cpp(box: Sandbox) -> Callable[..., RunResult]:
     """Compile and run a C++ program on one input; sources are compiled once per rung."""
     made: dict[str, bytes] = {}
 
-    def run(source: str, stdin: bytes = b"", limits: Limits = QUICK) -> Ran:
+    def run(source: str, stdin: bytes = b"", limits: Limits = QUICK) -> RunResult:
         if source not in made:
             compiled = box.compile({"main.cpp": source.encode()}, ["g++", "-O1", "-std=c++20", "-pthread", "main.cpp"])
             assert compiled.artifact is not None, compiled

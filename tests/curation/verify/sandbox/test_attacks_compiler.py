@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from curation.verify.sandbox import Compiled, Ending, Limits, Sandbox
+from curation.verify.sandbox import CompileResult, Ending, Limits, Sandbox
 
 LIMITS = Limits(cpu_s=2.0, wall_s=8.0, memory_mb=600, output_bytes=1 << 20, file_mb=64, processes=32)
 
 
-def built(box: Sandbox, source: str, limits: Limits = LIMITS) -> Compiled:
+def built(box: Sandbox, source: str, limits: Limits = LIMITS) -> CompileResult:
     made = box.compile({"main.cpp": source.encode()}, ["g++", "-std=c++20", "-O1", "main.cpp"], limits)
     assert made.ran.ending is not Ending.BROKEN, made
     again = box.compile({"main.cpp": b"int main(){}"}, ["g++", "main.cpp"])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 
-Runner = Callable[..., Ran]
+Runner = Callable[..., RunResult]
 
 TRY = """
 import os, sys
@@ -22,7 +22,7 @@ def attempt(act):
 """
 
 
-def refused(ran: Ran) -> None:
+def refused(ran: RunResult) -> None:
     assert ran.ending is Ending.EXITED, ran
     lines = ran.stdout.decode().splitlines()
     assert lines

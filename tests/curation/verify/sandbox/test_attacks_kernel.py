@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.inside.filter import (
     ALLOW,
     AND,
@@ -26,7 +26,7 @@ from curation.verify.sandbox.inside.filter import (
 )
 from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH
 
-Runner = Callable[..., Ran]
+Runner = Callable[..., RunResult]
 
 TRY = """
 import os, sys, ctypes
@@ -42,7 +42,7 @@ def call(*words):
 """
 
 
-def refused(ran: Ran) -> None:
+def refused(ran: RunResult) -> None:
     assert ran.ending is Ending.EXITED, ran
     lines = ran.stdout.decode().splitlines()
     assert lines
@@ -171,25 +171,25 @@ def test_the_kernels_other_doors_are_shut(python: Runner, door: str) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
-def test_a_system_call_of_another_abi_kills(cpp: Callable[..., Ran]) -> None:
+def test_a_system_call_of_another_abi_kills(cpp: Callable[..., RunResult]) -> None:
     ran = cpp('int main(){ long r; asm volatile("int $0x80" : "=a"(r) : "a"(20) : "memory"); return 0; }')
     assert ran.ending is Ending.SIGNALED
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
-def test_inline_assembly_forks_no_better(cpp: Callable[..., Ran]) -> None:
+def test_inline_assembly_forks_no_better(cpp: Callable[..., RunResult]) -> None:
     source = 'int main(){ long r; asm volatile("syscall" : "=a"(r) : "a"(57) : "rcx","r11","memory"); '
     source += "return r == -1 ? 7 : 0; }"
     assert cpp(source).exit_code == 7
 
 
-def test_a_binary_cannot_execute_another(cpp: Callable[..., Ran]) -> None:
+def test_a_binary_cannot_execute_another(cpp: Callable[..., RunResult]) -> None:
     source = '#include <unistd.h>\nint main(){ execl("/bin/ls", "ls", (char*)0); '
     source += 'execl("/proc/self/exe", "x", (char*)0); return 7; }'
     assert cpp(source).exit_code == 7
 
 
-def test_constructors_before_main_are_in_the_box(cpp: Callable[..., Ran]) -> None:
+def test_constructors_before_main_are_in_the_box(cpp: Callable[..., RunResult]) -> None:
     source = "#include <unistd.h>\nint p; struct A { A() { p = fork(); } } a; int main(){ return p == -1 ? 7 : 0; }"
     assert cpp(source).exit_code == 7
 

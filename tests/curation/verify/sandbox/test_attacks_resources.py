@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 
-Runner = Callable[..., Ran]
+Runner = Callable[..., RunResult]
 MEMORY = Limits(cpu_s=8.0, wall_s=20.0, memory_mb=300)
 
 TOO_MUCH = {

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.sandbox import RUNGS, Ending, Limits, Ran, Sandbox
+from curation.verify.sandbox import RUNGS, Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.box import Slot
 from tests.waiting import wait_gone, wait_until
 
@@ -121,7 +121,7 @@ def test_two_hundred_programs_at_once(strongest: Sandbox) -> None:
     kinds = [dice.choice(list(CROWD)) for _ in range(200)]
     limits = Limits(cpu_s=0.5, wall_s=20, memory_mb=60)
 
-    def run(number: int) -> Ran:
+    def run(number: int) -> RunResult:
         (ran,) = strongest.run_python(kinds[number].format(n=number), [b""], limits)
         return ran
 

@@ -14,7 +14,7 @@ from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded import run
 from training.generation.generators import Generated, Generator, TorchGenerator
 from training.rollouts.tasks import Task
-from training.rollouts.verifiers import Judges
+from training.rollouts.verifiers import Verifiers
 
 
 class Failing(TorchGenerator):
@@ -56,10 +56,10 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Judges, task: Task, text: str, seed: int) -> Judged:
+    async def judge(self: Verifiers, task: Task, text: str, seed: int) -> Judged:
         raise VerifierError("the verifier keeps dying")
 
-    monkeypatch.setattr(Judges, "judge", judge)
+    monkeypatch.setattr(Verifiers, "judge", judge)
     with pytest.raises(VerifierError, match="keeps dying"):
         run.train(small(evaluation={"data": None}), Path(), tmp_path / "run")
     rows = lines(tmp_path / "run/attempts.jsonl")

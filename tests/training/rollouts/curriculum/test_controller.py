@@ -6,7 +6,7 @@ import json
 
 from training.config import RewardSettings
 from training.objectives.grpo import GrpoSettings
-from training.rollouts.curriculum.controller import Course
+from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import Pool
 from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings
 
@@ -19,9 +19,9 @@ SETTINGS = CurriculumSettings(
 )
 
 
-def course(settings: CurriculumSettings | None = SETTINGS) -> Course:
+def course(settings: CurriculumSettings | None = SETTINGS) -> CurriculumController:
     rewards = RewardSettings(max_length=125, length_cache=25)
-    return Course(PROBLEMS, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
+    return CurriculumController(PROBLEMS, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
 
 
 def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:

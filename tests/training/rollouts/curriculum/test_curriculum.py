@@ -8,7 +8,7 @@ import pytest
 
 from curation.config import plain
 from training.rollouts.curriculum.drawing import Drawn, draw
-from training.rollouts.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, move, uncertain
+from training.rollouts.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, pool_change, uncertain_problems
 from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings, PoolSettings
 from training.rollouts.curriculum.triggers import KVCacheModel, adjust_eps_high, harder, longer, smaller, trend
 
@@ -41,7 +41,7 @@ def test_an_attempt_of_one_half_life_ago_counts_half():
     ],
 )
 def test_who_moves(pool, correct, judged, new):
-    found = move("p", pool, estimate([Seen(0, correct, judged)], 0, POOLS), POOLS)
+    found = pool_change("p", pool, estimate([Seen(0, correct, judged)], 0, POOLS), POOLS)
     assert (found.new if found else None) is new
     if found:
         assert found.reason.startswith("pass rate ")
@@ -53,8 +53,8 @@ def test_the_least_sure_come_first():
         "edge": estimate([Seen(0, 14, 16)], 0, POOLS),
         "new": estimate([Seen(0, 1, 2)], 0, POOLS),
     }
-    assert uncertain(table, POOLS)[0] == "edge"
-    assert "sure" not in uncertain(table, POOLS)
+    assert uncertain_problems(table, POOLS)[0] == "edge"
+    assert "sure" not in uncertain_problems(table, POOLS)
 
 
 def noisy(values, noise=0.01, seed=3):
