@@ -157,7 +157,7 @@ def format_error(text: str, domain: Domain) -> str | None:
     if domain is Domain.CODE:
         return extract_code(text).why or None
     found = extract_answer(text)
-    return None if found is not None and found.how == "boxed" else "no boxed answer after </think>"
+    return None if found is not None and found.method == "boxed" else "no boxed answer after </think>"
 
 
 def split_thoughts(text: str) -> tuple[str, str]:

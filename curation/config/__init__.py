@@ -7,7 +7,7 @@ Import settings from this package; the files behind it hold a stage or two each.
 here. `loading` reads them from TOML and says what is wrong with them; `old_keys` knows what was renamed.
 """
 
-from curation.config.base import Settings, plain
+from curation.config.base import Settings, to_plain
 from curation.config.difficulty import Band, DifficultyStage, SecondBand, SecondStage
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
@@ -75,5 +75,5 @@ __all__ = [
     "TranslatorFile",
     "VerifySettings",
     "VllmPolicy",
-    "plain",
+    "to_plain",
 ]

@@ -62,12 +62,12 @@ class ByKind:
         return SchemaValidator(core_schema.tagged_union_schema(choices, "kind")).validate_python(value)
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """TOML values as pydantic's strict mode wants them: lists become tuples."""
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return tuple(plain(item) for item in value)
+        return tuple(to_plain(item) for item in value)
     return value
 
 

@@ -227,14 +227,16 @@ class LanguageVariantSettings(Settings):
 class CodeSettings(Settings):
     """The code line."""
 
-    matrix: ExecutionMatrixSettings = Field(
+    execution_matrix: ExecutionMatrixSettings = Field(
         default_factory=ExecutionMatrixSettings, description="Solutions run on tests."
     )
     agreement: AgreementSettings = Field(default_factory=AgreementSettings, description="Which tests are believed.")
-    generation: TestGenerationSettings = Field(
+    test_generation: TestGenerationSettings = Field(
         default_factory=TestGenerationSettings, description="Tests made where they lack."
     )
-    twins: LanguageVariantSettings = Field(default_factory=LanguageVariantSettings, description="Languages asked for.")
+    language_variants: LanguageVariantSettings = Field(
+        default_factory=LanguageVariantSettings, description="Languages asked for."
+    )
     group_tests: int = Field(
         20,
         ge=1,

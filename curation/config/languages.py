@@ -65,7 +65,7 @@ class ConsistencySettings(Settings):
         description="What a part without a language means, such as an answer that is a formula only: `ignore` lets "
         "the other two decide (one alone earns nothing), `fail` refuses the bonus. Not in the paper.",
     )
-    most_other: float = Field(
+    max_other_share: float = Field(
         1.0,
         ge=0,
         le=1,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from curation.config.base import Settings, plain, toml_value
+from curation.config.base import Settings, to_plain, toml_value
 from curation.config.mistakes import sentences
 from curation.config.renaming import renamed_keys
 from curation.records import ConfigError
@@ -49,7 +49,7 @@ def parse_settings(
         set_value(changed, override, model.renamed)
     _refuse(subject, renamed_keys(changed, model.renamed))
     try:
-        return model.model_validate(plain(changed))
+        return model.model_validate(to_plain(changed))
     except ValidationError as error:
         raise ConfigError(_message(subject, sentences(model, error))) from error
 

@@ -24,14 +24,14 @@ class PremisesSettings(Settings):
         description="A problem is dropped where at least this share of its readable votes names a fault. Another "
         "threshold asks nobody again. Not in the paper.",
     )
-    least: int = Field(
+    min_votes: int = Field(
         3, ge=1, description="Fewest readable votes for a decision; with fewer the problem is kept. Not in the paper."
     )
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:
-        if self.least > self.votes:
-            raise ValueError(f"least: {self.least} readable votes can never come of {self.votes} votes")
+        if self.min_votes > self.votes:
+            raise ValueError(f"least: {self.min_votes} readable votes can never come of {self.votes} votes")
         return self
 
 

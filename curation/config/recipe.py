@@ -45,10 +45,10 @@ class Recipe(Settings):
         default_factory=RewritingSettings, description="A model that opens the multiple choice that rules cannot."
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    near_duplicates: NearDedupSettings = Field(
+    near_dedup: NearDedupSettings = Field(
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
-    contamination: DecontaminationSettings = Field(
+    decontamination: DecontaminationSettings = Field(
         default_factory=DecontaminationSettings, description="Overlap with benchmarks."
     )
     premises: PremisesSettings = Field(

@@ -10,21 +10,21 @@ from curation.config.base import Settings
 class RefreshSettings(Settings):
     """What `goldilocks refresh` judges again; the rest keeps its pass rates."""
 
-    change: float = Field(
+    change_probability: float = Field(
         0.1,
         gt=0,
         le=1,
         description="A problem is judged again where fresh attempts would decide otherwise with at least this "
         "probability, as far as its pass rate is known. Not in the paper.",
     )
-    probe: float = Field(
+    probe_share: float = Field(
         0.05,
         ge=0,
         le=1,
         description="Share of the too easy problems that a refresh judges again, another share each time. Not in the "
         "paper.",
     )
-    retry: float = Field(
+    retry_share: float = Field(
         0.1,
         ge=0,
         le=1,
@@ -36,7 +36,7 @@ class RefreshSettings(Settings):
         gt=0,
         description="Steps after which an attempt made in training counts half. Not in the paper.",
     )
-    least_attempts: float = Field(
+    min_attempts: float = Field(
         8.0,
         gt=0,
         description="Attempts made in training, counted by age, that must be there before they say more than the old "

@@ -10,7 +10,7 @@ from curation.config.base import Settings
 class SamplingSettings(Settings):
     """How many of a band's attempts are made. The paper makes all of them."""
 
-    curtail: bool = Field(
+    early_stopping: bool = Field(
         True,
         description="Make no further attempt at a problem once none could change its decision. The decisions are "
         "the same as without. Recorded attempts cost nothing and all count. Not in the paper.",

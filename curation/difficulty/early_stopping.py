@@ -38,7 +38,7 @@ VERSION = "curtailment@1"
 _NEAR = 1e-9
 _JEFFREYS = 0.5
 
-Seen = tuple[Outcome | None, int | None]
+AttemptOutcome = tuple[Outcome | None, int | None]
 """One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""
 
 
@@ -52,10 +52,10 @@ class OutcomeCounts:
     """
 
     correct: int = 0
-    rival: int = 0
+    top_wrong: int = 0
     judged: int = 0
-    made: int = 0
-    asked: int = 0
+    attempts: int = 0
+    requested: int = 0
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class OutcomeTally:
     def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
         """The counts with one more attempt."""
         now = self.counts
-        rival = now.rival
+        rival = now.top_wrong
         if answer_class is not None and answer_class > 0:
             self.votes[answer_class] = self.votes.get(answer_class, 0) + 1
             rival = max(rival, self.votes[answer_class])
@@ -76,8 +76,8 @@ class OutcomeTally:
             now.correct + (outcome is Outcome.CORRECT),
             rival,
             now.judged + (outcome in _JUDGED),
-            now.made + (outcome is not None),
-            now.asked + 1,
+            now.attempts + (outcome is not None),
+            now.requested + 1,
         )
         return self.counts
 
@@ -92,22 +92,22 @@ class StoppingPoint:
     ``settled`` is False where the attempts end before the rule stops.
     """
 
-    asked: int
-    settled: bool
-    estimate: float | None
+    requested: int
+    is_decided: bool
+    pass_rate: float | None
 
 
-class Rule:
+class StoppingRule:
     """A band as a stopping rule. ``curtail`` off: all n attempts are asked for. See the module for the rest."""
 
-    def __init__(self, band: Band, *, curtail: bool = True, error_rate: float = 0.0) -> None:
+    def __init__(self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0) -> None:
         self.band = band
-        self.curtail = curtail
+        self.early_stopping = early_stopping
         self.error_rate = error_rate
         self._stops: dict[OutcomeCounts, bool] = {}
         self._needed: dict[OutcomeCounts, int] = {}
         self._forecasts: dict[OutcomeCounts, dict[str | None, float]] = {}
-        self._found: dict[tuple[Seen, ...], StoppingPoint] = {}
+        self._found: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
 
     def reason(self, correct: int, rival: int, judged: int, made: int) -> DropReason | None:
         """The decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None is
@@ -122,33 +122,33 @@ class Rule:
             return DropReason.NEVER_SOLVED
         return DropReason.TOO_EASY if correct > self._most(judged) else None
 
-    def sealed(self, counts: OutcomeCounts) -> bool:
+    def is_decided(self, counts: OutcomeCounts) -> bool:
         """Whether no outcome of the attempts left can change the decision; they may also not be had."""
-        band, left = self.band, self.band.attempts - counts.asked
+        band, left = self.band, self.band.attempts - counts.requested
         if left <= 0:
             return True
         if counts.judged < band.least_judged:
             if counts.judged + left >= band.least_judged:
                 return False
-            return counts.made >= band.least_judged or counts.made + left < band.least_judged
-        if self._suspected(counts.rival, counts.judged + left):
+            return counts.attempts >= band.least_judged or counts.attempts + left < band.least_judged
+        if self._suspected(counts.top_wrong, counts.judged + left):
             return True
-        if self._suspected(counts.rival + left, counts.judged + left):
+        if self._suspected(counts.top_wrong + left, counts.judged + left):
             return False
         if counts.correct < band.min_correct:
             return counts.correct + left < band.min_correct
         never_too_easy = counts.correct + left <= self._most(counts.judged + left)
         return never_too_easy or counts.correct > self._most(counts.judged + left)
 
-    def stops(self, counts: OutcomeCounts) -> bool:
+    def should_stop(self, counts: OutcomeCounts) -> bool:
         """Whether a problem stops after a prefix with these counts."""
-        if counts.asked >= self.band.attempts:
+        if counts.requested >= self.band.attempts:
             return True
-        if not self.curtail:
+        if not self.early_stopping:
             return False
         known = self._stops.get(counts)
         if known is None:
-            known = self.sealed(counts) or (self.error_rate > 0 and self._foreseen(counts))
+            known = self.is_decided(counts) or (self.error_rate > 0 and self._foreseen(counts))
             self._stops[counts] = known
         return known
 
@@ -161,49 +161,49 @@ class Rule:
         """
         known = self._needed.get(counts)
         if known is None:
-            known = 0 if self.stops(counts) else self._count_needed(counts)
+            known = 0 if self.should_stop(counts) else self._count_needed(counts)
             self._needed[counts] = known
         return known
 
     def _count_needed(self, now: OutcomeCounts) -> int:
-        left = self.band.attempts - now.asked
-        if not self.curtail:
+        left = self.band.attempts - now.requested
+        if not self.early_stopping:
             return left
         for more in range(1, left):
-            asked, made, judged = now.asked + more, now.made + more, now.judged + more
+            asked, made, judged = now.requested + more, now.attempts + more, now.judged + more
             solved = now.correct + min(more, max(0, self.band.min_correct - now.correct))
             ends = (
-                OutcomeCounts(now.correct + more, now.rival, judged, made, asked),
-                OutcomeCounts(now.correct, now.rival + more, judged, made, asked),
-                OutcomeCounts(now.correct, now.rival, judged, made, asked),
-                OutcomeCounts(solved, now.rival, judged, made, asked),
-                OutcomeCounts(now.correct, now.rival, now.judged, made, asked),
+                OutcomeCounts(now.correct + more, now.top_wrong, judged, made, asked),
+                OutcomeCounts(now.correct, now.top_wrong + more, judged, made, asked),
+                OutcomeCounts(now.correct, now.top_wrong, judged, made, asked),
+                OutcomeCounts(solved, now.top_wrong, judged, made, asked),
+                OutcomeCounts(now.correct, now.top_wrong, now.judged, made, asked),
             )
-            if any(self.stops(end) for end in ends):
+            if any(self.should_stop(end) for end in ends):
                 return more
         return left
 
-    def sealed_at(self, outcomes: Iterable[Seen]) -> int | None:
+    def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
         """The length of the first prefix after which the problem stops; None where the attempts end before."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
-            if self.stops(tally.add(outcome, answer_class)):
-                return tally.counts.asked
+            if self.should_stop(tally.add(outcome, answer_class)):
+                return tally.counts.requested
         return None
 
-    def stop(self, outcomes: Sequence[Seen]) -> StoppingPoint:
+    def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
         """Where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
         key = tuple(outcomes)
         known = self._found.get(key)
         if known is None:
-            at = self.sealed_at(key)
+            at = self.decided_after(key)
             used = key if at is None else key[:at]
-            known = self._found[key] = StoppingPoint(len(used), at is not None, self.estimate(used))
+            known = self._found[key] = StoppingPoint(len(used), at is not None, self.unbiased_pass_rate(used))
             if len(self._found) > 200_000:
                 self._found.clear()
         return known
 
-    def estimate(self, outcomes: Sequence[Seen]) -> float | None:
+    def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
         """The unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
 
         Args:
@@ -213,7 +213,7 @@ class Rule:
         judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
         if not judged:
             return None
-        if not self.curtail:
+        if not self.early_stopping:
             return correct / judged
         rivals = _running_rivals(outcomes)
         paths, begun = {0: 1}, {0: 0}  # by correct ones so far: orders that did not stop, and those begun well
@@ -227,11 +227,11 @@ class Rule:
             if position < len(outcomes):
                 for solved in list(paths):
                     now = OutcomeCounts(solved, rivals[judged_so_far - solved], judged_so_far, made, position)
-                    if self.stops(now):
+                    if self.should_stop(now):
                         del paths[solved], begun[solved]
         return begun[correct] / paths[correct]
 
-    def foreseen(self, counts: OutcomeCounts) -> tuple[str | None, float]:
+    def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
         """The likeliest decision of n attempts, and its probability under the prior of the module."""
         known = self._forecasts.get(counts)
         if known is None:
@@ -240,18 +240,18 @@ class Rule:
         return reason, known[reason]
 
     def _foreseen(self, counts: OutcomeCounts) -> bool:
-        return counts.judged > 0 and self.foreseen(counts)[1] >= 1 - self.error_rate
+        return counts.judged > 0 and self.likely_decision(counts)[1] >= 1 - self.error_rate
 
     def _forecast(self, now: OutcomeCounts) -> dict[str | None, float]:
-        left = self.band.attempts - now.asked
+        left = self.band.attempts - now.requested
         others = now.judged - now.correct
         chances: dict[str | None, float] = {}
         for solved in range(left + 1):
             of_solved = _beta_binomial(solved, left, now.correct + _JEFFREYS, others + _JEFFREYS)
             rest = left - solved
             for more in range(rest + 1):
-                agree = _beta_binomial(more, rest, now.rival + _JEFFREYS, others - now.rival + _JEFFREYS)
-                reason = self.reason(now.correct + solved, now.rival + more, now.judged + left, now.made + left)
+                agree = _beta_binomial(more, rest, now.top_wrong + _JEFFREYS, others - now.top_wrong + _JEFFREYS)
+                reason = self.reason(now.correct + solved, now.top_wrong + more, now.judged + left, now.attempts + left)
                 chances[reason] = chances.get(reason, 0.0) + of_solved * agree
         return chances
 
@@ -263,7 +263,7 @@ class Rule:
         return int(judged * self.band.max_pass_rate + _NEAR)
 
 
-def _running_rivals(outcomes: Sequence[Seen]) -> list[int]:
+def _running_rivals(outcomes: Sequence[AttemptOutcome]) -> list[int]:
     """The leading rival's votes after the first 0, 1, 2, … judged attempts that are not correct."""
     votes: dict[int, int] = {}
     leading = [0]

@@ -29,7 +29,7 @@ from collections.abc import Collection
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.early_stopping import OutcomeCounts, Rule, Seen
+from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
 VERSION = "difficulty@2"
@@ -54,7 +54,7 @@ def pass_rates(
     problems: pl.Series,
     verdicts: pl.DataFrame,
     policy: str,
-    rule: Rule | None = None,
+    rule: StoppingRule | None = None,
     stopped: Collection[str] = (),
 ) -> pl.DataFrame:
     """One `PASS_RATE` row per problem, in the order of ``problems``; problems without verdicts get zero counts.
@@ -107,22 +107,22 @@ def pass_rates(
 _ENDS = pl.Schema({"problem": pl.String(), "asked": pl.Int32(), "settled": pl.Boolean(), "estimate": pl.Float64()})
 
 
-def _ends(verdicts: pl.DataFrame, rule: Rule | None) -> pl.DataFrame:
+def _ends(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
     """Where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
     if rule is None:
         return pl.DataFrame(schema=_ENDS)
-    kinds: dict[tuple[str, int | None], Seen] = {}
+    kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     rows = []
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
-        seen: list[Seen] = []
+        seen: list[AttemptOutcome] = []
         for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
             if index != place:  # behind a gap lie attempts that were made too early to count
                 break
             kind = outcome, answer_class
             seen.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
-        stop = rule.stop(seen)
-        rows.append((problem, stop.asked, stop.settled, stop.estimate))
+        stop = rule.stopping_point(seen)
+        rows.append((problem, stop.requested, stop.is_decided, stop.pass_rate))
     return pl.DataFrame(rows, schema=_ENDS, orient="row")
 
 
@@ -155,7 +155,7 @@ def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) ->
     return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "how")
 
 
-def decide(rates: pl.DataFrame, band: Band, stage: str, rule: Rule | None = None) -> pl.DataFrame:
+def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | None = None) -> pl.DataFrame:
     """One `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
 
     Args:
@@ -224,15 +224,15 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: Rule | None = None
     )
 
 
-def _foresee(decided: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
     """The likeliest decision in place of that on the counts, where the rule stopped before the fate was sealed."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
     columns = ("correct", "rival_votes", "judged", "attempts", "spared")
     for row, (correct, rival, judged, made, spared) in enumerate(decided.select(columns).iter_rows()):
         now = OutcomeCounts(correct, rival, judged, made, rule.band.attempts - (spared or 0))
-        if not spared or rule.sealed(now):
+        if not spared or rule.is_decided(now):
             continue
-        reason, chance = rule.foreseen(now)
+        reason, chance = rule.likely_decision(now)
         reasons[row] = reason
         evidence[row] = f"{correct} of {judged} correct, {rival} agree on another answer; foreseen at {chance:.3f}"
     return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))

@@ -32,31 +32,31 @@ class PilotProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """An expected number with its 95 % interval."""
 
     mean: float
     low: float
     high: float
 
-    def times(self, factor: float) -> Estimate:
+    def scaled(self, factor: float) -> CostEstimate:
         """The same in another unit."""
-        return Estimate(self.mean * factor, self.low * factor, self.high * factor)
+        return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Of one stage. ``hours`` are those of all devices together, None where no speed is known; so is ``price``."""
 
-    attempts: Estimate
-    tokens: Estimate
-    hours: Estimate | None
-    price: Estimate | None
+    attempts: CostEstimate
+    tokens: CostEstimate
+    hours: CostEstimate | None
+    price: CostEstimate | None
 
-    def times(self, factor: float) -> Cost:
+    def scaled(self, factor: float) -> Cost:
         """That of ``factor`` times as many attempts."""
-        hours, price = (one.times(factor) if one is not None else None for one in (self.hours, self.price))
-        return Cost(self.attempts.times(factor), self.tokens.times(factor), hours, price)
+        hours, price = (one.scaled(factor) if one is not None else None for one in (self.hours, self.price))
+        return Cost(self.attempts.scaled(factor), self.tokens.scaled(factor), hours, price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class StagePlan:
     pilot: int
     tokens_per_s: float | None
     expected: Cost
-    uncurtailed: Cost
+    without_early_stopping: Cost
     prompt_tokens: float | None = None  # mean of the pilot's prompts, where servers tell
 
     def row(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def plan_stage(
 
 def _cost(pilot: Sequence[PilotProblem], problems: int, rates: CostRates, seed: int) -> Cost:
     tokens = _estimate(pilot, lambda one: float(one.tokens), problems, seed)
-    hours = tokens.times(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
+    hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
     price = (
         _estimate(pilot, lambda one: rates.price(one.attempts, one.tokens), problems, seed) if rates.priced else None
     )
@@ -142,22 +142,22 @@ def _cost(pilot: Sequence[PilotProblem], problems: int, rates: CostRates, seed: 
 
 def _estimate(
     pilot: Sequence[PilotProblem], value: Callable[[PilotProblem], float], problems: int, seed: int
-) -> Estimate:
+) -> CostEstimate:
     values = [value(one) for one in pilot]
     draw = random.Random(seed)
     means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
-    return Estimate(sum(values) / len(values), low, high).times(problems)
+    return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
 
 
 def read_plan(row: Mapping[str, Any]) -> StagePlan:
     """A plan from its JSON object."""
 
-    def estimate(found: Mapping[str, float] | None) -> Estimate | None:
-        return Estimate(**found) if found is not None else None
+    def estimate(found: Mapping[str, float] | None) -> CostEstimate | None:
+        return CostEstimate(**found) if found is not None else None
 
     def cost(found: Mapping[str, Any]) -> Cost:
-        made, spent = Estimate(**found["attempts"]), Estimate(**found["tokens"])
+        made, spent = CostEstimate(**found["attempts"]), CostEstimate(**found["tokens"])
         return Cost(made, spent, estimate(found["hours"]), estimate(found["price"]))
 
     return StagePlan(**{**row, "expected": cost(row["expected"]), "uncurtailed": cost(row["uncurtailed"])})

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Progress:
+class SamplingProgress:
     """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them."""
 
     problems: int = 0
     attempts: int = 0
     aborted: int = 0
-    spared: int = 0
+    skipped: int = 0
     tokens: int = 0
     seconds: float = 0.0
     in_flight: int = 0
@@ -39,7 +39,7 @@ class Progress:
             "problems": self.problems,
             "total": self.total,
             "attempts": self.attempts,
-            "spared": self.spared,
+            "spared": self.skipped,
             "aborted": self.aborted,
             "tokens": self.tokens,
             "tokens_per_s": round(self.tokens_per_s, 1),

@@ -51,12 +51,12 @@ ROLLOUT_COUNTS = pl.Schema(
 )
 """Attempts that training made, one row a problem and step."""
 
-CHOSEN = pl.Schema({"problem": pl.String(), "why": pl.String()})
+REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL, DropReason.VERIFIER_FAILED)
 
 
-def choose(
+def select_uncertain(
     decisions: pl.DataFrame, trained: pl.DataFrame, band: Band, settings: RefreshSettings, version: int, policy: str
 ) -> pl.DataFrame:
     """`CHOSEN` rows: the problems to judge again, in the order of ``decisions``.
@@ -69,7 +69,10 @@ def choose(
         policy: who will judge; problems whose pass rate is this policy's already are not chosen.
     """
     assert set(DECISION.names()) <= set(decisions.columns), decisions.columns
-    seen = {problem: (correct, weight) for problem, correct, weight in by_age(trained, settings.half_life).iter_rows()}
+    seen = {
+        problem: (correct, weight)
+        for problem, correct, weight in age_weighted_counts(trained, settings.half_life).iter_rows()
+    }
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy)
     columns = ("problem", "keep", "reason", "correct", "judged")
@@ -78,7 +81,7 @@ def choose(
         why = _why(problem, keep, reason, (float(correct), float(judged)), known, band, settings, version)
         if why is not None:
             rows.append((problem, why.value))
-    return pl.DataFrame(rows, schema=CHOSEN, orient="row")
+    return pl.DataFrame(rows, schema=REFRESH_CHOICE, orient="row")
 
 
 def _why(
@@ -94,27 +97,30 @@ def _why(
     """The first rule that chooses the problem; None where it keeps its pass rate."""
     if reason == DropReason.TOO_FEW_ATTEMPTS:
         return RefreshCause.UNSETTLED
-    trained = seen[1] >= settings.least_attempts
+    trained = seen[1] >= settings.min_attempts
     if trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
-        if change_probability(*seen, side(reason), band) >= settings.change:
+        if change_probability(*seen, band_side(reason), band) >= settings.change_probability:
             return RefreshCause.MOVED
         if keep:
             return None
-    elif reason in (None, DropReason.TOO_EASY) and change_probability(*old, side(reason), band) >= settings.change:
+    elif (
+        reason in (None, DropReason.TOO_EASY)
+        and change_probability(*old, band_side(reason), band) >= settings.change_probability
+    ):
         return RefreshCause.EDGE
-    if reason == DropReason.TOO_EASY and is_due(problem, settings.probe, version):
+    if reason == DropReason.TOO_EASY and is_due(problem, settings.probe_share, version):
         return RefreshCause.PROBE
-    if reason in _RETRIED and is_due(problem, settings.retry, version):
+    if reason in _RETRIED and is_due(problem, settings.retry_share, version):
         return RefreshCause.RETRY
     return None
 
 
-def side(reason: str | None) -> int:
+def band_side(reason: str | None) -> int:
     """Where of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
     return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
 
 
-def by_age(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
+def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
     """problem, correct and judged, where an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
 
     Args:

@@ -28,11 +28,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.difficulty.early_stopping import OutcomeTally, Rule
-from curation.difficulty.progress import Progress
+from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
+from curation.difficulty.progress import SamplingProgress
 from curation.records import VERDICT, AttemptKey, Completion, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
-from curation.verify.math_judge import Judge, Judged, JudgeTask, Response, final_answer
+from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict, final_answer
 
 VERSION = "sampling@1"
 
@@ -44,7 +44,7 @@ PROGRESS_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SamplingRequest:
     """A problem to sample: what the policy sees, what its answers are compared with, and what is held already.
 
     ``held`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`.
@@ -52,14 +52,14 @@ class Asked:
     Example: ``Asked(Prompted("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
 
-    prompted: PromptRequest
+    request: PromptRequest
     reference: str
     letter: str | None = None
-    held: Mapping[int, str | None] = field(default_factory=dict)
+    stored_answers: Mapping[int, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
     ``sealed`` says that sampling stopped of its own accord: there may be more attempts to be had.
@@ -67,23 +67,23 @@ class Sampled:
 
     problem: str
     reference: str
-    verdicts: Mapping[int, Judged]
-    sealed: bool
-    made: int  # attempts made for it now, needed or not
-    tokens: int  # … and their tokens, as far as the policy counts them
+    verdicts: Mapping[int, Verdict]
+    is_decided: bool
+    new_attempts: int  # attempts made for it now, needed or not
+    new_tokens: int  # … and their tokens, as far as the policy counts them
 
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    asked: Asked
+    asked: SamplingRequest
     tally: OutcomeTally = field(default_factory=OutcomeTally)
     next: int = 0  # the first index that has not been asked for
     limit: int = 0  # indices below it are needed whatever comes
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
     running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
-    known: dict[str | None, Judged] = field(default_factory=dict)
-    verdicts: dict[int, Judged] = field(default_factory=dict)
+    known: dict[str | None, Verdict] = field(default_factory=dict)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
     judging: bool = False
     stopped: bool = False
     made: int = 0
@@ -107,29 +107,29 @@ class Sampler:
         policy: Policy,
         store: AttemptStore,
         judge: Judge,
-        rule: Rule,
+        rule: StoppingRule,
         *,
         ahead: bool = False,
         open_problems: int | None = None,
         total: int | None = None,
-        watch: Callable[[Progress], None] | None = None,
+        watch: Callable[[SamplingProgress], None] | None = None,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead = ahead
         self._instant = bool(getattr(policy, "instant", False))
         self._most_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch = watch
-        self.progress = Progress(total=total)
+        self.progress = SamplingProgress(total=total)
         self._open: dict[str, _Open] = {}
         self._needy: deque[_Open] = deque()
         self._running: dict[asyncio.Task[Completion | None], tuple[_Open, int]] = {}
         self._events: asyncio.Queue[
-            asyncio.Task[Completion | None] | tuple[_Open, list[int], Future[tuple[Judged, ...]]]
+            asyncio.Task[Completion | None] | tuple[_Open, list[int], Future[tuple[Verdict, ...]]]
         ] = asyncio.Queue()
-        self._done: deque[Sampled] = deque()
+        self._done: deque[SampledProblem] = deque()
         self._made: list[tuple[str, int, Completion]] = []
 
-    async def run(self, problems: Iterable[Asked]) -> AsyncGenerator[Sampled, None]:
+    async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
         """Each problem once, as it is done; the order is that of being done.
 
         Raises:
@@ -162,7 +162,7 @@ class Sampler:
             if self._watch is not None:
                 self._watch(self.progress)
 
-    async def _fill(self, feed: Iterator[Asked]) -> bool:
+    async def _fill(self, feed: Iterator[SamplingRequest]) -> bool:
         """Launch as many requests as fit; False when there is no problem left to open."""
         opened = 0
         while len(self._running) < self._policy.in_flight:
@@ -188,13 +188,13 @@ class Sampler:
                 break
         return True
 
-    def _begin(self, asked: Asked) -> None:
-        one = _Open(asked, answers=dict(asked.held))
-        self._open[asked.prompted.id] = one
+    def _begin(self, asked: SamplingRequest) -> None:
+        one = _Open(asked, answers=dict(asked.stored_answers))
+        self._open[asked.request.id] = one
         self._extend(one)
 
     def _launch(self, one: _Open, index: int) -> None:
-        task = asyncio.ensure_future(self._policy.answer(one.asked.prompted, index))
+        task = asyncio.ensure_future(self._policy.answer(one.asked.request, index))
         self._running[task] = one, index
         one.running[index] = task
         self.progress.in_flight = len(self._running)
@@ -214,7 +214,7 @@ class Sampler:
     async def _answer_now(self, one: _Open, index: int | None) -> None:
         """All attempts at a problem from a policy that need not work for them."""
         while index is not None:
-            self._answered(one, index, await self._policy.answer(one.asked.prompted, index))
+            self._answered(one, index, await self._policy.answer(one.asked.request, index))
             index = one.take(self._rule.band.attempts)
         self._extend(one)
 
@@ -252,7 +252,7 @@ class Sampler:
             one.missing.add(index)
             one.answers[index] = None
             return
-        self._made.append((one.asked.prompted.id, index, answered))
+        self._made.append((one.asked.request.id, index, answered))
         one.made += 1
         one.tokens += answered.tokens or 0
         self.progress.attempts += 1
@@ -268,7 +268,7 @@ class Sampler:
     def _extend(self, one: _Open) -> None:
         """Judge what the prefix has gained, until the problem stops, waits for the verifier, or needs more."""
         while not one.judging and not one.stopped:
-            at = one.tally.counts.asked
+            at = one.tally.counts.requested
             one.next = max(one.next, at)
             indices: list[int] = []
             while at + len(indices) in one.answers and at + len(indices) < self._rule.band.attempts:
@@ -287,7 +287,7 @@ class Sampler:
     def _submit(self, one: _Open, indices: list[int], new: Sequence[str | None]) -> None:
         found = list(dict.fromkeys([*one.known, *new]))
         asked = one.asked
-        task = JudgeTask(asked.prompted.id, asked.reference, asked.prompted.lang, (), asked.letter)
+        task = JudgeTask(asked.request.id, asked.reference, asked.request.lang, (), asked.letter)
         one.judging = True
         future = self._judge.submit(task, found)
         if future.done():
@@ -296,14 +296,14 @@ class Sampler:
             return
         loop = asyncio.get_running_loop()
 
-        def heard(done: Future[tuple[Judged, ...]]) -> None:
+        def heard(done: Future[tuple[Verdict, ...]]) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._events.put_nowait, (one, indices, done))
 
         future.add_done_callback(heard)
 
     def _judged(
-        self, one: _Open, indices: list[int], judged: Sequence[Judged], found: Sequence[str | None] | None = None
+        self, one: _Open, indices: list[int], judged: Sequence[Verdict], found: Sequence[str | None] | None = None
     ) -> None:
         answers = found if found is not None else [verdict.answer for verdict in judged]
         for answer, verdict in zip(answers, judged, strict=True):
@@ -319,7 +319,7 @@ class Sampler:
             else:
                 verdict = one.verdicts[index] = one.known[answer]
                 counts = one.tally.add(verdict.outcome, verdict.answer_class)
-            if self._rule.stops(counts):
+            if self._rule.should_stop(counts):
                 self._stop(one)
                 return
 
@@ -328,29 +328,29 @@ class Sampler:
         for task in one.running.values():
             task.cancel()
         counts, rule = one.tally.counts, self._rule
-        reason: str | None = rule.reason(counts.correct, counts.rival, counts.judged, counts.made)
-        if rule.error_rate > 0 and not rule.sealed(counts):
-            reason = rule.foreseen(counts)[0]
+        reason: str | None = rule.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
+        if rule.error_rate > 0 and not rule.is_decided(counts):
+            reason = rule.likely_decision(counts)[0]
         progress = self.progress
         progress.problems += 1
         progress.aborted += len(one.running)
-        progress.spared += rule.band.attempts - counts.asked
+        progress.skipped += rule.band.attempts - counts.requested
         if reason is None:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
-        del self._open[one.asked.prompted.id]
+        del self._open[one.asked.request.id]
         one.answers.clear()
-        sealed = counts.asked < rule.band.attempts
+        sealed = counts.requested < rule.band.attempts
         self._done.append(
-            Sampled(one.asked.prompted.id, one.asked.reference, one.verdicts, sealed, one.made, one.tokens)
+            SampledProblem(one.asked.request.id, one.asked.reference, one.verdicts, sealed, one.made, one.tokens)
         )
 
 
-def verdict_frame(sampled: Iterable[Sampled], key: AttemptKey, verifier: str) -> pl.DataFrame:
+def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
     """The verdicts in the `VERDICT` schema, in the order of the problems given and by index."""
     rows = [
-        (one.problem, index, one.reference, judged.outcome.value, judged.answer, judged.answer_class, judged.how)
+        (one.problem, index, one.reference, judged.outcome.value, judged.answer, judged.answer_class, judged.method)
         for one in sampled
         for index, judged in sorted(one.verdicts.items())
     ]

@@ -63,7 +63,7 @@ def read_vote(text: str | None) -> PremiseVote:
     return PremiseVote(found[-1][1].lower()) if len(named) == 1 else PremiseVote.UNREADABLE
 
 
-def tally(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
+def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
     """One `TALLY` row per problem, in the order of ``problems``; without attempts all counts are 0.
 
     Args:
@@ -84,7 +84,7 @@ def tally(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(share=share, fault=named).match_to_schema(TALLY)
 
 
-def decide(tallies: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
+def decide_premises(tallies: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
     """problem, keep, evidence: a problem goes where the share of votes that name a fault reaches the threshold.
 
     Args:

@@ -46,7 +46,7 @@ class MixingResult:
     answer: LanguageGuess
 
 
-def mixed(
+def is_mixed(
     text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[tuple[str, float]]:
     """The languages of a text with their shares of its letters, the largest first; empty where none is determined.
@@ -146,10 +146,10 @@ def consistent(
     if len(set(known)) > 1:
         said = ", ".join(f"{name} {one.lang}" for name, one in zip(names, found, strict=True) if one.lang is not None)
         return MixingResult(False, lang, f"differ: {said}", *found)
-    if settings.most_other < 1:
+    if settings.max_other_share < 1:
         for name, text in (("thoughts", thoughts), ("answer", answer)):
-            other = sum(share for code, share in mixed(text, settings.among, languages) if code != lang)
-            if other > settings.most_other:
+            other = sum(share for code, share in is_mixed(text, settings.among, languages) if code != lang)
+            if other > settings.max_other_share:
                 return MixingResult(False, lang, f"{name}: {other:.0%} in other languages", *found)
     return MixingResult(True, lang, "same", *found)
 

@@ -67,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class ExecutionMatrix:
     """What became of one problem. ``broken`` counts runs of which nothing is known; ``why`` names one of them."""
 
     runs: pl.DataFrame
@@ -176,7 +176,7 @@ class _Bench:
         return [None] * count
 
 
-def run_matrix(
+def run_execution_matrix(
     runner: Runner,
     name: str,
     problem: CodeProblem,
@@ -186,7 +186,7 @@ def run_matrix(
     time_given: bool,
     indices: Sequence[int] | None = None,
     known: Sequence[bool] | None = None,
-) -> Matrix:
+) -> ExecutionMatrix:
     """Run the solutions of a problem on its tests.
 
     Args:
@@ -214,7 +214,7 @@ def run_matrix(
     finally:
         spill.close()
     judged = sum(run is not None and run.cpu_s is not None for row in bench.runs.values() for run in row)
-    return Matrix(runs, outputs, limit, judged, bench.broken, bench.why)
+    return ExecutionMatrix(runs, outputs, limit, judged, bench.broken, bench.why)
 
 
 def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float) -> float:

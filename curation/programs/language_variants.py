@@ -73,7 +73,7 @@ def languages_of(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def make_twins(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_variants(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
 
     Args:

@@ -52,12 +52,12 @@ DISPUTE = pl.Schema(
     }
 )
 
-SHOWN = 5
+SHOWN_COLUMNS = 5
 """Doubtful verdicts named in the evidence of one problem."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReviewVerdict:
     """What a person said of one problem: ``answer`` is the right reference, None where the problem is rejected.
 
     Example: ``Verdict("3f2a…", "42")``
@@ -67,10 +67,10 @@ class Verdict:
     answer: str | None
 
 
-ReviewVerdicts = Mapping[str, Verdict]
+ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
-def read_verdicts(folder: Path) -> dict[str, Verdict]:
+def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
     """The verdicts of a run folder by problem, the last one of each; none where there is no file.
 
     Raises:
@@ -81,7 +81,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    found: dict[str, Verdict] = {}
+    found: dict[str, ReviewVerdict] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -93,7 +93,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
     return found
 
 
-def _parsed(line: str) -> Verdict | None:
+def _parsed(line: str) -> ReviewVerdict | None:
     try:
         told = json.loads(line)
     except ValueError:
@@ -101,13 +101,13 @@ def _parsed(line: str) -> Verdict | None:
     if not isinstance(told, dict) or not isinstance(told.get("problem"), str):
         return None
     if told.get("verdict") == "reject" and told.get("answer") is None:
-        return Verdict(told["problem"], None)
+        return ReviewVerdict(told["problem"], None)
     if told.get("verdict") == "accept" and isinstance(told.get("answer"), str) and told["answer"].strip():
-        return Verdict(told["problem"], told["answer"])
+        return ReviewVerdict(told["problem"], told["answer"])
     return None
 
 
-def add_verdict(folder: Path, verdict: Verdict) -> None:
+def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
     """Append one line; it is on disk when this returns."""
     word = "reject" if verdict.answer is None else "accept"
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
@@ -223,7 +223,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
         .len()
         .sort("problem", "len", descending=[False, True], maintain_order=True)
         .group_by("problem", maintain_order=True)
-        .agg(said.head(SHOWN).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
+        .agg(said.head(SHOWN_COLUMNS).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
         .rename({"answer": "answers"})
     )
     found = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
@@ -234,13 +234,13 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
     return _as_disputes(told, "doubtful_verdict")
 
 
-def queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
+def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
     """All disputes in the order of `KINDS`, without those on which a person has spoken."""
     whole = pl.concat([DISPUTE.to_frame(), *parts])
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
 
 
-def counts(disputes: pl.DataFrame) -> dict[str, int]:
+def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
     """Disputes by kind, those that occur, in the order of `KINDS`."""
     found = dict(disputes.group_by("kind").len().iter_rows())
     return {kind: found[kind] for kind in KINDS if found.get(kind)}

@@ -16,7 +16,7 @@ import polars as pl
 from curation.records import DECISION, DropReason
 
 
-class Change(StrEnum):
+class VersionChange(StrEnum):
     """What became of a problem from one version to the next."""
 
     PROMOTED = "promoted"  # was dropped, is kept
@@ -30,7 +30,7 @@ class Change(StrEnum):
     LEFT_OUT = "left_out"  # in neither set
 
 
-CHANGED = tuple(change for change in Change if change not in (Change.KEPT, Change.LEFT_OUT))
+MOVED = tuple(change for change in VersionChange if change not in (VersionChange.KEPT, VersionChange.LEFT_OUT))
 
 KEPT = pl.Schema(
     {
@@ -74,19 +74,22 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     joined = sides[1].join(sides[0], on="problem", how="full", coalesce=True, maintain_order="left_right")
     was, now = pl.col("old_keep"), pl.col("new_keep")
     suspected = pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)
-    rules: list[tuple[pl.Expr, Change]] = [
-        (now.is_null() & was, Change.REMOVED),
-        (was.is_null() & now, Change.ADDED),
-        ((pl.col("new_reason") == suspected) & pl.col("old_reason").ne_missing(suspected), Change.WRONG_LABELLED),
-        (was & now, Change.KEPT),
-        (~was & now, Change.PROMOTED),
-        (was & (pl.col("new_reason") == DropReason.TOO_EASY.value), Change.RETIRED),
-        (was & (pl.col("new_reason") == DropReason.NEVER_SOLVED.value), Change.DEFERRED),
-        (was & ~now, Change.DROPPED),
+    rules: list[tuple[pl.Expr, VersionChange]] = [
+        (now.is_null() & was, VersionChange.REMOVED),
+        (was.is_null() & now, VersionChange.ADDED),
+        (
+            (pl.col("new_reason") == suspected) & pl.col("old_reason").ne_missing(suspected),
+            VersionChange.WRONG_LABELLED,
+        ),
+        (was & now, VersionChange.KEPT),
+        (~was & now, VersionChange.PROMOTED),
+        (was & (pl.col("new_reason") == DropReason.TOO_EASY.value), VersionChange.RETIRED),
+        (was & (pl.col("new_reason") == DropReason.NEVER_SOLVED.value), VersionChange.DEFERRED),
+        (was & ~now, VersionChange.DROPPED),
     ]
     named = pl.coalesce(*(pl.when(fires).then(pl.lit(change.value)) for fires, change in rules))
     return (
-        joined.with_columns(named.fill_null(Change.LEFT_OUT.value).alias("change"))
+        joined.with_columns(named.fill_null(VersionChange.LEFT_OUT.value).alias("change"))
         .select(CHANGES.names())
         .cast(CHANGES)
     )
@@ -95,7 +98,7 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 def counts(table: pl.DataFrame) -> dict[str, int]:
     """How many problems of each class, every class named."""
     found = dict(table.group_by("change").len().iter_rows())
-    return {change.value: found.get(change.value, 0) for change in Change}
+    return {change.value: found.get(change.value, 0) for change in VersionChange}
 
 
 def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, examples: int = 5) -> str:
@@ -110,9 +113,9 @@ def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, exam
     number = counts(table)
     kept = number["kept"] + number["promoted"] + number["added"]
     lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {kept:,} problems.", ""]
-    lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in CHANGED]
+    lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in MOVED]
     lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
-    shown = table.filter(pl.col("change").is_in([change.value for change in CHANGED]))
+    shown = table.filter(pl.col("change").is_in([change.value for change in MOVED]))
     for change, part in shown.sort("change", maintain_order=True).group_by("change", maintain_order=True):
         lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
         lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(examples).iter_rows(named=True)]

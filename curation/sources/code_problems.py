@@ -95,7 +95,7 @@ def package_row(package: Package) -> Row:
     }
 
 
-def samples_of(package: Package) -> str:
+def format_samples(package: Package) -> str:
     """The package's sample tests, as its statement does not hold them, under Markdown headings."""
     blocks = []
     for number, test in enumerate(package.problem.tests[: package.samples], start=1):
@@ -147,7 +147,7 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTable
 def _judging_of_package(package: Package) -> tuple[Any, ...]:
     problem, checker = package.problem, package.problem.checker
     return (
-        problem.cpu_s if package.time_given else None,
+        problem.cpu_s if package.has_time_limit else None,
         problem.memory_mb,
         comparison_text(problem.comparison),
         checker_text(checker) if checker is not None else None,
@@ -182,7 +182,7 @@ def code_tables(
             continue  # the same statement twice in one shard: the duplicates stage drops the second row
         seen.add(name)
         where = f"{place}, row {number}"
-        made = [(pair, part.origin) for part in columns.tests for pair in tests_of(row, part, where)]
+        made = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, where)]
         tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(made)]
         programs = [one for part in columns.solutions for one in _solutions_of(row, part, where, others)]
         solutions += [(name, index, *program) for index, program in enumerate(programs)]
@@ -205,13 +205,13 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where
         if isinstance(text, str) and text.strip():
             blocks.append(f"## {heading}\n\n{text.strip()}")
     if columns.examples is not None:
-        for number, (given, wanted) in enumerate(tests_of(row, columns.examples, where), start=1):
+        for number, (given, wanted) in enumerate(parse_tests(row, columns.examples, where), start=1):
             shown = f"Input:\n```\n{given.rstrip()}\n```\nOutput:\n```\n{(wanted or '').rstrip()}\n```"
             blocks.append(f"## Example {number}\n\n{shown}")
     return "\n\n".join(blocks)
 
 
-def tests_of(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
+def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
     """(input, expected output) pairs of one part of a row's tests.
 
     Arguments of a function that stand as JSON values are written as JSON, one value a line.

@@ -104,7 +104,7 @@ class Package:
     validator: Checker | None
     samples: int
     submissions: tuple[PackagedSubmission, ...]
-    time_given: bool
+    has_time_limit: bool
     multiplier: float
     reasons: Mapping[str, str]
     untested: tuple[str, ...]
@@ -163,7 +163,7 @@ def read_package(path: Path) -> Package:
         validator=_validator(path),
         samples=samples,
         submissions=tuple(_submissions(path)),
-        time_given=given is not None,
+        has_time_limit=given is not None,
         multiplier=_multiplier(about, limits),
         reasons=reasons,
         untested=untested,

@@ -91,7 +91,7 @@ class AttemptStore:
             self._journal.sync()
             self._synced = time.monotonic()
 
-    def fold(self, problems: Sequence[str] | None = None) -> None:
+    def compact(self, problems: Sequence[str] | None = None) -> None:
         """Have parts take over the journal's attempts at these problems, or all, in their order and by index."""
         order = {problem: place for place, problem in enumerate(problems)} if problems is not None else None
         names = [name for name in self._journal.names() if order is None or name[0] in order]
@@ -137,7 +137,7 @@ class AttemptStore:
             found = pl.concat([found, self._frame(names).select(columns)])
         return found.sort("problem", "index")
 
-    def missing(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
+    def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
         """Which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
         problems = list(problems)
         held: dict[str, set[int]] = {}

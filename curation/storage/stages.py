@@ -116,7 +116,7 @@ class StageFolder:
         """Remove the folder with all that is in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def noted(self, note: str) -> int:
+    def note(self, note: str) -> int:
         """Sum of a note over the shards that are finished under this fingerprint."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
@@ -126,10 +126,10 @@ class StageFolder:
         found = read_manifest(self.folder)
         if found is None or found.fingerprint != self.fingerprint:
             return None
-        whole = all(self.finished(index) for index in range(found.shards))
+        whole = all(self.is_finished(index) for index in range(found.shards))
         return found if whole else None
 
-    def finished(self, index: int) -> bool:
+    def is_finished(self, index: int) -> bool:
         """Whether the shard has its mark and its files have the sizes that the mark names."""
         mark = _read_json(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
@@ -250,7 +250,7 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the run folder alone. A second run on it is refused; the lock ends with the process, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from curation.languages.vocabulary import every, neighbours, one_of
 MAX_BARE_CHARS = 160
 """Characters of a response that is taken as nothing but its answer."""
 
-LONGEST_ANSWER = 4000
+MAX_ANSWER_CHARS = 4000
 """Characters of an answer that is looked for by a fall-back."""
 
 MAX_CUES = 20
@@ -49,7 +49,7 @@ class ExtractedAnswer:
     Example: ``ExtractedAnswer("boxed", "\\frac{1}{2}")``
     """
 
-    how: str
+    method: str
     answer: str
 
 
@@ -120,7 +120,7 @@ def strip_boxes(text: str) -> str:
     whole = text.strip()
     spans, cut = _top_level_boxes(whole)
     if cut is None and len(spans) == 1 and spans[0][0] == 0 and spans[0][2] == len(whole):
-        return strip_boxes(whole[spans[0][1] : -1]) if len(whole) < LONGEST_ANSWER else _BOX.sub(" ", text)
+        return strip_boxes(whole[spans[0][1] : -1]) if len(whole) < MAX_ANSWER_CHARS else _BOX.sub(" ", text)
     return _BOX.sub(" ", text)
 
 
@@ -199,7 +199,7 @@ def _by_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _after(text: str, start: int) -> str:
-    rest = text[start : start + LONGEST_ANSWER].lstrip(" \t:：=*_")
+    rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
     rest = _CHAFF_END.sub("", rest)
@@ -207,9 +207,9 @@ def _after(text: str, start: int) -> str:
     if display:
         begins_line = rest[display.end() :].lstrip(" .*")[:1] in ("", "\n")
         if begins_line or rest.startswith(("\\[", "$$")):
-            return _tidy(next(group for group in display.groups() if group is not None))
+            return _strip_markup(next(group for group in display.groups() if group is not None))
     end = _SENTENCE_END.search(rest)
-    return _tidy(rest[: end.start()] if end else rest)
+    return _strip_markup(rest[: end.start()] if end else rest)
 
 
 def _short(found: str) -> bool:
@@ -260,11 +260,11 @@ def _by_number(text: str) -> ExtractedAnswer | None:
 
 
 def _answer(how: str, text: str) -> ExtractedAnswer | None:
-    tidy = _tidy(text)
+    tidy = _strip_markup(text)
     return ExtractedAnswer(how, tidy) if tidy else None
 
 
-def _tidy(text: str) -> str:
+def _strip_markup(text: str) -> str:
     text = text.strip()
     while text.startswith("**") or text.endswith("**"):
         text = text.removeprefix("**").removesuffix("**").strip()

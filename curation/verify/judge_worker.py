@@ -18,18 +18,18 @@ from curation.records import Outcome
 from curation.verify import answers, math_verify
 from curation.verify.worker import Guard
 
-OWN = "goldilocks"
+OWN_ENGINE = "goldilocks"
 """The engine that is our own."""
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """Do one job. What a comparison needs is imported before the first step: that is no part of its limit."""
-    (answers if job.get("engine", OWN) == OWN else math_verify).load()
+    (answers if job.get("engine", OWN_ENGINE) == OWN_ENGINE else math_verify).load()
     if job["do"] == "check":
-        return _check(job["reference"], job["lang"], guard, job.get("engine", OWN))
+        return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
     if job["do"] == "pair":
         return _pair(job["reference"], job["answer"], job["lang"], guard)
-    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN), guard)
+    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), guard)
     return {"verdicts": _judge(job["reference"], job.get("letter"), job["answers"], comparer)}
 
 
@@ -37,7 +37,11 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
     failed = guard.enter("reference")
     if failed is not None:
         return {"failed": failed.value, "why": f"verifying the reference against itself ended as {failed.value}"}
-    why = answers.check_reference(reference, lang=lang) if engine == OWN else math_verify.check_reference(reference)
+    why = (
+        answers.check_reference(reference, lang=lang)
+        if engine == OWN_ENGINE
+        else math_verify.check_reference(reference)
+    )
     guard.leave()
     return {"failed": None, "why": why}
 
@@ -52,7 +56,7 @@ def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any
     found = answers.compare_texts(reference, answer, lang=lang)
     guard.leave()
     ms = round((time.perf_counter() - start) * 1000, 3)
-    how = f"{found.how}: {found.reference_form[:200]} ~ {found.answer_form[:200]}"
+    how = f"{found.method}: {found.reference_form[:200]} ~ {found.answer_form[:200]}"
     return {"verdict": found.outcome.value, "how": how, "doubtful": found.doubtful, "ms": ms}
 
 
@@ -70,13 +74,13 @@ def _judge(
         verdicts[answer] = (outcome.value, how, 0 if outcome is Outcome.CORRECT else None)
         if outcome is Outcome.WRONG:
             others.append(answer)
-    for answer, group in _groups(others, compare).items():
+    for answer, group in _answer_classes(others, compare).items():
         outcome_name, how, _ = verdicts[answer]
         verdicts[answer] = (outcome_name, how, group)
     return verdicts
 
 
-def _groups(others: list[str], compare: _GuardedComparison) -> dict[str, int]:
+def _answer_classes(others: list[str], compare: _GuardedComparison) -> dict[str, int]:
     """1, 2, … for wrong answers, equal ones joined transitively, numbered by first appearance."""
     groups: list[list[str]] = []
     for position, answer in enumerate(others):
@@ -109,16 +113,16 @@ class _GuardedComparison:
     guard: Guard
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        if self.engine == OWN:
-            quick = answers.quick(reference, answer, lang=self.lang)
+        if self.engine == OWN_ENGINE:
+            quick = answers.quick_compare(reference, answer, lang=self.lang)
             if quick is not None:
-                return quick.outcome, quick.how
+                return quick.outcome, quick.method
         failed = self.guard.enter(step)
         if failed is not None:
             return failed, _failure_reason(failed)
-        if self.engine == OWN:
+        if self.engine == OWN_ENGINE:
             found = answers.compare(reference, answer, lang=self.lang)
-            verdict = found.outcome, f"{found.how} (doubtful)" if found.doubtful else found.how
+            verdict = found.outcome, f"{found.method} (doubtful)" if found.doubtful else found.method
         else:
             verdict = math_verify.compare(reference, answer)
         self.guard.leave()

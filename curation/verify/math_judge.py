@@ -27,8 +27,8 @@ from typing import Any, Protocol, Self
 from curation.records import Outcome
 from curation.verify import answers, math_verify
 from curation.verify.extraction import clean_recorded_answer, extract_answer
-from curation.verify.judge_worker import OWN
-from curation.verify.worker_pool import JobReply, Limits, WorkerPool
+from curation.verify.judge_worker import OWN_ENGINE
+from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class JudgeTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Verdict:
     """The verdict on one response. ``how`` names the tier that decided, or what failed.
 
     ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
@@ -73,7 +73,7 @@ class Judged:
     outcome: Outcome
     answer: str | None
     answer_class: int | None
-    how: str
+    method: str
     passed: float | None = None
 
 
@@ -82,7 +82,7 @@ class JudgeResult:
     """The verdicts on one problem's responses, in their order."""
 
     problem: str
-    verdicts: tuple[Judged, ...]
+    verdicts: tuple[Verdict, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class ReferenceCheck:
     Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
     """
 
-    ok: bool
-    failed: Outcome | None
-    why: str
+    usable: bool
+    failure: Outcome | None
+    reason: str
 
 
 class Judge(Protocol):
@@ -116,7 +116,7 @@ class Judge(Protocol):
         """The verdicts on each task's responses, in order."""
         ...
 
-    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+    def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """The verdicts on one task's responses, or on these final answers, as a future."""
         ...
 
@@ -124,7 +124,7 @@ class Judge(Protocol):
         """Whether each (reference, language) can be verified against."""
         ...
 
-    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+    def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
         """The outcome of comparing each (reference, answer)."""
         ...
 
@@ -132,20 +132,20 @@ class Judge(Protocol):
 @dataclass(frozen=True, slots=True)
 class _AnswerVerdict:
     outcome: Outcome
-    how: str
-    group: int | None
+    method: str
+    answer_class: int | None
 
 
 class MathJudge:
     """The math verifier with its workers. A context manager; workers start when they are first needed."""
 
     def __init__(
-        self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048, engine: str = OWN
+        self, workers: int | None = None, limit_s: float = 2.0, memory_mb: int = 2048, engine: str = OWN_ENGINE
     ) -> None:
         self.engine = engine
-        self.version = answers.VERSION if engine == OWN else math_verify.engine_version()
+        self.version = answers.VERSION if engine == OWN_ENGINE else math_verify.engine_version()
         self._pool = WorkerPool(
-            "curation.verify.judge_worker:run", workers or os.cpu_count() or 1, Limits(limit_s, memory_mb)
+            "curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(limit_s, memory_mb)
         )
         self._job = {"engine": engine}
         self._open = False
@@ -171,29 +171,31 @@ class MathJudge:
                 found = [final_answer(response) for response in task.responses]
                 waiting.append((task, found))
                 distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
-                settled = _quick_verdicts(task, distinct) if self.engine == OWN else None
+                settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
                 if settled is not None:
                     yield settled, None
                 else:
                     yield None, self._judge_job(task, distinct)
 
-        for settled, reply in self._through(prepared()):
+        for settled, reply in self._in_order(prepared()):
             task, found = waiting.popleft()
             verdicts = settled if settled is not None else _verdicts(reply, found)
-            yield JudgeResult(task.problem, tuple(_judged(answer, verdicts) for answer in found))
+            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in found))
 
-    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+    def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """The verdicts on one task's responses, as a future: done at once where no worker is needed for them.
 
         Args:
             found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
         """
-        answers_found = [final_answer(response) for response in task.responses] if found is None else list(found)
+        answers_found = (
+            [final_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
+        )
         distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
-        settled = _quick_verdicts(task, distinct) if self.engine == OWN else None
-        result: Future[tuple[Judged, ...]] = Future()
+        settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+        result: Future[tuple[Verdict, ...]] = Future()
         if settled is not None or not distinct:
-            result.set_result(tuple(_judged(answer, settled or {}) for answer in answers_found))
+            result.set_result(tuple(_verdict_on(answer, settled or {}) for answer in answers_found))
             return result
 
         def finish(reply: Future[JobReply]) -> None:
@@ -205,7 +207,7 @@ class MathJudge:
                 result.set_exception(error)
             else:
                 verdicts = _verdicts(reply.result(), answers_found)
-                result.set_result(tuple(_judged(answer, verdicts) for answer in answers_found))
+                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in answers_found))
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
@@ -231,12 +233,12 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, lang in references:
-                if self.engine == OWN and answers.is_plain(reference, lang=lang):
+                if self.engine == OWN_ENGINE and answers.is_plain(reference, lang=lang):
                     yield ReferenceCheck(True, None, ""), None
                 else:
                     yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
 
-        for settled, reply in self._through(prepared()):
+        for settled, reply in self._in_order(prepared()):
             if settled is not None:
                 yield settled
             elif reply.failed is not None:
@@ -246,21 +248,21 @@ class MathJudge:
                 why = reply.value["why"]
                 yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
 
-    def same(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
+    def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
         """The outcome of comparing each (reference, answer)."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, answer in pairs:
-                quick = answers.quick(reference, answer, lang=lang) if self.engine == OWN else None
+                quick = answers.quick_compare(reference, answer, lang=lang) if self.engine == OWN_ENGINE else None
                 if quick is not None:
                     yield quick.outcome, None
                 else:
                     yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
 
-        for settled, reply in self._through(prepared()):
+        for settled, reply in self._in_order(prepared()):
             yield settled if settled is not None else _outcome(reply)
 
-    def _through(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
         flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
@@ -300,15 +302,15 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:
-        found = answers.quick(task.reference, answer, lang=task.lang)
+        found = answers.quick_compare(task.reference, answer, lang=task.lang)
         if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
             return None
         if found.outcome is Outcome.CORRECT:
-            verdicts[answer] = _AnswerVerdict(found.outcome, found.how, 0)
+            verdicts[answer] = _AnswerVerdict(found.outcome, found.method, 0)
             continue
         group = None
         for index, leader in enumerate(leaders):
-            twin = answers.quick(leader, answer, lang=task.lang)
+            twin = answers.quick_compare(leader, answer, lang=task.lang)
             if twin is None:
                 return None
             if twin.outcome is Outcome.CORRECT:
@@ -317,28 +319,28 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
         if group is None:
             leaders.append(answer)
             group = len(leaders)
-        verdicts[answer] = _AnswerVerdict(found.outcome, found.how, group)
+        verdicts[answer] = _AnswerVerdict(found.outcome, found.method, group)
     return verdicts
 
 
 def _verdicts(reply: JobReply, found: list[str | None]) -> dict[str, _AnswerVerdict]:
-    if reply.failed is not None:
-        return {answer: _AnswerVerdict(reply.failed, reply.why, None) for answer in found if answer is not None}
+    if reply.failure is not None:
+        return {answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in found if answer is not None}
     return {
         answer: _AnswerVerdict(Outcome(outcome), how, group)
         for answer, (outcome, how, group) in reply.value["verdicts"].items()
     }
 
 
-def _judged(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Judged:
+def _verdict_on(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Verdict:
     if answer is None:
-        return Judged(Outcome.NO_ANSWER, None, None, "no final answer")
+        return Verdict(Outcome.NO_ANSWER, None, None, "no final answer")
     verdict = verdicts[answer]
-    return Judged(verdict.outcome, answer, verdict.group, verdict.how)
+    return Verdict(verdict.outcome, answer, verdict.answer_class, verdict.method)
 
 
 def _outcome(reply: JobReply) -> Outcome:
-    if reply.failed is not None:
-        return reply.failed
+    if reply.failure is not None:
+        return reply.failure
     ((outcome, _, _),) = reply.value["verdicts"].values()
     return Outcome(outcome)

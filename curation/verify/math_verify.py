@@ -28,7 +28,7 @@ def compare(reference: str, answer: str) -> tuple[Outcome, str]:
     """Whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told apart."""
     from math_verify import verify
 
-    gold, target = _parsed(reference), _parsed(answer)
+    gold, target = _parse(reference), _parse(answer)
     if not gold:
         return Outcome.BROKEN, "the reference was not parsed"
     if not target:
@@ -39,7 +39,7 @@ def compare(reference: str, answer: str) -> tuple[Outcome, str]:
 
 def check_reference(reference: str) -> str | None:
     """Why the reference cannot be used; None where it parses and equals itself."""
-    if not _parsed(reference):
+    if not _parse(reference):
         return "Math-Verify cannot parse it"
     return (
         None if compare(reference, reference)[0] is Outcome.CORRECT else "Math-Verify does not hold it equal to itself"
@@ -47,7 +47,7 @@ def check_reference(reference: str) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> list[Any]:
+def _parse(text: str) -> list[Any]:
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse
 
     configs = [LatexExtractionConfig(), ExprExtractionConfig()]

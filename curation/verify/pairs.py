@@ -19,12 +19,12 @@ from typing import Any
 
 from curation.records import Outcome, SourceError
 from curation.storage.stages import atomic_replace
-from curation.verify.worker_pool import JobReply, Limits, WorkerPool
+from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
 def verify_pairs(
-    path_in: Path,
-    path_out: Path,
+    pairs_path: Path,
+    verdicts_path: Path,
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
     *,
@@ -39,13 +39,13 @@ def verify_pairs(
     rows: deque[dict[str, Any]] = deque()
 
     def jobs() -> Iterator[dict[str, Any]]:
-        for row in read_pairs(path_in):
+        for row in read_pairs(pairs_path):
             rows.append(row)
             pred = row["pred"] if row["pred"] is not None else ""
             yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
 
-    pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, Limits(step_s=limit_s))
-    with pool, atomic_replace(path_out) as out:
+    pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))
+    with pool, atomic_replace(verdicts_path) as out:
         for done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}
             counts[row["verdict"]] += 1
@@ -56,8 +56,8 @@ def verify_pairs(
 
 
 def _verdict(reply: JobReply) -> dict[str, Any]:
-    if reply.failed is not None:
-        return {"equal": False, "verdict": reply.failed.value, "how": reply.why, "doubtful": True, "ms": None}
+    if reply.failure is not None:
+        return {"equal": False, "verdict": reply.failure.value, "how": reply.reason, "doubtful": True, "ms": None}
     return {"equal": reply.value["verdict"] == Outcome.CORRECT.value, **reply.value}
 
 

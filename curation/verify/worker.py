@@ -42,14 +42,14 @@ class Guard(Protocol):
 class PipeGuard:
     """The guard of one job in a worker process."""
 
-    def __init__(self, send: Callable[[Any], None], written_off: dict[str, str], step_s: float) -> None:
+    def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:
         self._send = send
-        self._written_off = written_off
+        self._failed_steps = failed_steps
         self._step_s = step_s
 
     def enter(self, step: str) -> Outcome | None:
-        if step in self._written_off:
-            return Outcome(self._written_off[step])
+        if step in self._failed_steps:
+            return Outcome(self._failed_steps[step])
         self._send({"enter": step})
         signal.setitimer(signal.ITIMER_PROF, self._step_s)
         return None
@@ -67,7 +67,7 @@ def die_with_parent(parent: int) -> None:
         sys.exit(0)
 
 
-def serve(target: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
+def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
     """Answer jobs until stdin ends."""
 
     def send(message: Any) -> None:
@@ -80,7 +80,7 @@ def serve(target: Callable[[Any, Guard], Any], settings: dict[str, float], chann
     for count, line in enumerate(sys.stdin.buffer, 1):
         request = json.loads(line)
         guard = PipeGuard(send, request["written_off"], settings["step_s"])
-        value = target(request["job"], guard)
+        value = handler(request["job"], guard)
         tired = count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > half
         send({"value": value, "tired": tired})
 

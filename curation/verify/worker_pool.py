@@ -61,17 +61,17 @@ class JobReply:
     """
 
     value: Any
-    failed: Outcome | None
-    why: str
+    failure: Outcome | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkerLimits:
     """What a worker may use: CPU seconds per step, MiB of address space, jobs before it is replaced."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
-    jobs: int = 5000
+    max_jobs: int = 5000
 
 
 class WorkerPool:
@@ -80,12 +80,12 @@ class WorkerPool:
     Jobs and results are JSON values. Use it as a context manager; `map` may be called from several threads at once.
     """
 
-    def __init__(self, target: str, workers: int, limits: Limits | None = None) -> None:
+    def __init__(self, target: str, workers: int, limits: WorkerLimits | None = None) -> None:
         if workers < 1:
             raise VerifierError(f"a pool needs at least 1 worker, not {workers}")
         self.target = target
         self.workers = workers
-        self.limits = limits or Limits()
+        self.limits = limits or WorkerLimits()
         self.restarts = 0
         self._jobs: queue.SimpleQueue[tuple[Any, Future[JobReply]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -165,8 +165,8 @@ class WorkerPool:
         while True:
             worker = worker or self._start()
             event = worker.run(job, written_off, self._closing)
-            if event.value_ready:
-                if event.tired:
+            if event.has_value:
+                if event.needs_replacement:
                     worker.kill()
                     worker = None
                 return worker, JobReply(event.value, None, "")
@@ -174,7 +174,7 @@ class WorkerPool:
             worker = None
             self.restarts += 1
             if event.step is None or event.step in written_off:
-                return None, JobReply(None, event.outcome, event.why)
+                return None, JobReply(None, event.outcome, event.reason)
             written_off[event.step] = event.outcome.value
 
     def _start(self) -> _Worker:
@@ -194,12 +194,12 @@ class WorkerPool:
 class _RunEnd:
     """How one run in a worker ended: with a value, or with the worker's end in a step."""
 
-    value_ready: bool
+    has_value: bool
     value: Any = None
-    tired: bool = False
+    needs_replacement: bool = False
     step: str | None = None
     outcome: Outcome = Outcome.BROKEN
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -207,20 +207,20 @@ class _Worker:
     """One process and the pipes to it. Used by one thread only."""
 
     target: str
-    limits: Limits
+    limits: WorkerLimits
     process: subprocess.Popen[bytes] = field(init=False)
-    complaints: IO[bytes] = field(init=False)
+    stderr: IO[bytes] = field(init=False)
     buffer: bytearray = field(init=False, default_factory=bytearray)
 
     def __post_init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.process = subprocess.Popen(
             [sys.executable, "-m", "curation.verify.worker", self.target, json.dumps(self._settings())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.complaints,
+            stderr=self.stderr,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
             bufsize=0,
         )
@@ -230,7 +230,7 @@ class _Worker:
             "parent": os.getpid(),
             "step_s": self.limits.step_s,
             "memory_mb": self.limits.memory_mb,
-            "jobs": self.limits.jobs,
+            "jobs": self.limits.max_jobs,
         }
 
     def await_ready(self, closing: threading.Event) -> str:
@@ -238,7 +238,7 @@ class _Worker:
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
-        return self._complaint() or f"no sign of life ({message})"
+        return self._stderr_tail() or f"no sign of life ({message})"
 
     def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _RunEnd:
         step: str | None = None
@@ -246,14 +246,14 @@ class _Worker:
         try:
             self._write({"job": job, "written_off": written_off})
         except (BrokenPipeError, ConnectionError):
-            return _RunEnd(False, why="the worker was gone")
+            return _RunEnd(False, reason="the worker was gone")
         deadline = time.monotonic() + MAX_SILENCE_S
         while True:
             message = self._read(deadline, closing)
             if message is None:
-                return self._ended(step)
+                return self._end_of_run(step)
             if message == "late":
-                return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its wall-clock guard")
+                return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, reason="killed: past its wall-clock guard")
             if "enter" in message:
                 step = message["enter"]
                 deadline = time.monotonic() + wall
@@ -261,20 +261,22 @@ class _Worker:
                 step = None
                 deadline = time.monotonic() + MAX_SILENCE_S
             else:
-                return _RunEnd(True, value=message["value"], tired=message["tired"])
+                return _RunEnd(True, value=message["value"], needs_replacement=message["tired"])
 
-    def _ended(self, step: str | None) -> _RunEnd:
+    def _end_of_run(self, step: str | None) -> _RunEnd:
         code = self.process.wait()
         if code == -signal.SIGPROF:
-            return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, why="killed: past its CPU limit")
-        last = (self._complaint().splitlines() or ["no word"])[-1]
-        return _RunEnd(False, step=step, outcome=Outcome.BROKEN, why=f"the worker died (status {code}: {last[:300]})")
+            return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, reason="killed: past its CPU limit")
+        last = (self._stderr_tail().splitlines() or ["no word"])[-1]
+        return _RunEnd(
+            False, step=step, outcome=Outcome.BROKEN, reason=f"the worker died (status {code}: {last[:300]})"
+        )
 
-    def _complaint(self) -> str:
+    def _stderr_tail(self) -> str:
         """The end of what the process wrote to stderr."""
-        self.complaints.seek(0, os.SEEK_END)
-        self.complaints.seek(max(0, self.complaints.tell() - 2000))
-        return self.complaints.read().decode("utf-8", "replace").strip()
+        self.stderr.seek(0, os.SEEK_END)
+        self.stderr.seek(max(0, self.stderr.tell() - 2000))
+        return self.stderr.read().decode("utf-8", "replace").strip()
 
     def _write(self, message: Any) -> None:
         assert self.process.stdin is not None
@@ -309,6 +311,6 @@ class _Worker:
         """End the process at once and give back its pipes."""
         self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.complaints):
+        for stream in (self.process.stdin, self.process.stdout, self.stderr):
             if stream is not None:
                 stream.close()

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from curation.storage.stages import locked
+from curation.storage.stages import lock_folder
 from flows.cli.plan import against_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
@@ -32,7 +32,7 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
         _print_plan(run)
         return None
     check_inputs(run)
-    with locked(run.folder):
+    with lock_folder(run.folder):
         run.save()
         curated = _run_flow(run, path, overrides)
     print_funnel(newest_run(run.folder))

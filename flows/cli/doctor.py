@@ -24,7 +24,7 @@ def print_diagnosis() -> None:
     for name in ("", "property", "tried", "what happened"):
         table.add_column(name, overflow="fold")
     for one in found:
-        table.add_row("holds" if one.ok else "FAILS", one.name, one.tried, one.detail)
+        table.add_row("holds" if one.ok else "FAILS", one.name, one.attempt, one.detail)
     console.print(table)
     failing = [one.name for one in found if not one.ok]
     if failing:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.planning import CostRates, Estimate, PilotProblem, StagePlan, plan_stage, read_plan
-from curation.difficulty.sampling import Sampled, Sampler
+from curation.difficulty.planning import CostEstimate, CostRates, PilotProblem, StagePlan, plan_stage, read_plan
+from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import atomic_write, locked, read_manifest, read_table
+from curation.storage.stages import atomic_write, lock_folder, read_manifest, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
@@ -59,7 +59,7 @@ def plan_recipe(
         raise ConfigError(f"a pilot of {pilot} problems says nothing; give at least 1.")
     run = new_run(recipe, list(overrides), out)
     run.check_owner()
-    with locked(run.folder):
+    with lock_folder(run.folder):
         run.save()
         problems = _filtered(run)
         if not problems.manifest.kept:
@@ -106,7 +106,7 @@ def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan
     try:
         sampled, speed = asyncio.run(_pilot(run, part, chosen, policy, store))
         tokens = _tokens(store, sampled)
-        store.fold()
+        store.compact()
     finally:
         store.close()
     prompt_tokens = getattr(policy, "prompt_tokens", None)
@@ -134,14 +134,14 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
         first,
         stage=part,
         policy=f"grader, by the pilot of {first.stage}",
-        expected=first.expected.times(share),
-        uncurtailed=first.uncurtailed.times(share),
+        expected=first.expected.scaled(share),
+        without_early_stopping=first.without_early_stopping.scaled(share),
     )
 
 
 async def _pilot(
     run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
-) -> tuple[list[Sampled], float | None]:
+) -> tuple[list[SampledProblem], float | None]:
     """The pilot's problems sampled, and the tokens per second of it; None where no token was made."""
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
@@ -152,7 +152,7 @@ async def _pilot(
     return sampled, sampler.progress.tokens_per_s or None
 
 
-def _tokens(store: AttemptStore, sampled: Sequence[Sampled]) -> dict[str, int]:
+def _tokens(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, int]:
     """Per problem, the tokens of the attempts that count."""
     counted = pl.DataFrame(
         [(one.problem, index) for one in sampled for index in one.verdicts],
@@ -173,13 +173,13 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
     for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
         table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
     for plan in plans:
-        for said, cost in (("as set", plan.expected), ("all attempts", plan.uncurtailed)):
+        for said, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
             spent = [_spoken(one) for one in (cost.attempts, cost.tokens, cost.hours, cost.price)]
             table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", said, *spent)
     Console(soft_wrap=True).print(table)
 
 
-def _spoken(estimate: Estimate | None) -> str:
+def _spoken(estimate: CostEstimate | None) -> str:
     if estimate is None:
         return "unknown"
     if estimate.low == estimate.high:

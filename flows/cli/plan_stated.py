@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
-from curation.difficulty.planning import Cost, CostRates, Estimate, StagePlan
+from curation.difficulty.planning import Cost, CostEstimate, CostRates, StagePlan
 from curation.records import ConfigError
 from flows.cli.plan import print_plan
 from flows.run.policies import policy_name
@@ -48,7 +48,7 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
 
 def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:
     settings = difficulty_stage(recipe, part)
-    share = _of(costs.attempts_share, number, "attempts_share", path) if settings.sampling.curtail else 1.0
+    share = _of(costs.attempts_share, number, "attempts_share", path) if settings.sampling.early_stopping else 1.0
     tokens = _of(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
     speed = _of(costs.tokens_per_s, number, "tokens_per_s", path)
     policy = settings.policy
@@ -65,7 +65,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
         pilot=0,
         tokens_per_s=speed * costs.gpus,
         expected=_cost(share * every, tokens, speed, rates),
-        uncurtailed=_cost(every, tokens, speed, rates),
+        without_early_stopping=_cost(every, tokens, speed, rates),
         prompt_tokens=rates.prompt_tokens,
     )
 
@@ -77,8 +77,8 @@ def _cost(attempts: float, tokens_each: float, speed: float, rates: CostRates) -
     return Cost(_exactly(attempts), _exactly(tokens), _exactly(tokens / speed / 3600), paid)
 
 
-def _exactly(value: float) -> Estimate:
-    return Estimate(value, value, value)
+def _exactly(value: float) -> CostEstimate:
+    return CostEstimate(value, value, value)
 
 
 def _of(values: Sequence[float], number: int, name: str, path: Path) -> float:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import locked, read_table
+from curation.storage.stages import lock_folder, read_table
 from flows.cli.commands import print_funnel
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set
@@ -65,7 +65,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         )
     run = Run(folder, with_changes(run, overrides), run.recipe_folder)
     pipeline = pipeline_of(run.recipe)
-    with locked(folder):
+    with lock_folder(folder):
         filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
         before = _snapshot(run, old)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from curation.publish import review
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import locked
+from curation.storage.stages import lock_folder
 from flows.cli.find_problem import find_id
 from flows.publish.disputes import published_queue
 from flows.run.lookup import rows_of
@@ -34,8 +34,8 @@ def review_run(folder: Path, accept: str | None, reject: str | None, answer: str
     name = find_id(run, accept or reject or "")
     if answer is not None:
         _check_answer(run, name, answer)
-    with locked(run.folder):
-        review.add_verdict(run.folder, review.Verdict(name, answer))
+    with lock_folder(run.folder):
+        review.add_verdict(run.folder, review.ReviewVerdict(name, answer))
     said = f"accepted with the reference {answer}" if answer is not None else "rejected"
     console.print(f"{name}: {said}; the next `goldilocks run` into {run.folder} applies it.")
 
@@ -45,8 +45,10 @@ def _check_answer(run: Run, name: str, answer: str) -> None:
     read = rows_of(SOURCES.folder_in(run), "kept", name)
     with open_judge(run) as judge:
         (check,) = judge.check([(answer, read["lang"][0])])
-    if not check.ok:
-        raise ConfigError(f"--answer {answer}: the verifier cannot judge against it ({check.why}); write it plainly.")
+    if not check.usable:
+        raise ConfigError(
+            f"--answer {answer}: the verifier cannot judge against it ({check.reason}); write it plainly."
+        )
 
 
 def _print_queue(run: Run, console: Console) -> None:
@@ -54,7 +56,7 @@ def _print_queue(run: Run, console: Console) -> None:
     if published is None:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     said = review.read_verdicts(run.folder)
-    waiting = review.queue([published], said)
+    waiting = review.dispute_queue([published], said)
     for row in waiting.head(SHOWN).iter_rows(named=True):
         console.print(f"{row['id']}  {review.KINDS[row['kind']]} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
@@ -64,7 +66,7 @@ def _print_queue(run: Run, console: Console) -> None:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"
         )
-    waits = ", ".join(f"{kind} {count:,}" for kind, count in review.counts(waiting).items())
+    waits = ", ".join(f"{kind} {count:,}" for kind, count in review.dispute_counts(waiting).items())
     console.print(
         f"{waiting.height:,} disputed{f' ({waits})' if waits else ''}; {len(said):,} problems settled by people"
     )

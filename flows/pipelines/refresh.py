@@ -21,10 +21,10 @@ from curation.config import Recipe
 from curation.difficulty import pass_rates
 from curation.difficulty.refresh import ROLLOUT_COUNTS
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.difficulty.refresh import choose as select_uncertain
+from curation.difficulty.refresh import select_uncertain as select_uncertain
 from curation.publish import export, review, versions
 from curation.records import StoreError
-from curation.storage.stages import Shard, StageFolder, file_digest, locked, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, file_digest, lock_folder, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.curating import as_task
 from flows.pipelines.refresh_inputs import read_trained, with_policy
@@ -88,7 +88,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
     """
     folder = folder.absolute()
-    with locked(folder):
+    with lock_folder(folder):
         line = _line(open_run(folder))
         recipe, home = with_policy(line.run, policy)
         if curated_set.published_version(line.run) != line.newest.number and line.newest.origin == "refresh":

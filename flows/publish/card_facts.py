@@ -9,7 +9,7 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.publish import cards, review
-from curation.publish.versions import CHANGED
+from curation.publish.versions import MOVED
 from curation.records import PASS_RATE
 from curation.storage.stages import read_table
 from flows.publish import code_publish
@@ -73,8 +73,8 @@ def card_facts(
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
-        changed={name.replace("_", " "): version.counts[name] for name in CHANGED if version.counts[name]},
-        compared=cards.compared(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
+        changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
+        compared=cards.compare_stages(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
     )
 
 
@@ -87,12 +87,12 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
     """What was not looked for; sentences for the card's limits."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
-        if recipe.near_duplicates.enabled
+        if recipe.near_dedup.enabled
         else "Repeated problems were found by their normalised text. Near duplicates were not looked for."
     )
     overlap = (
         "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
-        if recipe.contamination.against
+        if recipe.decontamination.against
         else "Overlap with benchmarks was not looked for."
     )
     asked = []
@@ -127,10 +127,10 @@ def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts,
     met = hits.group_by("benchmark", "method").len()
     counts = {(name, method): count for name, method, count in met.iter_rows()}
     rows = dict(hits.unique(["source", "row", "benchmark"]).group_by("benchmark").len().iter_rows())
-    methods = recipe.contamination.methods
+    methods = recipe.decontamination.methods
     return tuple(
         cards.BenchmarkFacts(
             one.name, one.license, rows.get(one.name, 0), {m: counts.get((one.name, m), 0) for m in methods}
         )
-        for one in recipe.contamination.against
+        for one in recipe.decontamination.against
     )

@@ -59,9 +59,11 @@ def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
     held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
     joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
-    factors = [language_variants.time_factor(language, settings.twins) for language in joined["language"]]
-    limits = pl.col("time_limit_s").fill_null(settings.matrix.time_s) * pl.Series("factor", factors, pl.Float64)
-    memory = pl.col("memory_mb").fill_null(settings.matrix.memory_mb)
+    factors = [language_variants.time_factor(language, settings.language_variants) for language in joined["language"]]
+    limits = pl.col("time_limit_s").fill_null(settings.execution_matrix.time_s) * pl.Series(
+        "factor", factors, pl.Float64
+    )
+    memory = pl.col("memory_mb").fill_null(settings.execution_matrix.memory_mb)
     widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
     return widened.drop("problem").rename({"twin": "problem"}).select(JUDGING.names()).cast(JUDGING)
 
@@ -98,7 +100,7 @@ def facts(run: Run) -> cards.CodeFacts:
         tests=counted.filter(pl.col("problem").is_in(list(groups))).height if counted.height else 0,
         corrected=notes["tests_corrected"],
         discarded=notes["tests_discarded"],
-        made=notes["power_made"],
+        generated=notes["power_made"],
         tried=notes["power_tried"],
         refused=notes["power_refused"],
         runs=matrix.notes["judged"],

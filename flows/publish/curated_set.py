@@ -86,7 +86,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         code_publish.write_beside(run, exported, aside)
     queue = disputes.disputes(run, results)
     disputes.write_disputes(queue, aside / "disputed")
-    cards.write_card(card_facts(run, version, results, review.counts(queue), printed(run)), aside)
+    cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), printed(run)), aside)
     atomic_write(aside / versions.CHANGELOG, versions.changelog(run.folder))
     atomic_write(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
     if target.exists():

@@ -31,7 +31,7 @@ def disputes(run: Run, results: Results) -> pl.DataFrame:
     verdicts = _verdicts(run, results)
     if verdicts is not None:
         parts.append(review.doubtful_verdicts(problems, _table(verdicts, "verdicts")))
-    return review.queue(parts, review.read_verdicts(run.folder))
+    return review.dispute_queue(parts, review.read_verdicts(run.folder))
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
 def published_counts(run: Run) -> dict[str, int]:
     """Disputes by kind in the published set; none where nothing is published."""
     published = published_queue(run)
-    return review.counts(published) if published is not None else {}
+    return review.dispute_counts(published) if published is not None else {}
 
 
 def published_queue(run: Run) -> pl.DataFrame | None:

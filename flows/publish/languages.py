@@ -31,7 +31,14 @@ from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
-from curation.languages.translation import VERSION, RenderedPrompt, StoredReplies, Translations, chosen, translate
+from curation.languages.translation import (
+    VERSION,
+    RenderedPrompt,
+    StoredReplies,
+    Translations,
+    choose_problems,
+    translate,
+)
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
@@ -129,7 +136,7 @@ def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, s
     if not files:
         raise SourceError(f"{folder}: holds no curated set (data/train-*.parquet); give the folder of a run or a set.")
     frame = pl.concat([pl.read_parquet(file, glob=False) for file in files])
-    targets = chosen(frame.select("id", "group", "lang").iter_rows(), settings, source)
+    targets = choose_problems(frame.select("id", "group", "lang").iter_rows(), settings, source)
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)

@@ -220,7 +220,7 @@ def spoken_cost(cost: Mapping[str, int]) -> str:
 def summary(version: Version) -> str:
     """A version in one line."""
     changed = ", ".join(
-        f"{name.replace('_', ' ')} {version.counts[name]:,}" for name in versions.CHANGED if version.counts[name]
+        f"{name.replace('_', ' ')} {version.counts[name]:,}" for name in versions.MOVED if version.counts[name]
     )
     kept = version.counts["kept"]
     return f"version {version.number} of {version.made_on}, judged by {version.policy}: {changed or 'no change'}" + (

@@ -15,9 +15,9 @@ from types import TracebackType
 
 import polars as pl
 
-from curation.difficulty.early_stopping import Rule
-from curation.difficulty.progress import Progress
-from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.progress import SamplingProgress
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest, stored_answers, verdict_frame
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, PromptRequest
@@ -44,16 +44,16 @@ class SamplingSession:
         policy: Policy,
         store: AttemptStore,
         judge: Judge,
-        rule: Rule,
+        rule: StoppingRule,
     ) -> None:
         self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._metrics = run.folder / METRICS
         self._runner: asyncio.Runner | None = None
         self._entered = False
-        self._sampled: AsyncGenerator[Sampled, None] | None = None
+        self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
-        self._waiting: dict[str, Sampled] = {}
+        self._waiting: dict[str, SampledProblem] = {}
         self._held: dict[str, int] = {}
 
     def __enter__(self) -> SamplingSession:
@@ -67,7 +67,7 @@ class SamplingSession:
                 self._runner.run(self._end(kind, error, trace))
                 self._runner.close()
             if kind is None and self._sampled is not None:
-                self._store.fold()
+                self._store.compact()
         finally:
             self._store.close()
 
@@ -80,10 +80,10 @@ class SamplingSession:
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
         self._runner.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
-        held = sum(self._held.pop(one.problem) + one.made for one in sampled)
-        self._store.fold(names)
+        held = sum(self._held.pop(one.problem) + one.new_attempts for one in sampled)
+        self._store.compact(names)
         counts = pl.DataFrame(
-            [(one.problem, len(one.verdicts), one.sealed) for one in sampled],
+            [(one.problem, len(one.verdicts), one.is_decided) for one in sampled],
             schema={"problem": pl.String, "attempts": pl.Int32, "sealed": pl.Boolean},
             orient="row",
         )
@@ -91,8 +91,8 @@ class SamplingSession:
         notes = {
             "attempts": held,
             "counted": verdicts.height,
-            "made": sum(one.made for one in sampled),
-            "tokens": sum(one.tokens for one in sampled),
+            "made": sum(one.new_attempts for one in sampled),
+            "tokens": sum(one.new_tokens for one in sampled),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
         return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
@@ -100,7 +100,7 @@ class SamplingSession:
     async def _begin(self) -> None:
         settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
         rows = shard_counts(self._problems.folder)
-        lacking = [index for index in range(len(rows)) if not self._folder.finished(index)]
+        lacking = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
         await self._policy.__aenter__()
         self._entered = True
         sampler = Sampler(
@@ -135,28 +135,28 @@ class SamplingSession:
         if self._entered:
             await self._policy.__aexit__(kind, error, trace)
 
-    def _feed(self, shards: list[int]) -> Iterator[Asked]:
+    def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
         """The problems of these shards, read as they are wanted."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
             for asked in asked_of(frame, self._store, self._rule.band.attempts, self._judge):
-                self._held[asked.prompted.id] = len(asked.held)
+                self._held[asked.request.id] = len(asked.stored_answers)
                 yield asked
 
-    def _report(self, progress: Progress) -> None:
+    def _report(self, progress: SamplingProgress) -> None:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
         note(spoken(progress))
 
 
-def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[Asked]:
+def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[SamplingRequest]:
     """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
     held = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
         prompted = PromptRequest(name, statement, Domain(domain), lang, program_asked(domain, meta))
-        yield Asked(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
+        yield SamplingRequest(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
 
 
 def program_asked(domain: str, meta: str | None) -> dict[str, str]:
@@ -172,7 +172,7 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
     return letter if letter != answer else None
 
 
-def spoken(progress: Progress) -> str:
+def spoken(progress: SamplingProgress) -> str:
     """Progress in one line."""
     eta = progress.eta_s
     left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"

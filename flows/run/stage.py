@@ -284,7 +284,7 @@ class StageRun:
                 nonlocal count
                 for index, (rows, work) in enumerate(shards):
                     count = index + 1
-                    if folder.finished(index):
+                    if folder.is_finished(index):
                         advance(rows)
                     else:
                         rows_of[index] = rows

@@ -26,7 +26,7 @@ from prefect.flows import Flow
 
 from curation.config import Recipe
 from curation.records import ConfigError, StoreError
-from curation.storage.stages import atomic_write, locked
+from curation.storage.stages import atomic_write, lock_folder
 from flows.pipelines.by_recipe import check_inputs
 from flows.pipelines.curating import curate
 from flows.publish.versions import Version, latest, summary
@@ -133,7 +133,7 @@ def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
     check_inputs(run)
     with ExitStack() as held:
         try:
-            held.enter_context(locked(run.folder))
+            held.enter_context(lock_folder(run.folder))
         except StoreError as busy:
             get_run_logger().info("passed over: %s", busy)
             return

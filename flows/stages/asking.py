@@ -44,7 +44,7 @@ class Asking:
                     self._runner.run(self.policy.__aexit__(kind, error, trace))
                 self._runner.close()
             if kind is None:
-                self._store.fold()
+                self._store.compact()
         finally:
             self._store.close()
 
@@ -55,13 +55,13 @@ class Asking:
             wanted: what is asked, each id once.
         """
         names = [asked.id for asked in wanted]
-        lacking = self._store.missing(names, each)
+        lacking = self._store.missing_indices(names, each)
         if lacking:
             questions = [(asked, index) for asked in wanted for index in lacking.get(asked.id, ())]
             if self._runner is None:
                 self._runner = asyncio.Runner()
             self._runner.run(self._answer(questions))
-            self._store.fold(names)
+            self._store.compact(names)
         return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
 
     async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:

@@ -35,21 +35,21 @@ MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the day on which each policy's attempts were begun."""
 
 
-def stopping_rule(settings: DifficultyStage) -> early_stopping.Rule:
+def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
     """When sampling stops at a problem of this stage, and which attempts count.
 
     Recorded attempts cost nothing: all of them count.
     """
-    curtail = settings.sampling.curtail and settings.policy.kind != "recorded"
-    return early_stopping.Rule(
-        settings.band, curtail=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0
+    curtail = settings.sampling.early_stopping and settings.policy.kind != "recorded"
+    return early_stopping.StoppingRule(
+        settings.band, early_stopping=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0
     )
 
 
 def stops(settings: DifficultyStage) -> str:
     """All that `stopping_rule` depends on, as text: with curtailment the whole band, without it the number alone."""
     rule = stopping_rule(settings)
-    if not rule.curtail:
+    if not rule.early_stopping:
         return f"all {settings.band.attempts}"
     return f"{settings.band.digest()} {rule.error_rate} {settings.sampling.ahead}"
 
@@ -67,7 +67,7 @@ def make_attempts(job: StageRun) -> StageResult:
         key, made_with = asdict(policy.key), judged_by(run, part, judge.version)
         version = f"attempts@2 {sampling.VERSION} {early_stopping.VERSION}"
         folder = job.open(version, json.dumps([key, made_with], sort_keys=True), job.problems)
-        if store.height < folder.noted("attempts"):  # parts of the store were removed: what is missing is made again
+        if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         rule = stopping_rule(settings)
         with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:

@@ -55,7 +55,7 @@ def generate(
     said: Sequence[str],
 ) -> Made:
     """Rounds of new tests, until there are enough and no new one tells solutions apart."""
-    settings = run.recipe.code.generation
+    settings = run.recipe.code.test_generation
     staying = decisions.filter(pl.col("decision") != "discard")
     before = failing_solutions(runs, staying)
     made = Made(caught=frozenset().union(*before.values()))
@@ -123,12 +123,12 @@ def _round(
     first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in made.tests), -1)  # type: ignore[arg-type]
     indices = list(range(first, first + len(batch)))
     problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
-    matrix = execution_matrix.run_matrix(
+    matrix = execution_matrix.run_execution_matrix(
         runner,
         unit.name,
         problem,
         candidates,
-        run.recipe.code.matrix,
+        run.recipe.code.execution_matrix,
         time_given=True,
         indices=indices,
         known=[False] * len(batch),
@@ -143,14 +143,14 @@ def _round(
             pl.len().alias("votes"),
         )
         .filter(pl.col("valid") & (pl.col("classes") == 1))
-        .filter(pl.col("votes") >= max(len(voting), run.recipe.code.generation.min_votes))
+        .filter(pl.col("votes") >= max(len(voting), run.recipe.code.test_generation.min_votes))
         .sort("test")
     )
     sound = dict(agreed.select("test", "output").iter_rows())
     wanted = agreed.select(pl.lit(unit.name).alias("problem"), "test", "output")
     failing = failing_solutions(matrix.runs, wanted)
-    enough = run.recipe.code.generation.enough
-    kept = test_generation.chosen(list(sound), failing, made.caught, have + len(made.tests), enough)
+    enough = run.recipe.code.test_generation.enough
+    kept = test_generation.select_tests(list(sound), failing, made.caught, have + len(made.tests), enough)
     texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
     for test in kept:
         text, origin = batch[test - first]
@@ -169,7 +169,7 @@ def _round(
 
 def _from_model(run: Run, runner: Runner, said: Sequence[str]) -> list[str]:
     """Inputs that the generators of some responses print and their validators let pass."""
-    settings = run.recipe.code.generation
+    settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
     found: list[str] = []
     for response in said:
@@ -215,4 +215,4 @@ def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, 
 def lacks_tests(run: Run, runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     caught = frozenset().union(*failing_solutions(runs, staying).values())
-    return staying.height < run.recipe.code.generation.enough or bool(wrong - caught)
+    return staying.height < run.recipe.code.test_generation.enough or bool(wrong - caught)

@@ -18,7 +18,7 @@ from flows.run.stage import Stage, StageResult, StageRun
 
 def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
-    settings, home, problems = job.recipe.contamination, job.run.recipe_folder, job.problems.folder
+    settings, home, problems = job.recipe.decontamination, job.run.recipe_folder, job.problems.folder
     named = [(benchmark, _as_source(benchmark)) for benchmark in settings.against]
     digests = {f"benchmark {benchmark.name}": sources.source_digest(source, home) for benchmark, source in named}
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
@@ -36,7 +36,7 @@ def find_contamination(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         hits = overlaps.hits(frame["statement"])
         kept, dropped = decontamination.drop_contaminated(frame, hits)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped, "hits": decontamination.named(frame, hits)})
+        return Shard(frame.height, {"kept": kept, "dropped": dropped, "hits": decontamination.format_hits(frame, hits)})
 
     return job.shard_by_shard(folder, work)
 
@@ -56,18 +56,18 @@ def _as_source(benchmark: Benchmark) -> Source:
 
 
 def _has_benchmarks(run: Run) -> bool:
-    return bool(run.recipe.contamination.against)
+    return bool(run.recipe.decontamination.against)
 
 
 def _check(run: Run) -> None:
-    for benchmark in run.recipe.contamination.against:
+    for benchmark in run.recipe.decontamination.against:
         sources.check_source(_as_source(benchmark), run.recipe_folder)
-    if "embedding" in run.recipe.contamination.methods:
+    if "embedding" in run.recipe.decontamination.methods:
         require_embeddings()
 
 
 def _describe(run: Run) -> Iterator[str]:
-    for benchmark in run.recipe.contamination.against:
+    for benchmark in run.recipe.decontamination.against:
         yield f"benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}"
 
 

@@ -60,8 +60,8 @@ def trusting_people(
     if all(verdict.answer is None for verdict in said.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
-    error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.curtail else 0.0
-    foreseeing = early_stopping.Rule(band, curtail=rule.curtail, error_rate=error_rate)
+    error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
+    foreseeing = early_stopping.StoppingRule(band, early_stopping=rule.early_stopping, error_rate=error_rate)
     return review.keep_accepted_labels(decisions, pass_rates.decide(rates, band, part, foreseeing), said)
 
 

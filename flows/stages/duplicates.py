@@ -17,7 +17,7 @@ def find_duplicates(job: StageRun) -> StageResult:
     folder = job.open(exact.VERSION, settings, job.problems)
     if (done := job.finished(folder)) is not None:
         return done
-    again = exact.repeats(read_table(problems, "kept", ["id", "source", "row", "answer"]))
+    again = exact.exact_duplicates(read_table(problems, "kept", ["id", "source", "row", "answer"]))
     conflicts = _conflicts(run, again)
 
     def work(index: int) -> Shard:
@@ -33,7 +33,7 @@ def _conflicts(run: Run, again: exact.ExactDuplicates) -> dict[str, str]:
     if not pairs:
         return {}
     with open_judge(run) as judge:
-        outcomes = list(judge.same((reference, other) for _, reference, other in pairs))
+        outcomes = list(judge.compare_pairs((reference, other) for _, reference, other in pairs))
     return {
         name: "references: " + " | ".join(again.references[name])
         for (name, _, _), outcome in zip(pairs, outcomes, strict=True)

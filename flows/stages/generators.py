@@ -27,7 +27,7 @@ ANSWERED = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.St
 
 def ask_generators(job: StageRun) -> StageResult:
     """Have the recipe's model write generators for the problems that need tests."""
-    run, settings = job.run, job.recipe.code.generation
+    run, settings = job.run, job.recipe.code.test_generation
     assert settings.policy is not None
     policy = open_policy(settings.policy, run.recipe_folder, TESTING)
     about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
@@ -80,15 +80,15 @@ def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.code.generation.policy is not None
+    return run.recipe.code.test_generation.policy is not None
 
 
 def _check(run: Run) -> None:
-    check_policy(run.recipe.code.generation.policy, run.recipe_folder)
+    check_policy(run.recipe.code.test_generation.policy, run.recipe_folder)
 
 
 def _describe(run: Run) -> Iterator[str]:
-    yield f"{GENERATORS.name}: {policy_name(run.recipe.code.generation.policy)}"
+    yield f"{GENERATORS.name}: {policy_name(run.recipe.code.test_generation.policy)}"
 
 
 GENERATORS = Stage(

@@ -55,8 +55,8 @@ class Programs:
         index, group, language = self._shards[name]
         tests, judging = self._read(index)
         settings = self._run.recipe.code
-        factor = language_variants.time_factor(language, settings.twins)
-        matrix = settings.matrix
+        factor = language_variants.time_factor(language, settings.language_variants)
+        matrix = settings.execution_matrix
         limits = matrix.time_s, matrix.memory_mb, factor
         return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
 

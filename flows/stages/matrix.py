@@ -27,7 +27,7 @@ MEASURED_LIMITS = pl.Schema(
 
 def run_matrix(job: StageRun) -> StageResult:
     """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
-    run, settings, problems = job.run, job.recipe.code.matrix, job.problems.folder
+    run, settings, problems = job.run, job.recipe.code.execution_matrix, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
     with Runner(run.recipe.workers) as runner:
 
@@ -43,12 +43,12 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
     for unit in problems:
         count += 1
         beyond += unit.beyond
-        measured = execution_matrix.run_matrix(
+        measured = execution_matrix.run_execution_matrix(
             runner,
             unit.name,
             unit.problem(run),
             unit.candidates(run),
-            run.recipe.code.matrix,
+            run.recipe.code.execution_matrix,
             time_given=unit.judging["time_limit_s"] is not None,
             indices=unit.tests["index"].to_list(),
             known=unit.tests["output"].is_not_null().to_list(),

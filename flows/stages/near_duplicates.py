@@ -15,7 +15,7 @@ from flows.stages.judging import open_judge, verifier_version
 
 def find_near_duplicates(job: StageRun) -> StageResult:
     """Drop near duplicates; the members of each group are kept beside them."""
-    run, settings, problems = job.run, job.recipe.near_duplicates, job.problems.folder
+    run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
     made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
     folder = job.open(near.VERSION, made_by, job.problems)
@@ -30,7 +30,7 @@ def find_near_duplicates(job: StageRun) -> StageResult:
     )
     pairs = near.reference_pairs(members)
     with open_judge(run) as judge:
-        outcomes = list(judge.same(pairs)) if pairs else []
+        outcomes = list(judge.compare_pairs(pairs)) if pairs else []
     equal = {pair: outcome is Outcome.CORRECT for pair, outcome in zip(pairs, outcomes, strict=True)}
 
     def work(index: int) -> Shard:
@@ -44,7 +44,7 @@ def find_near_duplicates(job: StageRun) -> StageResult:
 
 
 def _is_enabled(run: Run) -> bool:
-    return run.recipe.near_duplicates.enabled
+    return run.recipe.near_dedup.enabled
 
 
 NEAR_DUPLICATES = Stage(

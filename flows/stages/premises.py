@@ -34,11 +34,11 @@ def judge_premises(job: StageRun) -> StageResult:
             wanted = [
                 PromptRequest(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()
             ]
-            tallies = premises.tally(frame["id"], asking.ask(wanted, settings.votes))
-            decided = premises.decide(tallies, settings.threshold, settings.least)
+            tallies = premises.tally_votes(frame["id"], asking.ask(wanted, settings.votes))
+            decided = premises.decide_premises(tallies, settings.threshold, settings.min_votes)
             reasons = [None if keep else DropReason.FAULTY_PREMISES for keep in decided["keep"]]
             kept, dropped = split_rows(frame, stage, reasons, decided["evidence"].to_list())
-            few = tallies.filter(pl.col("readable") < settings.least).height
+            few = tallies.filter(pl.col("readable") < settings.min_votes).height
             notes = {"readable": int(tallies["readable"].sum()), "too_few_votes": few}
             return Shard(frame.height, {"kept": kept, "dropped": dropped, "votes": tallies}, notes=notes)
 

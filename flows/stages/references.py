@@ -18,10 +18,14 @@ def check_references(job: StageRun) -> StageResult:
             frame = read_shard(problems, "kept", index)
             checks = list(judge.check(frame.select("answer", "lang").iter_rows()))
             reasons = [
-                None if check.ok else DropReason.VERIFIER_FAILED if check.failed else DropReason.UNVERIFIABLE_ANSWER
+                None
+                if check.usable
+                else DropReason.VERIFIER_FAILED
+                if check.failure
+                else DropReason.UNVERIFIABLE_ANSWER
                 for check in checks
             ]
-            evidence = [f"{check.why}: {answer}" for check, answer in zip(checks, frame["answer"], strict=True)]
+            evidence = [f"{check.reason}: {answer}" for check, answer in zip(checks, frame["answer"], strict=True)]
             kept, dropped = split_rows(frame, stage, reasons, evidence)
             return Shard(frame.height, {"kept": kept, "dropped": dropped})
 

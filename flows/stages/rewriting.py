@@ -16,7 +16,7 @@ from curation.filters.multiple_choice.rewriting import ProposedRewriting, accept
 from curation.prompts.rewriting import REWRITE
 from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, DropReason, Outcome, PromptRequest
 from curation.storage.stages import Shard, read_shard, read_table
-from curation.verify.math_judge import Judge, Judged, JudgeTask, Response
+from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
@@ -74,13 +74,13 @@ def rewrite_choices(job: StageRun) -> StageResult:
 
 def hard_choices(
     problems: pl.DataFrame, settings: statements.StatementSettings
-) -> dict[int, multiple_choice.Parted | None]:
+) -> dict[int, multiple_choice.ParsedChoice | None]:
     """By ``_at``, the rows that the format filter drops because they need their options, taken apart.
 
     None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
-    seen = statements.cleaned(problems, settings).filter(multiple_choice.candidates())
-    judged = statements.judge(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
+    seen = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
+    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
     needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
     parts = dict(multiple_choice.parse_choices(seen)) if needed else {}
     return {at: parts.get(at) for at in needed}
@@ -97,14 +97,14 @@ def _two_references(problems: Path) -> frozenset[str]:
 
 def _rewritten(
     rows: pl.DataFrame,
-    hard: Mapping[int, multiple_choice.Parted | None],
+    hard: Mapping[int, multiple_choice.ParsedChoice | None],
     torn: frozenset[str],
     asking: Asking,
     judge: Judge,
 ) -> pl.DataFrame:
     """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""
     wanted: dict[str, PromptRequest] = {}
-    tasks: list[tuple[multiple_choice.Parted, ProposedRewriting | None, JudgeTask]] = []
+    tasks: list[tuple[multiple_choice.ParsedChoice, ProposedRewriting | None, JudgeTask]] = []
     fates: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         parted = hard[at]
@@ -118,7 +118,7 @@ def _rewritten(
             fates[at] = (TWO_REFERENCES if parted is not None else NOT_RESOLVED), None
             continue
         rewriting = read_rewriting(said.get(name))
-        solved = Response(rewriting.solved if rewriting is not None else "", None)
+        solved = Response(rewriting.answer if rewriting is not None else "", None)
         fates[at] = "", len(tasks)
         tasks.append((parted, rewriting, JudgeTask(name, parted.options[parted.index], lang, (solved,))))
     verdicts = [result.verdicts[0] for result in judge.judge(task for _, _, task in tasks)]
@@ -140,14 +140,14 @@ def _rewritten(
 
 
 def _accepted(
-    parted: multiple_choice.Parted, rewriting: ProposedRewriting | None, verdict: Judged
+    parted: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
 ) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
     """What the rules say of a rewriting, by the verdict on the policy's own answer to it."""
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
     found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
     if failed and isinstance(found, multiple_choice.OpenQuestion):
-        return multiple_choice.Refusal(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.how}")
+        return multiple_choice.Refusal(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.method}")
     return found
 
 

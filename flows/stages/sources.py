@@ -97,7 +97,7 @@ def _problems_of_packages(source: Source, packages: list[Package], start: int) -
     rows = [code_problems.package_row(package) for package in packages]
     statements = []
     for package, row in zip(packages, rows, strict=True):
-        samples = code_problems.samples_of(package)
+        samples = code_problems.format_samples(package)
         statements.append(f"{row['statement']}\n\n{samples}".rstrip() if row["statement"] is not None else None)
     mapped = source.model_copy(
         update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}

@@ -50,7 +50,7 @@ def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, asked = job.results[MATRIX], job.results.get(GENERATORS)
-    about = f"{settings.agreement.digest()} {settings.generation.digest()} {run.recipe.seed}"
+    about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
     read = [job.problems, matrix, *([asked] if asked is not None else [])]
     problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None

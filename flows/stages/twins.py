@@ -19,7 +19,7 @@ def make_twins(job: StageRun) -> StageResult:
     Reads what the tests' stage kept beside its problems, so it stands right behind.
     """
     recipe, problems = job.recipe, job.problems.folder
-    settings = recipe.code.twins
+    settings = recipe.code.language_variants
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
@@ -29,7 +29,7 @@ def make_twins(job: StageRun) -> StageResult:
         voting = runs.join(aside, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
         asked = language_variants.languages_of(voting, decisions.select("problem", "test", "output"), limits, settings)
-        kept, dropped = language_variants.make_twins(frame, asked)
+        kept, dropped = language_variants.make_variants(frame, asked)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
 
     counts = shard_counts(problems)

@@ -38,7 +38,7 @@ class Unit:
 
     def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
         """The problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
-        matrix = run.recipe.code.matrix
+        matrix = run.recipe.code.execution_matrix
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
         return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
@@ -46,7 +46,7 @@ class Unit:
     def candidates(self, run: Run) -> list[execution_matrix.Candidate]:
         """The solutions that are run."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
-        return execution_matrix.draw_candidates(rows, run.recipe.code.matrix)
+        return execution_matrix.draw_candidates(rows, run.recipe.code.execution_matrix)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
@@ -61,7 +61,7 @@ def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
     tests = read_shard(folder, TESTS_TABLE, index).filter(pl.col("problem").is_in(names))
     solutions = read_shard(folder, SOLUTIONS_TABLE, index).filter(pl.col("problem").is_in(names))
     judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
-    most = run.recipe.code.matrix.tests
+    most = run.recipe.code.execution_matrix.tests
     for row in frame.iter_rows(named=True):
         name = row["id"]
         own = tests.filter(pl.col("problem") == name).sort("index")

@@ -30,7 +30,7 @@ import polars as pl
 
 from curation.programs.filters import clean_statement
 from curation.programs.language_variants import LINES
-from curation.sources.code_problems import package_row, samples_of
+from curation.sources.code_problems import format_samples, package_row
 from curation.sources.kattis import Package, read_package
 from curation.storage.stages import read_manifest, read_table
 from curation.verify.programs.checkers import check_outputs, valid_inputs
@@ -51,7 +51,7 @@ def attempts(copies: list[Path]) -> list[dict[str, str]]:
     for path in copies:
         package = read_package(path)
         row = package_row(package)
-        statement = clean_statement(f"{row['statement']}\n\n{samples_of(package)}".rstrip())
+        statement = clean_statement(f"{row['statement']}\n\n{format_samples(package)}".rstrip())
         for language, line in LINES.items():
             own = [sub for sub in package.submissions if sub.lang is not None and sub.lang.value == language]
             drawn = [sub for sub in own if sub.accepted][:2] + [sub for sub in own if sub.rejected][:2]

@@ -24,13 +24,13 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.filters.multiple_choice import OpenQuestion, Refusal, consider  # noqa: E402
+from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one  # noqa: E402
 from curation.filters.statements import (  # noqa: E402
+    apply_rules,
     cleaning,
     completeness,
     external_references,
     filter_statements,
-    judge,
     question_type,
     words,
 )
@@ -67,7 +67,7 @@ def load(folder: Path) -> pl.DataFrame:
 
 def quality(problems: pl.DataFrame) -> None:
     """Targets per set, then precision and recall per kind, then what each rule dropped of which kind."""
-    judged = judge(problems.select(PROBLEM.names()))
+    judged = apply_rules(problems.select(PROBLEM.names()))
     lines = problems.select("source", "kind", asked="answer").hstack(judged)
     kept, choices = (
         pl.col("reason").is_null(),
@@ -207,7 +207,7 @@ def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
             if any(needle in text for needle in cleaning.NEEDLES):
                 for pattern, replacement in steps:
                     texts[name] = pattern.sub(replacement, texts[name])
-        verdict = consider(texts["statement"], texts["answer"], row["choices"], row["lang"]) if row["answer"] else None
+        verdict = open_one(texts["statement"], texts["answer"], row["choices"], row["lang"]) if row["answer"] else None
         if isinstance(verdict, Refusal):
             return {"fired": 0}
         if isinstance(verdict, OpenQuestion):

@@ -30,8 +30,8 @@ import psutil
 
 from curation.config import Band, VllmPolicy
 from curation.config.policies import Decoding
-from curation.difficulty.early_stopping import Rule
-from curation.difficulty.sampling import Asked, Sampler
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.sampling import Sampler, SamplingRequest
 from curation.policies.vllm import Vllm
 from curation.records import AttemptKey, Completion, Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
@@ -91,9 +91,9 @@ class Clock:
         return sum(one.user + one.system for one in times)
 
 
-async def bare(ask: Ask, problems: Sequence[Asked], in_flight: int) -> Spent:
+async def bare(ask: Ask, problems: Sequence[SamplingRequest], in_flight: int) -> Spent:
     """What so many workers, which do nothing else, take until everything is answered."""
-    wanted = ((asked.prompted, index) for asked in problems for index in range(ATTEMPTS))
+    wanted = ((asked.request, index) for asked in problems for index in range(ATTEMPTS))
 
     async def work() -> None:
         for problem, index in wanted:
@@ -104,14 +104,14 @@ async def bare(ask: Ask, problems: Sequence[Asked], in_flight: int) -> Spent:
     return clock.read()
 
 
-async def whole(policy: Policy, problems: Sequence[Asked]) -> Spent:
+async def whole(policy: Policy, problems: Sequence[SamplingRequest]) -> Spent:
     """What the sampler takes until everything is answered, judged and stored."""
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         store = AttemptStore(Path(folder), policy.key)
         clock = Clock()
-        sampler = Sampler(policy, store, judge, Rule(Band(attempts=ATTEMPTS), curtail=False))
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=ATTEMPTS), early_stopping=False))
         done = [sampled async for sampled in sampler.run(problems)]
-        store.fold([asked.prompted.id for asked in problems])
+        store.compact([asked.request.id for asked in problems])
         store.close()
         spent = clock.read()
     assert len(done) == len(problems)
@@ -119,7 +119,7 @@ async def whole(policy: Policy, problems: Sequence[Asked]) -> Spent:
 
 
 async def compare(
-    policy: Policy, ask: Ask, problems: Sequence[Asked], rounds: int, between: Callable[[], Awaitable[object]]
+    policy: Policy, ask: Ask, problems: Sequence[SamplingRequest], rounds: int, between: Callable[[], Awaitable[object]]
 ) -> list[tuple[Spent, Spent]]:
     """What both sides took, round by round: (whole, bare)."""
     found = []
@@ -137,7 +137,7 @@ async def compare(
     return found
 
 
-async def with_vllm(problems: Sequence[Asked], rounds: int, in_flight: int) -> list[tuple[Spent, Spent]]:
+async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight: int) -> list[tuple[Spent, Spent]]:
     """Rounds with the embedded model in vLLM's engine."""
     settings = VllmPolicy(
         kind="vllm",
@@ -150,11 +150,9 @@ async def with_vllm(problems: Sequence[Asked], rounds: int, in_flight: int) -> l
     )
     async with Vllm(settings, Path.cwd()) as policy:
         engine: Any = policy.engine.vllm
-        tokens = {asked.prompted.id: policy._tokens(asked.prompted) for asked in problems}
+        tokens = {asked.request.id: policy._tokens(asked.request) for asked in problems}
         sampling = {
-            (asked.prompted.id, i): policy._sampling(asked.prompted.id, i)
-            for asked in problems
-            for i in range(ATTEMPTS)
+            (asked.request.id, i): policy._sampling(asked.request.id, i) for asked in problems for i in range(ATTEMPTS)
         }
         names = itertools.count()
         texts: list[str] = []
@@ -180,7 +178,8 @@ def main() -> None:
     arguments = parser.parse_args()
     exercises = itertools.islice(supply(3, Split.TRAIN), arguments.requests // ATTEMPTS)
     problems = [
-        Asked(PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in exercises
+        SamplingRequest(PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer))
+        for one in exercises
     ]
     if arguments.engine == "vllm":
         rounds = asyncio.run(with_vllm(problems, arguments.rounds, arguments.in_flight))

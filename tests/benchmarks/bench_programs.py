@@ -297,11 +297,11 @@ def _count(counts: Counter[str], line: dict[str, Any]) -> None:
 
 
 def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
-    problem = package.problem if package.time_given else dataclasses.replace(package.problem, cpu_s=generous_s)
+    problem = package.problem if package.has_time_limit else dataclasses.replace(package.problem, cpu_s=generous_s)
     right = [one for one in package.submissions if one.lang is not None and one.accepted]
     wrong = [one for one in package.submissions if one.lang is not None and one.rejected]
     results = list(judge_programs(runner, ((problem, _program(one)) for one in right)))
-    if not package.time_given:  # what was accepted under a generous limit is so under the one derived from it
+    if not package.has_time_limit:  # what was accepted under a generous limit is so under the one derived from it
         times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
         limit = max(1, math.ceil(max(times, default=0.4) * package.multiplier))  # the format's rule
         problem = dataclasses.replace(problem, cpu_s=float(limit))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import Band
-from curation.difficulty.early_stopping import OutcomeTally, Rule, Seen
+from curation.difficulty.early_stopping import AttemptOutcome, OutcomeTally, StoppingRule
 from curation.records import Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -30,12 +30,12 @@ POOLS = {"uniform": (1.0, 1.0), "Beta(.5,.5)": (0.5, 0.5), "Beta(.5,1)": (0.5, 1
 RATES = (0.01, 0.02, 0.05)
 
 
-def recorded(path: Path) -> list[list[Seen]]:
+def recorded(path: Path) -> list[list[AttemptOutcome]]:
     """The attempts of the file, problem by problem."""
     pool = []
     for line in path.read_text(encoding="utf-8").splitlines():
         classes: dict[str, int] = {}
-        seen: list[Seen] = []
+        seen: list[AttemptOutcome] = []
         for sample in json.loads(line)["samples"]:
             answer = (sample["answer"] or "").strip()
             if sample["correct"]:
@@ -48,7 +48,9 @@ def recorded(path: Path) -> list[list[Seen]]:
     return pool
 
 
-def ordered(pool: Sequence[Sequence[Seen]], n: int, problems: int, draw: random.Random) -> list[list[Seen]]:
+def ordered(
+    pool: Sequence[Sequence[AttemptOutcome]], n: int, problems: int, draw: random.Random
+) -> list[list[AttemptOutcome]]:
     """``problems`` sequences of n attempts; without replacement where a problem has as many."""
     found = []
     for number in range(problems):
@@ -57,8 +59,8 @@ def ordered(pool: Sequence[Sequence[Seen]], n: int, problems: int, draw: random.
     return found
 
 
-def simulated(a: float, b: float, n: int, problems: int, draw: random.Random) -> list[list[Seen]]:
-    kinds: list[Seen] = [(Outcome.CORRECT, 0), (Outcome.WRONG, 1), (Outcome.NO_ANSWER, None)]
+def simulated(a: float, b: float, n: int, problems: int, draw: random.Random) -> list[list[AttemptOutcome]]:
+    kinds: list[AttemptOutcome] = [(Outcome.CORRECT, 0), (Outcome.WRONG, 1), (Outcome.NO_ANSWER, None)]
     kinds += [(Outcome.WRONG, other) for other in range(2, 7)]
     found = []
     for _ in range(problems):
@@ -77,21 +79,21 @@ class Saved:
     differ_keep: float
 
 
-def decision(rule: Rule, seen: Sequence[Seen]) -> str | None:
+def decision(rule: StoppingRule, seen: Sequence[AttemptOutcome]) -> str | None:
     tally = OutcomeTally()
     for outcome, answer_class in seen:
         tally.add(outcome, answer_class)
     now = tally.counts
-    if rule.error_rate > 0 and not rule.sealed(now):
-        return rule.foreseen(now)[0]
-    return rule.reason(now.correct, now.rival, now.judged, now.made)
+    if rule.error_rate > 0 and not rule.is_decided(now):
+        return rule.likely_decision(now)[0]
+    return rule.reason(now.correct, now.top_wrong, now.judged, now.attempts)
 
 
-def measure(rule: Rule, sequences: Sequence[Sequence[Seen]]) -> Saved:
-    full = Rule(rule.band, curtail=False)
+def measure(rule: StoppingRule, sequences: Sequence[Sequence[AttemptOutcome]]) -> Saved:
+    full = StoppingRule(rule.band, early_stopping=False)
     made = differ = keep = 0
     for seen in sequences:
-        at = rule.sealed_at(seen)
+        at = rule.decided_after(seen)
         assert at is not None
         made += at
         early, late = decision(rule, seen[:at]), decision(full, seen)
@@ -111,9 +113,9 @@ def print_saved(pools: Mapping[str, Any], problems: int) -> None:
             sequences = (
                 ordered(pool, n, problems, draw) if isinstance(pool, list) else simulated(*pool, n, problems, draw)
             )
-            exact = measure(Rule(Band(attempts=n)), sequences)
+            exact = measure(StoppingRule(Band(attempts=n)), sequences)
             assert exact.differ == 0
-            columns = [measure(Rule(Band(attempts=n), error_rate=rate), sequences) for rate in RATES]
+            columns = [measure(StoppingRule(Band(attempts=n), error_rate=rate), sequences) for rate in RATES]
             cells = "".join(f"{f'{c.saved:.1%} / {c.differ:.2%} / {c.differ_keep:.2%}':>26}" for c in columns)
             print(f"{name:<22}{n:>4}{exact.saved:>9.1%}{cells}")
 

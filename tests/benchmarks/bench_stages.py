@@ -18,7 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.publish.cards import compared
+from curation.publish.cards import compare_stages
 from curation.records import DropReason, problem_id
 from flows.cli.commands import run_recipe
 from flows.demo.live.report import RECIPE, decisions_of
@@ -36,7 +36,7 @@ def counts(run: Path, wrong: set[str]) -> list[int]:
     """A row of the table: what the two stages of a finished run decided, against what is known to be wrong."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
-    two = compared(first, second, published)
+    two = compare_stages(first, second, published)
 
     def of(decided: pl.DataFrame, reason: DropReason) -> set[str]:
         return set(decided.filter(pl.col("reason") == reason.value)["problem"])

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from curation.config.languages import TARGETS  # noqa: E402
-from curation.languages.translation import Text, check, reasons  # noqa: E402
+from curation.languages.translation import CheckedText, check_translation, reasons  # noqa: E402
 from curation.verify.math_judge import MathJudge  # noqa: E402
 from tests.benchmarks.corrupting import CORRUPTIONS  # noqa: E402
 
@@ -79,7 +79,9 @@ def true_translations(found: list[Pair], judge: MathJudge, missed: bool) -> None
     broke: Counter[str] = Counter()
     begun = time.process_time()
     for pair in found:
-        broken = check(Text(pair.original, pair.answer), Text(pair.translated, pair.answer), pair.target, judge)
+        broken = check_translation(
+            CheckedText(pair.original, pair.answer), CheckedText(pair.translated, pair.answer), pair.target, judge
+        )
         for name in (pair.target, "all"):
             made[name][pair.half] += 1
             passed[name][pair.half] += not broken
@@ -104,7 +106,9 @@ def broken_translations(found: list[Pair], judge: MathJudge, missed: bool, draws
             if bad is None or bad == pair.translated:
                 continue
             made[pair.half] += 1
-            broken = check(Text(pair.original, pair.answer), Text(bad, pair.answer), pair.target, judge)
+            broken = check_translation(
+                CheckedText(pair.original, pair.answer), CheckedText(bad, pair.answer), pair.target, judge
+            )
             caught[pair.half] += bool(broken)
             by.update({one.invariant for one in broken})
             if not broken and missed and pair.half == 0:

@@ -19,9 +19,9 @@ from typing import Any, Self
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.early_stopping import Rule
+from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.difficulty.sampling import Asked, Sampled, Sampler, stored_answers, verdict_frame
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest, stored_answers, verdict_frame
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -80,8 +80,8 @@ def problems(count: int = 40) -> list[PromptRequest]:
 
 
 def sample(
-    policy: Drawn, folder: Path, rule: Rule, asked: list[PromptRequest], *, ahead: bool = False
-) -> tuple[list[Sampled], Sampler]:
+    policy: Drawn, folder: Path, rule: StoppingRule, asked: list[PromptRequest], *, ahead: bool = False
+) -> tuple[list[SampledProblem], Sampler]:
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)
     names = [one.id for one in asked]
@@ -89,28 +89,28 @@ def sample(
     with MathJudge(1) as judge:
         sampler = Sampler(policy, store, judge, rule, ahead=ahead, total=len(asked))
 
-        async def run() -> list[Sampled]:
-            wanted = (Asked(one, "7", held=held.get(one.id, {})) for one in asked)
+        async def run() -> list[SampledProblem]:
+            wanted = (SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked)
             return [one async for one in sampler.run(wanted)]
 
         try:
             found = {one.problem: one for one in asyncio.run(run())}
-            store.fold(names)
+            store.compact(names)
         finally:
             store.close()
     return [found[name] for name in names], sampler
 
 
-def decisions(sampled: list[Sampled], rule: Rule) -> pl.DataFrame:
+def decisions(sampled: list[SampledProblem], rule: StoppingRule) -> pl.DataFrame:
     """What the verdicts decide."""
     verdicts = verdict_frame(sampled, KEY, "v@1")
     ids = pl.Series([one.problem for one in sampled])
-    stopped = [one.problem for one in sampled if one.sealed]
+    stopped = [one.problem for one in sampled if one.is_decided]
     return decide(pass_rates(ids, verdicts, KEY.policy, rule, stopped), rule.band, "stage1", rule)
 
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    rule = Rule(Band())
+    rule = StoppingRule(Band())
     sampled, _ = sample(Drawn(float(sys.argv[2]), log=out / "asked.txt"), out / "attempts", rule, problems())
     (out / "decisions.json").write_text(json.dumps(decisions(sampled, rule).rows()))

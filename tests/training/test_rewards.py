@@ -145,7 +145,7 @@ def test_passages_in_another_language_are_seen_when_asked_for() -> None:
         "<think>On prend d'abord le premier nombre, puis on lui ajoute le second, ce qui donne quatre en tout. "
         "Wait, let me check whether that is the right way to add them.</think>La somme est donc \\boxed{4}."
     )
-    pure = SETTINGS.model_copy(update={"consistency": ConsistencySettings(most_other=0.1)})
+    pure = SETTINGS.model_copy(update={"consistency": ConsistencySettings(max_other_share=0.1)})
     assert reward(judged(text, problem=FRENCH), SETTINGS, consistent).language == 0.1
     assert reward(judged(text, problem=FRENCH), pure, consistent).language == 0.0
 

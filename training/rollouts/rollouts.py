@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
-from curation.verify.math_judge import Judged as Verdict
+from curation.verify.math_judge import Verdict as Verdict
 from training.config import RewardSettings
 from training.generation.generators import Generated
 from training.rewards import Judged, LanguageChecker, Reward, format_error, reward
@@ -154,7 +154,7 @@ class RolloutRunner:
             earned = reward(judged, self.rewards)
         else:  # telling a language takes its time
             earned = await asyncio.to_thread(reward, judged, self.rewards, self._consistent)
-        how = verdict.how if verdict is not None else str(failure)
+        how = verdict.method if verdict is not None else str(failure)
         return Rollout(task.id, made, earned, verdict.outcome if verdict is not None else None, how)
 
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Domain, SourceError
-from curation.verify.math_judge import Judge, Judged, JudgeTask, MathJudge, Response
+from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
@@ -68,7 +68,7 @@ class Verifiers:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    async def judge(self, task: Task, text: str, seed: int) -> Judged:
+    async def judge(self, task: Task, text: str, seed: int) -> Verdict:
         """Return the verdict on one attempt; ``seed`` is that of its group and draws a program's tests."""
         wanted = JudgeTask(task.id, task.reference or "", task.asked.lang, (Response(text, None),), seed=seed)
         submit = self._judges[task.asked.domain].submit  # extracts the answer, which takes its time

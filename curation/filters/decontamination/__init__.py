@@ -7,7 +7,7 @@ Each hit names the benchmark, its row, the method and the score. Hits are measur
 decision of a run, which drops what has any. `contamination_file` measures files, row by row.
 """
 
-from curation.filters.decontamination.dropping import drop_contaminated, named
+from curation.filters.decontamination.dropping import drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
@@ -27,5 +27,5 @@ __all__ = [
     "contamination_file",
     "drop_contaminated",
     "find_contamination",
-    "named",
+    "format_hits",
 ]

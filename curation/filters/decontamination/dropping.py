@@ -31,7 +31,7 @@ def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.Da
     return seen.filter(~met).select(problems.columns), seen.filter(met).select(DROPPED.names())
 
 
-def named(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
+def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
     """The hits with the problem's id, source and row in the place of its position."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
     found = places.hstack(hits.drop("row"))

@@ -31,7 +31,7 @@ FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class OverlapCounts:
     """What a run saw: rows read, rows with a hit, hits by method."""
 
     rows: int
@@ -47,7 +47,7 @@ def contamination_file(
     *,
     field: str | None = None,
     benchmark_field: str | None = None,
-) -> Counted:
+) -> OverlapCounts:
     """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
 
     Args:
@@ -82,7 +82,7 @@ def contamination_file(
             rows += batch.height
             hit_rows += len(found)
     os.replace(aside, out)
-    return Counted(rows, hit_rows, hits)
+    return OverlapCounts(rows, hit_rows, hits)
 
 
 def _benchmark(path: Path, field: str | None) -> pl.DataFrame:

@@ -24,7 +24,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.dedup.minhash import Rows, band_keys, band_rows, gram_hashes, jaccard, rows_of, signatures
+from curation.filters.dedup.minhash import (
+    TokenizedRows,
+    band_keys,
+    band_rows,
+    gram_hashes,
+    jaccard,
+    signatures,
+    tokenize_rows,
+)
 
 VERSION = "contamination@1"
 
@@ -66,7 +74,7 @@ class BenchmarkIndex:
     def __init__(self, benchmarks: pl.DataFrame, settings: OverlapSettings) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
-        self._rows = rows_of(self.benchmarks["statement"])
+        self._rows = tokenize_rows(self.benchmarks["statement"])
         if "ngram" in settings.methods:
             self._runs = pl.concat(_runs(self._rows, length, settings) for length in _lengths(settings))
         if "minhash" in settings.methods:
@@ -78,7 +86,7 @@ class BenchmarkIndex:
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
         """All hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
-        rows = rows_of(statements)
+        rows = tokenize_rows(statements)
         found = []
         if "ngram" in self.settings.methods:
             found.append(self._by_runs(rows).with_columns(order=pl.lit(0)))
@@ -92,7 +100,7 @@ class BenchmarkIndex:
         method = pl.col("order").replace_strict(range(len(METHODS)), METHODS, return_dtype=pl.String)
         return lines.select("row", "score", method=method).hstack(names).match_to_schema(HIT, extra_columns="ignore")
 
-    def _by_runs(self, rows: Rows) -> pl.DataFrame:
+    def _by_runs(self, rows: TokenizedRows) -> pl.DataFrame:
         mine = pl.concat(_runs(rows, length, self.settings) for length in _lengths(self.settings))
         met = mine.join(self._runs, on=["length", "run"]).filter(
             (pl.col("length") == self.settings.ngram) | pl.col("whole") | pl.col("whole_right")
@@ -101,7 +109,7 @@ class BenchmarkIndex:
         whole = (pl.col("whole") | pl.col("whole_right")).any()
         return met.group_by("row", at="row_right").agg(score=pl.when(whole).then(1.0).otherwise(part)).pipe(_scored)
 
-    def _by_shingles(self, rows: Rows) -> pl.DataFrame:
+    def _by_shingles(self, rows: TokenizedRows) -> pl.DataFrame:
         mine = _keys(rows, self.settings.similarity)
         met = mine.join(self._keys, on="key").select("row", at="row_right").unique().sort("row", "at")
         left, right = met["row"].to_numpy(), met["at"].to_numpy()
@@ -135,7 +143,7 @@ def _lengths(settings: OverlapSettings) -> Iterable[int]:
     return range(min(settings.whole, settings.ngram), settings.ngram + 1)
 
 
-def _runs(rows: Rows, length: int, settings: OverlapSettings) -> pl.DataFrame:
+def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.DataFrame:
     """Runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether it is whole."""
     row, run = gram_hashes(rows, length)
     runs = np.diff(rows.token_starts)[row] - length + 1
@@ -143,7 +151,7 @@ def _runs(rows: Rows, length: int, settings: OverlapSettings) -> pl.DataFrame:
     return pl.DataFrame({"row": row, "length": np.full(len(row), length), "run": run, "runs": runs, "whole": whole})
 
 
-def _keys(rows: Rows, threshold: float) -> pl.DataFrame:
+def _keys(rows: TokenizedRows, threshold: float) -> pl.DataFrame:
     """Band keys of the rows that have tokens: key, row."""
     found = signatures(rows)
     some: NDArray[np.int64] = np.flatnonzero(np.diff(rows.shingle_starts))

@@ -34,7 +34,7 @@ class ExactDuplicates:
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
-def repeats(index: pl.DataFrame) -> ExactDuplicates:
+def exact_duplicates(index: pl.DataFrame) -> ExactDuplicates:
     """Find repeated ids in a frame with the columns id, source, row and answer, in source order."""
     again = index.filter(pl.col("id").is_duplicated())
     first = again.group_by("id", maintain_order=True).first().select("id", "source", "row")

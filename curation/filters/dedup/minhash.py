@@ -72,7 +72,7 @@ _FIGURE = r"^\d"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TokenizedRows:
     """Texts as token and shingle hashes, row after row in flat arrays.
 
     ``tokens[token_ends[i - 1]:token_ends[i]]`` are row i's token hashes in order; ``shingles`` likewise its distinct
@@ -104,7 +104,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
     return lines.with_columns(pl.col("token").replace(_WORDS))
 
 
-def rows_of(statements: pl.Series) -> Rows:
+def tokenize_rows(statements: pl.Series) -> TokenizedRows:
     """Tokens, shingles and figures of each text. Nulls become rows without tokens."""
     lines = tokenize(statements)
     vocabulary = lines["token"].unique()
@@ -124,10 +124,10 @@ def rows_of(statements: pl.Series) -> Rows:
     bound = np.where(signs, _mixed(token) + follows, token)  # a sign counts together with what follows it
     np.add.at(figures, row[told_here], _mixed(bound[told_here]))  # a sum: order does not count, repetition does
     shingle_row, shingle = _bigrams(row, token)
-    return Rows(token, starts, shingle, _starts(shingle_row, height), figures)
+    return TokenizedRows(token, starts, shingle, _starts(shingle_row, height), figures)
 
 
-def gram_hashes(rows: Rows, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+def gram_hashes(rows: TokenizedRows, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Every run of ``length`` consecutive tokens inside one row: the row, and the run's hash."""
     count = len(rows.tokens) - length + 1
     if count <= 0:
@@ -140,7 +140,7 @@ def gram_hashes(rows: Rows, length: int) -> tuple[NDArray[np.int64], NDArray[np.
     return row[:count][inside], _mixed(run[inside])
 
 
-def signatures(rows: Rows) -> NDArray[np.uint32]:
+def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
     """MinHash signatures of the rows' shingles, rows × `SLOTS`."""
     from rensa import RMinHash
 
@@ -173,7 +173,9 @@ def band_keys(found: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint6
         yield key
 
 
-def jaccard(left: Rows, right: Rows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.float64]:
+def jaccard(
+    left: TokenizedRows, right: TokenizedRows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.float64]:
     """Exact Jaccard similarity of the shingle sets of ``left`` row and ``right`` row, pair by pair."""
     found = np.zeros(len(pairs[0]))
     for first in range(0, len(found), CHUNK_PAIRS):
@@ -190,7 +192,7 @@ def jaccard(left: Rows, right: Rows, pairs: tuple[NDArray[np.int64], NDArray[np.
     return found
 
 
-def _gathered(rows: Rows, wanted: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _gathered(rows: TokenizedRows, wanted: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     starts = rows.shingle_starts[wanted]
     sizes = rows.shingle_starts[wanted + 1] - starts
     pair = np.repeat(np.arange(len(wanted)), sizes)

@@ -26,7 +26,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.dedup.minhash import CROWD, Rows, band_keys, band_rows, jaccard, rows_of, signatures
+from curation.filters.dedup.minhash import (
+    CROWD,
+    TokenizedRows,
+    band_keys,
+    band_rows,
+    jaccard,
+    signatures,
+    tokenize_rows,
+)
 from curation.records import DROPPED, DropReason
 
 VERSION = "near_duplicates@2"
@@ -49,7 +57,7 @@ MEMBER = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class NearDuplicateSplit:
     """One shard, parted: what stays (the input's columns), and what goes (with stage, reason and evidence)."""
 
     kept: pl.DataFrame
@@ -72,7 +80,7 @@ def near_duplicates(
         figures_agree: whether numbers, signs and telling words must be the same.
     """
     ranked = _ranked(problems, sources)
-    rows = rows_of(ranked["statement"])
+    rows = tokenize_rows(ranked["statement"])
     figures = rows.figures if figures_agree else np.zeros(rows.height, dtype=np.uint64)
     left, right = _similar_candidates(rows, ranked.select("lang", figures=figures), threshold)
     similarity = jaccard(rows, rows, (left, right))
@@ -94,7 +102,7 @@ def drop_near_duplicates(
     members: pl.DataFrame,
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
-) -> Parted:
+) -> NearDuplicateSplit:
     """Part one shard into rows that stay, near duplicates, and members with another reference, each in order.
 
     Args:
@@ -131,7 +139,7 @@ def drop_near_duplicates(
     seen = seen.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
     gone = seen.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
     kept = seen.filter(pl.col("reason").is_null()).select(problems.columns)
-    return Parted(kept, gone.filter(~disputed), gone.filter(disputed))
+    return NearDuplicateSplit(kept, gone.filter(~disputed), gone.filter(disputed))
 
 
 def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
@@ -146,7 +154,7 @@ def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
 
 
 def _similar_candidates(
-    rows: Rows, alike_in: pl.DataFrame, threshold: float
+    rows: TokenizedRows, alike_in: pl.DataFrame, threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs (lower rank, higher rank) that share a band of their signatures and all of ``alike_in``, each once, sorted.
 

@@ -21,12 +21,20 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question
-from curation.filters.multiple_choice.options import Split, split, strip_label, tidy_option
+from curation.filters.multiple_choice.options import OptionSplit, split_options, strip_label, tidy_option
 from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve_option
 from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
-__all__ = ["OpenQuestion", "Parted", "Refusal", "candidates", "consider", "open_questions", "parse_choices"]
+__all__ = [
+    "OpenQuestion",
+    "ParsedChoice",
+    "Refusal",
+    "is_multiple_choice",
+    "open_one",
+    "open_questions",
+    "parse_choices",
+]
 
 # Literals of which an inline multiple choice holds one: the second label.
 _SECOND = [
@@ -77,7 +85,7 @@ _OUTCOME = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class ParsedChoice:
     """A multiple choice taken apart: the question without its options, their texts, the index of the right one.
 
     Example: ``Parted("Which is even?", ("3", "4"), 1)``
@@ -88,7 +96,7 @@ class Parted:
     index: int
 
 
-def candidates() -> pl.Expr:
+def is_multiple_choice() -> pl.Expr:
     """Rows that may be multiple choice, by literals only: options as a field, or a second label in the statement."""
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
@@ -107,7 +115,7 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
     for at, statement, answer, choices, lang, source in rows.select(
         "_at", "statement", "answer", "choices", "lang", "source"
     ).iter_rows():
-        result = consider(statement, answer, choices, lang, first.get(source))
+        result = open_one(statement, answer, choices, lang, first.get(source))
         if isinstance(result, OpenQuestion):
             outcomes.append((at, True, result.statement, result.answer, None, None))
         elif isinstance(result, Refusal):
@@ -115,7 +123,7 @@ def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(outcomes, schema=_OUTCOME, orient="row")
 
 
-def consider(
+def open_one(
     statement: str,
     answer: str,
     choices: Sequence[str | None] | None = None,
@@ -127,10 +135,14 @@ def consider(
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
     parted = _parted(statement, answer, choices, first)
-    return open_question(parted.question, parted.options, parted.index, lang) if isinstance(parted, Parted) else parted
+    return (
+        open_question(parted.question, parted.options, parted.index, lang)
+        if isinstance(parted, ParsedChoice)
+        else parted
+    )
 
 
-def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
+def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice]]:
     """``_at`` and parts of every multiple choice whose right option is known, for whoever opens it by other means.
 
     ``rows`` holds what `open_questions` takes, and all the rows that are handed to that together.
@@ -140,7 +152,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, Parted]]:
     columns = ("_at", "statement", "answer", "choices", "source")
     for at, statement, answer, choices, source in rows.select(columns).iter_rows():
         parted = _parted(statement, answer, choices, first.get(source))
-        if isinstance(parted, Parted):
+        if isinstance(parted, ParsedChoice):
             yield at, parted
 
 
@@ -153,20 +165,22 @@ def _usable(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parted(
     statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
-) -> Parted | Refusal | None:
+) -> ParsedChoice | Refusal | None:
     """The multiple choice taken apart; null where it is none."""
     if choices:
         options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
-        inline = split(statement) if _LABELLED.search(statement) else None
+        inline = split_options(statement) if _LABELLED.search(statement) else None
         question = inline.question if inline and _same(inline.options, options) else statement
         return _settled(question, answer, options, "upper", first)
-    found = split(statement)
+    found = split_options(statement)
     if found is None or not _meant(found, answer):
         return None
     return _settled(found.question, answer, found.options, found.kind, None)
 
 
-def _settled(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> Parted | Refusal:
+def _settled(
+    question: str, answer: str, options: Sequence[str], kind: str, first: int | None
+) -> ParsedChoice | Refusal:
     """The question with the option that the answer names."""
     if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
         return Refusal(DropReason.CHOICES_NEEDED, answer)
@@ -178,10 +192,10 @@ def _settled(question: str, answer: str, options: Sequence[str], kind: str, firs
         return Refusal(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
     if not question.strip():
         return Refusal(DropReason.CHOICES_NEEDED, "no question before the options")
-    return Parted(question, tuple(options), index)
+    return ParsedChoice(question, tuple(options), index)
 
 
-def _meant(found: Split, answer: str) -> bool:
+def _meant(found: OptionSplit, answer: str) -> bool:
     """Whether a run of labels is a set of options, going by the answer and the question."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(found.options)
@@ -214,7 +228,7 @@ def _meant(found: Split, answer: str) -> bool:
     return _values_asked_for(found) and (named or counted or is_only_letter(answer))
 
 
-def _values_asked_for(found: Split) -> bool:
+def _values_asked_for(found: OptionSplit) -> bool:
     """Whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
     values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
     closed = not any(re.search(r"[。?？；;]", option) for option in found.options)

@@ -24,7 +24,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class OptionSplit:
     """A statement cut into its question and its options as they stand; ``kind``: upper, lower, digit or circled."""
 
     question: str
@@ -90,10 +90,10 @@ def _unwrapped(match: re.Match[str]) -> str:
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
-def split(statement: str) -> Split | None:
+def split_options(statement: str) -> OptionSplit | None:
     """The question and the options of a statement, or null where no run of labels is found."""
     text = normalise_layout(statement)
-    best: Split | None = None
+    best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
     for kind, style in _STYLES:
         if not present[kind]:
@@ -123,7 +123,7 @@ def _alphabet(kind: str) -> str:
 _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
-def _run(text: str, kind: str, style: re.Pattern[str]) -> Split | None:
+def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
     """The longest run of consecutive labels of one style, the last one where several are as long."""
     alphabet = _alphabet(kind)
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
@@ -148,7 +148,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> Split | None:
     question = tidy_question(text[: best[0][1]])
     if after:
         question = f"{question}\n{after}"
-    return Split(question, options, tuple(label for label, _, _ in best), kind)
+    return OptionSplit(question, options, tuple(label for label, _, _ in best), kind)
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:

@@ -28,7 +28,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 
 @lru_cache(maxsize=4096)
-def bare(text: str) -> str:
+def strip_markup(text: str) -> str:
     """A text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
@@ -78,11 +78,11 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
     if (
         lone
         and kind in ("upper", "lower")
-        and not any(len(option) < 6 and bare(option) == lone.lower() for option in options)
+        and not any(len(option) < 6 and strip_markup(option) == lone.lower() for option in options)
     ):
         return _within(ord(lone) - 65, options)
-    texts = [bare(option) for option in options]
-    said = bare(_LEAD.sub("", answer.strip()))
+    texts = [strip_markup(option) for option in options]
+    said = strip_markup(_LEAD.sub("", answer.strip()))
     same = [index for index, text in enumerate(texts) if text == said]
     circled = _CIRCLED.find(answer.strip()) if len(answer.strip()) == 1 else -1
     if kind == "circled" and 0 <= circled < len(options):
@@ -118,7 +118,7 @@ def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:
     index = ord(letter) - 65
     if index >= len(texts):
         return False
-    rest = re.sub(r"^[(（\[]?[a-j][)）\].:、,;]*", "", bare(_LEAD.sub("", answer.strip())))
+    rest = re.sub(r"^[(（\[]?[a-j][)）\].:、,;]*", "", strip_markup(_LEAD.sub("", answer.strip())))
     return rest == texts[index] or (bool(rest) and (texts[index].startswith(rest) or rest.startswith(texts[index])))
 
 

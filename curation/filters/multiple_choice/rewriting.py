@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.filters.multiple_choice.opening import OpenQuestion, Refusal
-from curation.filters.multiple_choice.options import split, tidy_option
-from curation.filters.multiple_choice.resolving import bare
+from curation.filters.multiple_choice.options import split_options, tidy_option
+from curation.filters.multiple_choice.resolving import strip_markup
 from curation.languages.vocabulary import one_of
 from curation.records import DropReason
 
@@ -39,7 +39,7 @@ class ProposedRewriting:
     """What a response proposes: the new statement, and the text behind it, which holds the policy's own answer."""
 
     statement: str
-    solved: str
+    answer: str
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
@@ -65,17 +65,17 @@ def accept_rewriting(
     if rewriting is None:
         return _refused("no rewriting")
     statement = rewriting.statement
-    if split(statement) is not None:
+    if split_options(statement) is not None:
         return _refused("the rewriting still has labelled options")
     if not _ASKS.search(statement):
         return _refused("the rewriting asks nothing")
     if marked := _MARKED.search(statement):
         return _refused(f"the rewriting marks the answer: {marked[0]}")
-    listed = all(bare(option) in bare(statement) for option in options)
+    listed = all(strip_markup(option) in strip_markup(statement) for option in options)
     if not listed and (points := _POINTS.search(statement)):
         return _refused(f"the rewriting points at options that are gone: {points[0]}")
     answer = tidy_option(options[index])
-    given = bare(answer) in bare(statement) and bare(answer) not in bare(question)
+    given = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
     if given and not listed:
         return _refused(f"the rewriting gives the answer away: {answer}")
     asked, made = _numbers(question), _numbers(statement)

@@ -12,8 +12,14 @@ It does not judge whether an answer can be verified, nor what needs understandin
 """
 
 from curation.config import StatementSettings
-from curation.filters.statements.filtering import FilterResult, classify, cleaned, filter_statements, judge
-from curation.filters.statements.rules import RULES, Rule
+from curation.filters.statements.filtering import (
+    FilterResult,
+    apply_rules,
+    classify,
+    clean_statements,
+    filter_statements,
+)
+from curation.filters.statements.rules import RULES, StatementRule
 
 VERSION = "statements@4"
 """Changed whenever a decision could change."""
@@ -22,10 +28,10 @@ __all__ = [
     "RULES",
     "VERSION",
     "FilterResult",
-    "Rule",
+    "StatementRule",
     "StatementSettings",
+    "apply_rules",
     "classify",
-    "cleaned",
+    "clean_statements",
     "filter_statements",
-    "judge",
 ]

@@ -120,7 +120,7 @@ def has_debris(column: str, labels: bool = True) -> pl.Expr:
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
-def clean(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
+def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
     """The frame with the column rid of debris, and a problem of its labels; blank lines that are left are closed up.
 
     Step by step, since an expression that is used twice is worked out twice.

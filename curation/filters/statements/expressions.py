@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 
 
-def has(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
+def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
     """Any of the literals, whatever the case of their ASCII letters."""
     return column.str.contains_any(list(needles), ascii_case_insensitive=True)
 
 
-def found(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
+def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
     """The first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
     text = column if harmless is None else column.str.replace_all(harmless, " ¦ ")
     return text.str.extract(f"({pattern})").str.strip_chars()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters.multiple_choice import candidates, open_questions
+from curation.filters.multiple_choice import is_multiple_choice, open_questions
 from curation.filters.statements import cleaning
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
@@ -51,7 +51,7 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
 
     ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; hand over math rows only.
     """
-    judged = judge(problems, settings)
+    judged = apply_rules(problems, settings)
     rows = problems.with_columns(
         *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence"))
     )
@@ -74,7 +74,7 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
     """
     present = [pl.col(name).cast(PROBLEM[name]) for name in _WORKED_ON if name in rows.columns]
     absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in _WORKED_ON if name not in rows.columns]
-    judged = judge(rows.select(*present, *absent), settings)
+    judged = apply_rules(rows.select(*present, *absent), settings)
     dropped = judged["reason"].is_not_null()
     ids = rows["id"].cast(pl.String) if "id" in rows.columns else pl.int_range(rows.height, eager=True).cast(pl.String)
     original = {
@@ -94,21 +94,21 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
     )
 
 
-def judge(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
+def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
     """Per row, in order: statement, answer and choices after rewriting; rule, reason, evidence, null where kept."""
     settings = settings or StatementSettings()
-    work = cleaned(problems, settings)
+    work = clean_statements(problems, settings)
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
         judged = _judged(work, settings)
     else:
-        asked = candidates()
+        asked = is_multiple_choice()
         with ThreadPoolExecutor(max_workers=1) as beside:
             others = beside.submit(_judged, work.filter(~asked), settings)
             judged = pl.concat([_judged(work.filter(asked), settings), others.result()]).sort("_at")
     return judged.drop("_at")
 
 
-def cleaned(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
+def clean_statements(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
     """The rows as the rules see them: what the filter reads of them, without debris, and their place as ``_at``."""
     work = problems.select(_WORKED_ON).with_row_index("_at")
     return _cleaned(work) if settings.clean else work
@@ -154,20 +154,20 @@ def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
         labels = name == "statement"
         dirty = work.select("_at", name).filter(cleaning.has_debris(name, labels))
         if dirty.height:
-            work = _replaced(work, cleaning.clean(dirty, name, labels))
+            work = _replaced(work, cleaning.clean_text(dirty, name, labels))
     options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
     if options.is_empty():
         return work
     options = options.with_columns(dirty=cleaning.has_debris("choices", False).any().over("_at")).filter("dirty")
     if options.is_empty():
         return work
-    tidy = cleaning.clean(options, "choices", False).group_by("_at", maintain_order=True).agg("choices")
+    tidy = cleaning.clean_text(options, "choices", False).group_by("_at", maintain_order=True).agg("choices")
     return _replaced(work, tidy)
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Multiple choice rewritten to open questions; which rows those are; and the verdicts on those that cannot be."""
-    asked = work.filter(candidates())
+    asked = work.filter(is_multiple_choice())
     outcome = open_questions(asked)
     opened = outcome.filter(pl.col("opened"))
     refused = outcome.filter(pl.col("reason").is_not_null())

@@ -21,7 +21,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.statements import completeness, external_references, language_tags, question_type, words
-from curation.filters.statements.expressions import either_text, found, has, tail, tokens
+from curation.filters.statements.expressions import contains_any, either_text, matched_text, tail, tokens
 from curation.languages.vocabulary import languages
 from curation.records import DropReason
 
@@ -30,7 +30,7 @@ ANSWER = pl.col("answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class StatementRule:
     """A format rule: ``evidence`` is evaluated where ``gate`` holds, and is null where the rule does not fire."""
 
     name: str
@@ -61,10 +61,10 @@ _MEANT = _SIGNS.str.replace_all(completeness.SIGNS, "").str.len_chars()
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
-def _missing_statement(min_letters: int) -> Rule:
+def _missing_statement(min_letters: int) -> StatementRule:
     """A statement that is null, blank, or shorter than any question can be; a hanzi says as much as two letters."""
     letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars() + STATEMENT.str.count_matches(r"\p{Han}")
-    return Rule(
+    return StatementRule(
         "missing_statement",
         DropReason.MISSING_STATEMENT,
         STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * min_letters),
@@ -72,106 +72,114 @@ def _missing_statement(min_letters: int) -> Rule:
     )
 
 
-def _language_not_wanted(languages: Sequence[str]) -> Rule:
+def _language_not_wanted(languages: Sequence[str]) -> StatementRule:
     """A row in a language that the recipe does not take; fires nothing while no language is named."""
     unwanted = pl.lit(bool(languages)) & pl.col("lang").is_in(list(languages)).not_()
-    return Rule("language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang"))
+    return StatementRule(
+        "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")
+    )
 
 
-_FIXED: tuple[Rule, ...] = (
-    Rule(
+_FIXED: tuple[StatementRule, ...] = (
+    StatementRule(
         "broken_characters",
         DropReason.DEBRIS,
-        has(STATEMENT, completeness.DEBRIS_NEEDLES),
-        found(STATEMENT, completeness.DEBRIS),
+        contains_any(STATEMENT, completeness.DEBRIS_NEEDLES),
+        matched_text(STATEMENT, completeness.DEBRIS),
     ),
-    Rule(
+    StatementRule(
         "only_signs",
         DropReason.DEBRIS,
-        has(STATEMENT, completeness.TASK_NEEDLES).not_() | (STATEMENT.str.len_chars() < 40),
+        contains_any(STATEMENT, completeness.TASK_NEEDLES).not_() | (STATEMENT.str.len_chars() < 40),
         either_text(
             (_SIGNS.str.len_chars() >= completeness.LEAST_SIGNS)
             & (completeness.LEAST_MEANT * _SIGNS.str.len_chars() > _MEANT),
             STATEMENT,
         ),
     ),
-    Rule(
+    StatementRule(
         "proof",
         DropReason.PROOF,
-        has(STATEMENT, words.PROOF_NEEDLES),
-        either_text(_ALSO_FINDS.not_(), found(STATEMENT, words.PROOF, words.PROOF_HARMLESS)),
+        contains_any(STATEMENT, words.PROOF_NEEDLES),
+        either_text(_ALSO_FINDS.not_(), matched_text(STATEMENT, words.PROOF, words.PROOF_HARMLESS)),
     ),
-    Rule(
+    StatementRule(
         "marking_scheme",
         DropReason.PROOF,
         _NO_ANSWER & pl.col("meta").is_not_null() & (pl.col("meta").str.len_bytes() > 2),
-        found(pl.col("meta"), words.MARKING),
+        matched_text(pl.col("meta"), words.MARKING),
     ),
-    Rule("open_ended", DropReason.PROOF, _NO_ANSWER & STATEMENT.is_not_null(), found(STATEMENT, words.OPEN_ENDED)),
-    Rule(
+    StatementRule(
+        "open_ended",
+        DropReason.PROOF,
+        _NO_ANSWER & STATEMENT.is_not_null(),
+        matched_text(STATEMENT, words.OPEN_ENDED),
+    ),
+    StatementRule(
         "formal_task",
         DropReason.PROOF,
         _NO_ANSWER & STATEMENT.str.contains(words.FORMULA),
-        found(STATEMENT, words.FORMAL_TASK),
+        matched_text(STATEMENT, words.FORMAL_TASK),
     ),
-    Rule("missing_answer", DropReason.MISSING_ANSWER, _NO_ANSWER, ANSWER.fill_null("null")),
-    Rule(
+    StatementRule("missing_answer", DropReason.MISSING_ANSWER, _NO_ANSWER, ANSWER.fill_null("null")),
+    StatementRule(
         "not_a_problem",
         DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, completeness.NOT_A_PROBLEM_NEEDLES),
-        found(STATEMENT, completeness.NOT_A_PROBLEM),
+        contains_any(STATEMENT, completeness.NOT_A_PROBLEM_NEEDLES),
+        matched_text(STATEMENT, completeness.NOT_A_PROBLEM),
     ),
-    Rule(
+    StatementRule(
         "missing_figure",
         DropReason.MISSING_FIGURE,
-        has(STATEMENT, external_references.FIGURE_NEEDLES),
-        found(STATEMENT, external_references.FIGURE, external_references.FIGURE_HARMLESS),
+        contains_any(STATEMENT, external_references.FIGURE_NEEDLES),
+        matched_text(STATEMENT, external_references.FIGURE, external_references.FIGURE_HARMLESS),
     ),
-    Rule(
+    StatementRule(
         "program_text",
         DropReason.DEBRIS,
-        has(STATEMENT, completeness.CODE_NEEDLES) & has(STATEMENT, completeness.TASK_NEEDLES).not_(),
-        found(STATEMENT, completeness.CODE),
+        contains_any(STATEMENT, completeness.CODE_NEEDLES) & contains_any(STATEMENT, completeness.TASK_NEEDLES).not_(),
+        matched_text(STATEMENT, completeness.CODE),
     ),
-    Rule(
+    StatementRule(
         "missing_table",
         DropReason.MISSING_FIGURE,
-        has(STATEMENT, external_references.TABLE_NEEDLES),
+        contains_any(STATEMENT, external_references.TABLE_NEEDLES),
         either_text(
-            STATEMENT.str.contains(external_references.TABLE_HERE).not_(), found(STATEMENT, external_references.TABLE)
+            STATEMENT.str.contains(external_references.TABLE_HERE).not_(),
+            matched_text(STATEMENT, external_references.TABLE),
         ),
     ),
-    Rule(
+    StatementRule(
         "letter_answer",
         DropReason.CHOICES_UNRESOLVED,
         ANSWER.str.contains(question_type.ONLY_LETTER),
-        found(STATEMENT, question_type.LETTERED),
+        matched_text(STATEMENT, question_type.LETTERED),
     ),
-    Rule(
+    StatementRule(
         "multi_part",
         DropReason.MULTI_PART,
-        has(STATEMENT, question_type.MULTI_PART_NEEDLES),
-        found(STATEMENT, question_type.MULTI_PART),
+        contains_any(STATEMENT, question_type.MULTI_PART_NEEDLES),
+        matched_text(STATEMENT, question_type.MULTI_PART),
     ),
-    Rule(
+    StatementRule(
         "also_asked",
         DropReason.MULTI_PART,
-        has(STATEMENT, question_type.ALSO_ASKED_NEEDLES) | (STATEMENT.str.count_matches(r"[?？]") > 1),
-        found(STATEMENT, question_type.ALSO_ASKED),
+        contains_any(STATEMENT, question_type.ALSO_ASKED_NEEDLES) | (STATEMENT.str.count_matches(r"[?？]") > 1),
+        matched_text(STATEMENT, question_type.ALSO_ASKED),
     ),
-    Rule(
+    StatementRule(
         "refers_elsewhere",
         DropReason.REFERS_ELSEWHERE,
-        has(STATEMENT, external_references.ELSEWHERE_NEEDLES),
-        found(STATEMENT, external_references.ELSEWHERE),
+        contains_any(STATEMENT, external_references.ELSEWHERE_NEEDLES),
+        matched_text(STATEMENT, external_references.ELSEWHERE),
     ),
-    Rule(
+    StatementRule(
         "marked_answers",
         DropReason.MULTI_PART,
         ANSWER.str.contains(r"[)）①.、:．]"),
-        found(ANSWER, question_type.MARKED_ANSWERS),
+        matched_text(ANSWER, question_type.MARKED_ANSWERS),
     ),
-    Rule(
+    StatementRule(
         "several_answers",
         DropReason.MULTI_PART,
         ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(question_type.SEVERAL),
@@ -179,24 +187,34 @@ _FIXED: tuple[Rule, ...] = (
             ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_()
             & ANSWER.str.contains(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*$").not_()
             & (ANSWER.str.contains(question_type.SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
-            found(STATEMENT, question_type.ASKS_SEVERAL),
+            matched_text(STATEMENT, question_type.ASKS_SEVERAL),
         ),
     ),
-    Rule("yes_no_answer", DropReason.YES_NO, ANSWER.is_not_null(), found(ANSWER, question_type.YES_NO_ANSWER)),
-    Rule(
+    StatementRule(
+        "yes_no_answer",
+        DropReason.YES_NO,
+        ANSWER.is_not_null(),
+        matched_text(ANSWER, question_type.YES_NO_ANSWER),
+    ),
+    StatementRule(
         "true_or_false",
         DropReason.YES_NO,
-        has(STATEMENT, question_type.TRUE_FALSE_NEEDLES),
-        found(STATEMENT, question_type.TRUE_FALSE),
+        contains_any(STATEMENT, question_type.TRUE_FALSE_NEEDLES),
+        matched_text(STATEMENT, question_type.TRUE_FALSE),
     ),
-    Rule("hedged_answer", DropReason.HEDGED_ANSWER, ANSWER.is_not_null(), found(ANSWER, question_type.HEDGED)),
-    Rule(
+    StatementRule(
+        "hedged_answer",
+        DropReason.HEDGED_ANSWER,
+        ANSWER.is_not_null(),
+        matched_text(ANSWER, question_type.HEDGED),
+    ),
+    StatementRule(
         "either_number",
         DropReason.HEDGED_ANSWER,
         ANSWER.str.contains(question_type.EITHER_NUMBER),
         either_text(STATEMENT.str.contains(question_type.ASKS_A_NUMBER), ANSWER),
     ),
-    Rule(
+    StatementRule(
         "worked_solution",
         DropReason.TEXTUAL_ANSWER,
         ANSWER.is_not_null(),
@@ -206,38 +224,38 @@ _FIXED: tuple[Rule, ...] = (
             ANSWER.str.head(60),
         ),
     ),
-    Rule(
+    StatementRule(
         "textual_answer",
         DropReason.TEXTUAL_ANSWER,
         ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}{2}|\p{Cyrillic}{2}"),
         pl.coalesce(
-            found(_PROSE, question_type.SENTENCE),
-            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, question_type.PHRASE)),
-            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), found(_PROSE, question_type.HAN_SENTENCE)),
+            matched_text(_PROSE, question_type.SENTENCE),
+            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), matched_text(_PROSE, question_type.PHRASE)),
+            either_text(ANSWER.str.contains(r"[\d$\\=]").not_(), matched_text(_PROSE, question_type.HAN_SENTENCE)),
             either_text(
                 _BARE_WORDS.str.contains(question_type.NOT_WORDS).not_()
                 & _BARE_WORDS.str.contains(question_type.LONE_LETTER).not_(),
-                found(_BARE_WORDS, question_type.WORDY, question_type.MATH_WORDS),
+                matched_text(_BARE_WORDS, question_type.WORDY, question_type.MATH_WORDS),
             ),
         ),
     ),
-    Rule(
+    StatementRule(
         "series_guess",
         DropReason.GUESSWORK,
-        has(STATEMENT, completeness.SERIES_NEEDLES),
-        found(STATEMENT, completeness.SERIES_GUESS, completeness.SERIES_HARMLESS),
+        contains_any(STATEMENT, completeness.SERIES_NEEDLES),
+        matched_text(STATEMENT, completeness.SERIES_GUESS, completeness.SERIES_HARMLESS),
     ),
-    Rule(
+    StatementRule(
         "answer_in_statement",
         DropReason.ANSWER_IN_STATEMENT,
-        has(STATEMENT, external_references.GIVEN_NEEDLES),
+        contains_any(STATEMENT, external_references.GIVEN_NEEDLES),
         either_text(
             (_TOKENS.str.len_chars() > 2)
             & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False),
             tail(STATEMENT, 80),
         ),
     ),
-    Rule(
+    StatementRule(
         "cut_off",
         DropReason.TRUNCATED,
         STATEMENT.is_not_null(),
@@ -246,7 +264,7 @@ _FIXED: tuple[Rule, ...] = (
             _END,
         ),
     ),
-    Rule(
+    StatementRule(
         "open_formula",
         DropReason.TRUNCATED,
         STATEMENT.str.contains_any(["{", "$", "\\("]),
@@ -256,19 +274,19 @@ _FIXED: tuple[Rule, ...] = (
             _END,
         ),
     ),
-    Rule(
+    StatementRule(
         "open_environment",
         DropReason.TRUNCATED,
-        has(STATEMENT, ["\\begin{"]),
+        contains_any(STATEMENT, ["\\begin{"]),
         either_text(_BEGINS > _ENDS, pl.concat_str(_BEGINS, pl.lit(" \\begin, "), _ENDS, pl.lit(" \\end"))),
     ),
-    Rule(
+    StatementRule(
         "no_task",
         DropReason.NOT_A_PROBLEM,
-        has(STATEMENT, completeness.TASK_NEEDLES).not_() & pl.col("lang").is_in(language_tags.TAGS),
+        contains_any(STATEMENT, completeness.TASK_NEEDLES).not_() & pl.col("lang").is_in(language_tags.TAGS),
         either_text(STATEMENT.str.contains(completeness.TASK).not_(), tail(STATEMENT, 80)),
     ),
-    Rule(
+    StatementRule(
         "wrong_script",
         DropReason.WRONG_LANGUAGE,
         pl.col("lang").is_in([*_HAN_TAGS, *_CYRILLIC_TAGS])
@@ -277,16 +295,16 @@ _FIXED: tuple[Rule, ...] = (
             either_text(
                 pl.col("lang").is_in([*_HAN_TAGS, *_CYRILLIC_TAGS])
                 & STATEMENT.str.contains(r"\p{Han}|\p{Cyrillic}").not_(),
-                found(STATEMENT, completeness.LATIN_PROSE),
+                matched_text(STATEMENT, completeness.LATIN_PROSE),
             ),
-            either_text(pl.col("lang").is_in(_HAN_TAGS).not_(), found(STATEMENT, r"\p{Han}{8,}")),
+            either_text(pl.col("lang").is_in(_HAN_TAGS).not_(), matched_text(STATEMENT, r"\p{Han}{8,}")),
             either_text(
                 pl.col("lang").is_in(_CYRILLIC_TAGS).not_(),
-                found(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}"),
+                matched_text(STATEMENT, r"(?:\p{Cyrillic}{2,}\s+){4,}\p{Cyrillic}{2,}"),
             ),
         ),
     ),
-    Rule(
+    StatementRule(
         "another_language",
         DropReason.WRONG_LANGUAGE,
         pl.col("lang").is_in(language_tags.TAGS),
@@ -295,7 +313,7 @@ _FIXED: tuple[Rule, ...] = (
 )  # fmt: skip
 
 
-def rules_for(settings: StatementSettings) -> tuple[Rule, ...]:
+def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
     """The rules in order of precedence, less those switched off."""
     table = (_missing_statement(settings.min_letters), _language_not_wanted(settings.languages), *_FIXED)
     return tuple(rule for rule in table if rule.name not in settings.disabled)

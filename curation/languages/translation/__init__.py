@@ -14,23 +14,23 @@ invariants       what a translation must keep: `check`
 from __future__ import annotations
 
 from curation.languages.translation.asking import RenderedPrompt
-from curation.languages.translation.invariants import INVARIANTS, VERSION, Text, check, reasons
+from curation.languages.translation.invariants import INVARIANTS, VERSION, CheckedText, check_translation, reasons
 from curation.languages.translation.replies import StoredReplies
-from curation.languages.translation.selection import chosen
+from curation.languages.translation.selection import choose_problems
 from curation.languages.translation.translate import FailedTranslation, Translations, translate
 from curation.languages.translation.violations import Violation
 
 __all__ = [
     "INVARIANTS",
     "VERSION",
+    "CheckedText",
     "FailedTranslation",
     "RenderedPrompt",
     "StoredReplies",
-    "Text",
     "Translations",
     "Violation",
-    "check",
-    "chosen",
+    "check_translation",
+    "choose_problems",
     "reasons",
     "translate",
 ]

@@ -59,7 +59,7 @@ def answer_kept(
         left = _left(before, source, target)
         return [Violation("answer", f"{before!r} is not translated")] if left else _usable(after, target, judge)
     if not is_words(before):
-        same = answers.quick(before, after, lang=target)
+        same = answers.quick_compare(before, after, lang=target)
         if same is not None and same.outcome is Outcome.CORRECT:
             return []
         return [Violation("answer", f"{before!r} became {after!r}; it must stay as it is")]
@@ -83,7 +83,7 @@ def _left(answer: str, source: str, target: str) -> bool:
 
 def _usable(answer: str, target: str, judge: ChecksReferences) -> list[Violation]:
     (found,) = judge.check([(answer, target)])
-    if found.failed is not None:
-        why = f"checking the answer {answer!r} ended as {found.failed.value} ({found.why}); nothing is known of it"
+    if found.failure is not None:
+        why = f"checking the answer {answer!r} ended as {found.failure.value} ({found.reason}); nothing is known of it"
         return [Violation("verifier", why)]
-    return [] if found.ok else [Violation("answer", f"{answer!r} cannot be verified in {target}: {found.why}")]
+    return [] if found.usable else [Violation("answer", f"{answer!r} cannot be verified in {target}: {found.reason}")]

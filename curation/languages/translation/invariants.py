@@ -45,7 +45,7 @@ _LABEL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class CheckedText:
     """A problem as far as a translation touches it.
 
     Example: ``Text("How many?", "18", ())``
@@ -56,8 +56,8 @@ class Text:
     choices: tuple[str, ...] = ()
 
 
-def check(
-    original: Text, translated: Text, target: str, judge: ChecksReferences, source: str = "en"
+def check_translation(
+    original: CheckedText, translated: CheckedText, target: str, judge: ChecksReferences, source: str = "en"
 ) -> list[Violation]:
     """Everything that a translation broke, in the order of `INVARIANTS`; empty where it passes.
 
@@ -84,7 +84,7 @@ def check(
     ]
 
 
-def choices(original: Text, translated: Text) -> list[Violation]:
+def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
     """The labels that stand in the statement, in order, and the number of options that came apart."""
     before, after = labels(original.statement), labels(translated.statement)
     if before != after:
@@ -104,7 +104,7 @@ def labels(statement: str) -> list[str]:
     return found[start:] if start is not None else []
 
 
-def _whole(text: Text) -> str:
+def _whole(text: CheckedText) -> str:
     return "\n".join([text.statement, *text.choices])
 
 

@@ -55,7 +55,7 @@ _NAMED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class NumeralToken:
     """A number in digits: its text, where it starts, and the values that it may have.
 
     Example: ``Token("2.000", 14, frozenset({Fraction(2), Fraction(2000)}))``
@@ -74,23 +74,23 @@ def plain_digits(text: str) -> str:
     return _LATEX_COMMA.sub(lambda found: "," if found[0] == "{,}" else "\u00a0", text)
 
 
-def in_digits(text: str, lang: str) -> list[Token]:
+def in_digits(text: str, lang: str) -> list[NumeralToken]:
     """Every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
-    made: list[Token] = []
+    made: list[NumeralToken] = []
     for found in _DIGITS.finditer(text):
         made += _tokens(found, text, lang)
     return made
 
 
-def _tokens(found: re.Match[str], text: str, lang: str) -> list[Token]:
+def _tokens(found: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
     shown, start = found[0], found.start()
     if found["over"]:
         top, bottom = (int(part) for part in shown.split("/"))
-        return [Token(shown, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
+        return [NumeralToken(shown, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
     if found["clock"]:
         hour, minute = re.split("[:h]", shown)
-        hours = Token(hour, start, _half_day(Fraction(int(hour)), text[found.end() :], lang))
-        return [hours] if int(minute) == 0 else [hours, Token(minute, start, frozenset({Fraction(int(minute))}))]
+        hours = NumeralToken(hour, start, _half_day(Fraction(int(hour)), text[found.end() :], lang))
+        return [hours] if int(minute) == 0 else [hours, NumeralToken(minute, start, frozenset({Fraction(int(minute))}))]
     values = _readings(shown, found["by"])
     rest = text[found.end() : found.end() + 24]
     scale = _scale(rest)
@@ -98,7 +98,7 @@ def _tokens(found: re.Match[str], text: str, lang: str) -> list[Token]:
         values = frozenset(value * scale for value in values)
     elif found["whole"] and len(shown) <= 2:
         values = frozenset(hour for value in values for hour in _half_day(value, rest, lang))
-    return [Token(shown, start, values)]
+    return [NumeralToken(shown, start, values)]
 
 
 def _readings(shown: str, by: str | None) -> frozenset[Fraction]:

@@ -19,7 +19,14 @@ from fractions import Fraction
 
 from curation.languages.stripping import parts
 from curation.languages.translation.numeral_words import months_of
-from curation.languages.translation.numerals import Token, in_compounds, in_digits, in_names, in_words, plain_digits
+from curation.languages.translation.numerals import (
+    NumeralToken,
+    in_compounds,
+    in_digits,
+    in_names,
+    in_words,
+    plain_digits,
+)
 from curation.languages.translation.units import DIMENSIONS, is_named, units_with_numbers
 from curation.languages.translation.violations import Violation
 
@@ -50,10 +57,12 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
     return found
 
 
-def _unmatched(before: Sequence[Token], after: Sequence[Token]) -> tuple[list[Token], list[Token]]:
+def _unmatched(
+    before: Sequence[NumeralToken], after: Sequence[NumeralToken]
+) -> tuple[list[NumeralToken], list[NumeralToken]]:
     """Tokens of either side without a partner of equal value; the surest partners first."""
     free = list(after)
-    missing: list[Token] = []
+    missing: list[NumeralToken] = []
     for token in sorted(before, key=lambda one: (len(one.values), one.start)):
         partner = next((one for one in free if one.values == token.values), None)
         partner = partner or next((one for one in free if one.values & token.values), None)
@@ -64,12 +73,12 @@ def _unmatched(before: Sequence[Token], after: Sequence[Token]) -> tuple[list[To
     return _in_pieces(missing, free)
 
 
-def _in_pieces(missing: list[Token], extra: list[Token]) -> tuple[list[Token], list[Token]]:
+def _in_pieces(missing: list[NumeralToken], extra: list[NumeralToken]) -> tuple[list[NumeralToken], list[NumeralToken]]:
     """What is left when ``2,3`` on one side may be ``2, 3`` on the other: two numbers, not a decimal one."""
     for one, other in ((missing, extra), (extra, missing)):
         for token in [token for token in one if "," in token.text]:
             pieces = [frozenset({Fraction(piece)}) for piece in token.text.split(",") if piece.isdigit()]
-            partners: list[Token] = []
+            partners: list[NumeralToken] = []
             for piece in pieces:
                 partner = next((x for x in other if x.values == piece and x not in partners), None)
                 partners += [partner] if partner is not None else []
@@ -91,7 +100,7 @@ def _word_surplus(before: Sequence[Fraction], after: Sequence[Fraction]) -> tupl
     return left, free
 
 
-def _served(token: Token, words: list[Fraction]) -> bool:
+def _served(token: NumeralToken, words: list[Fraction]) -> bool:
     """Whether a number in words stands for these digits; it is used up by that. An article is no 1.00."""
     if token.values == {_ONE} and not token.text.isdigit():
         return False

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from curation.config.languages import TranslationSettings
 
 
-def chosen(
+def choose_problems(
     rows: Iterable[tuple[str, str, str | None]], settings: TranslationSettings, source: str = "en"
 ) -> dict[str, str]:
     """Id → language to translate into, for round(share × problems in ``source``) problems.

@@ -16,7 +16,7 @@ from typing import Any
 
 from curation.config.languages import TranslationSettings
 from curation.languages.translation.answers import ChecksReferences, is_words
-from curation.languages.translation.invariants import Text, check, reasons
+from curation.languages.translation.invariants import CheckedText, check_translation, reasons
 from curation.languages.translation.violations import Violation
 from curation.prompts.translating import read_reply
 from curation.records import Domain, Policy, PromptRequest, problem_id
@@ -138,8 +138,8 @@ async def _translated(
             previous, why, last = None, "no text stood between <translation> and </translation>", ("reply",)
             broke += last
             continue
-        made = Text(statement, answer if _said(original.answer) else original.answer, options)
-        broken = await asyncio.to_thread(check, original, made, target, judge, source)
+        made = CheckedText(statement, answer if _said(original.answer) else original.answer, options)
+        broken = await asyncio.to_thread(check_translation, original, made, target, judge, source)
         if not broken and settings.back_translation:
             broken = await _back(row, original, made, target, policy, index, source, judge)
         if not broken:
@@ -150,8 +150,8 @@ async def _translated(
     return _Made(None, FailedTranslation(row["id"], target, tries, why, last), tries, tuple(broke))
 
 
-def _text_of(row: Row) -> Text:
-    return Text(row["statement"], row.get("answer"), tuple(row.get("choices") or ()))
+def _text_of(row: Row) -> CheckedText:
+    return CheckedText(row["statement"], row.get("answer"), tuple(row.get("choices") or ()))
 
 
 def _said(answer: str | None) -> bool:
@@ -159,7 +159,9 @@ def _said(answer: str | None) -> bool:
     return answer is not None and is_words(answer)
 
 
-def _asked(row: Row, original: Text, target: str, source: str, previous: str | None, why: str | None) -> PromptRequest:
+def _asked(
+    row: Row, original: CheckedText, target: str, source: str, previous: str | None, why: str | None
+) -> PromptRequest:
     details = {"target": target, "source": source}
     if original.answer is not None and is_words(original.answer):
         details["answer"] = original.answer
@@ -172,8 +174,8 @@ def _asked(row: Row, original: Text, target: str, source: str, previous: str | N
 
 async def _back(
     row: Row,
-    original: Text,
-    made: Text,
+    original: CheckedText,
+    made: CheckedText,
     target: str,
     policy: Policy,
     index: int,
@@ -192,8 +194,12 @@ async def _back(
     statement = read_reply(answered.text or "")[0] if answered is not None else None
     if statement is None:
         return [Violation("back_translation", "there was none")]
-    broken = await asyncio.to_thread(check, Text(made.statement), Text(statement), source, judge, target)
-    again = await asyncio.to_thread(check, Text(original.statement), Text(statement), source, judge, source)
+    broken = await asyncio.to_thread(
+        check_translation, CheckedText(made.statement), CheckedText(statement), source, judge, target
+    )
+    again = await asyncio.to_thread(
+        check_translation, CheckedText(original.statement), CheckedText(statement), source, judge, source
+    )
     broken += [one for one in again if one.invariant in _KEPT]
     return [Violation("back_translation", f"{one.invariant}: {one.evidence}") for one in broken]
 
@@ -201,7 +207,7 @@ async def _back(
 _KEPT = ("numbers", "units", "formulas", "variables", "code", "choices")
 
 
-def _row_of(row: Row, made: Text, target: str, policy: Policy, tries: int) -> dict[str, Any]:
+def _row_of(row: Row, made: CheckedText, target: str, policy: Policy, tries: int) -> dict[str, Any]:
     """The translated problem's row, in the columns of the original."""
     domain = row.get("domain") or Domain.MATH.value
     meta = json.loads(row.get("meta") or "{}")

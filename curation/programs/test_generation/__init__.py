@@ -5,12 +5,21 @@ names; generator programs of a model (`generators`); which of the made tests are
 Nothing here says that an input is valid: whoever calls runs the solutions on it, and they must agree.
 """
 
-from curation.programs.test_generation.generators import Programs, programs_in
+from curation.programs.test_generation.generators import GeneratorPrograms, programs_in
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.mutation import mutate_input
-from curation.programs.test_generation.selecting import chosen
+from curation.programs.test_generation.selecting import select_tests
 
 VERSION = "test_generation@3"
 
-__all__ = ["VERSION", "Programs", "StatedBound", "chosen", "mutate_input", "new_inputs", "programs_in", "stated_bounds"]
+__all__ = [
+    "VERSION",
+    "GeneratorPrograms",
+    "StatedBound",
+    "mutate_input",
+    "new_inputs",
+    "programs_in",
+    "select_tests",
+    "stated_bounds",
+]

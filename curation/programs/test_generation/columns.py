@@ -15,7 +15,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.programs.test_generation.grammar import LengthReference, LinesNode, Node, RepeatNode, Row, Seen, read_node
+from curation.programs.test_generation.grammar import (
+    LengthReference,
+    LineNode,
+    LinesNode,
+    Node,
+    RepeatNode,
+    SeenInputs,
+    read_node,
+)
 from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import Line, is_whole
 
@@ -61,7 +69,7 @@ def counting(nodes: Sequence[Node]) -> set[int]:
     """The columns that count something."""
     found: set[int] = set()
     for node in nodes:
-        counts = [] if isinstance(node, Row) else [node.count]
+        counts = [] if isinstance(node, LineNode) else [node.count]
         if isinstance(node, LinesNode) and isinstance(node.width, LengthReference):
             counts.append(node.width)
         found |= {count.column for count in counts if count is not None}
@@ -70,9 +78,9 @@ def counting(nodes: Sequence[Node]) -> set[int]:
     return found
 
 
-def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Seen]:
+def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[SeenInputs]:
     """All tokens of the inputs, by column, in order."""
-    seen: list[Seen] = []
+    seen: list[SeenInputs] = []
     for lines in inputs:
         at: int | None = 0
         env: dict[int, int] = {}
@@ -81,9 +89,9 @@ def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Se
     return seen
 
 
-def columns_in(nodes: Sequence[Node], seen: Sequence[Seen], bounds: Sequence[StatedBound]) -> dict[int, Column]:
+def columns_in(nodes: Sequence[Node], seen: Sequence[SeenInputs], bounds: Sequence[StatedBound]) -> dict[int, Column]:
     """Each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
-    groups: dict[int, list[Seen]] = defaultdict(list)
+    groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for one in seen:
         groups[one.column].append(one)
     found = {column: _column(group) for column, group in sorted(groups.items())}
@@ -103,7 +111,7 @@ def columns_in(nodes: Sequence[Node], seen: Sequence[Seen], bounds: Sequence[Sta
     return found
 
 
-def _column(group: Sequence[Seen]) -> Column:
+def _column(group: Sequence[SeenInputs]) -> Column:
     tokens = [token for one in group for token in one.tokens]
     if tokens and all(map(is_whole, tokens)):
         return _whole([[int(token) for token in one.tokens] for one in group])
@@ -143,7 +151,7 @@ def _consecutive(values: Sequence[int]) -> bool:
     return max(values) - min(values) + 1 == len(values) == len(set(values))
 
 
-def _length(group: Sequence[Seen]) -> int | None:
+def _length(group: Sequence[SeenInputs]) -> int | None:
     """The column that says how long every word is."""
     shared = set.intersection(*(set(one.env) for one in group)) if group else set()
     for column in sorted(shared):
@@ -153,7 +161,7 @@ def _length(group: Sequence[Seen]) -> int | None:
     return None
 
 
-def _most(group: Sequence[Seen]) -> tuple[int | None, bool]:
+def _most(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
     """The tightest column that no value of this one exceeds, and whether a value reached it."""
     shared = set.intersection(*(set(one.env) for one in group)) - {one.column for one in group}
     best: tuple[int, int] | None = None
@@ -220,9 +228,9 @@ def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> 
     return found
 
 
-def pairs_in(nodes: Sequence[Node], seen: Sequence[Seen]) -> dict[int, Pair]:
+def pairs_in(nodes: Sequence[Node], seen: Sequence[SeenInputs]) -> dict[int, Pair]:
     """What the first two columns of lines share, by the first column."""
-    groups: dict[int, list[Seen]] = defaultdict(list)
+    groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for one in seen:
         groups[one.column].append(one)
     found: dict[int, Pair] = {}

@@ -15,7 +15,7 @@ _PYTHON = ("python", "py", "python3")
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class GeneratorPrograms:
     """What a response holds. ``validator`` is None where it wrote none.
 
     Example: ``Programs("n = int(input())\\nprint(n)\\n", None)``
@@ -25,9 +25,9 @@ class Programs:
     validator: str | None
 
 
-def programs_in(response: str) -> Programs | None:
+def programs_in(response: str) -> GeneratorPrograms | None:
     """The programs of a response, after its thoughts; None where it holds no Python block."""
     _, thought, after = response.partition("</think>")
     text = (after if thought else response).replace("\r\n", "\n")
     blocks = [code for _, name, code in _BLOCK.findall(text) if name.lower() in _PYTHON and code.strip()]
-    return Programs(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None
+    return GeneratorPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None

@@ -30,7 +30,7 @@ Env = dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenInputs:
     """Tokens of one column that stand together: one of a row, all of an array or of lines; what was read before."""
 
     column: int
@@ -51,7 +51,7 @@ class LengthReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LineNode:
     """One line of ``width`` tokens, whose columns are ``first``, ``first + 1`` …"""
 
     first: int
@@ -83,7 +83,7 @@ class RepeatNode:
     count: LengthReference
 
 
-Node = Row | ArrayNode | LinesNode | RepeatNode
+Node = LineNode | ArrayNode | LinesNode | RepeatNode
 
 
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
@@ -128,7 +128,7 @@ class _Search:
 
 def _cost(node: Node) -> float:
     """How much a node is a guess."""
-    if isinstance(node, Row):
+    if isinstance(node, LineNode):
         return 2.0
     if isinstance(node, RepeatNode):
         return 2.0 + sum(map(_cost, node.nodes))
@@ -178,7 +178,7 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
         if ref.plus == 0:
             yield from (RepeatNode(nodes, ref) for nodes in _inner(states[0], first))
     if len(sizes) == 1 and 0 < (size := sizes.pop()) <= _WIDEST_ROW:
-        yield Row(first, size)
+        yield LineNode(first, size)
     else:
         yield ArrayNode(first, None)
     widths = {len(line) for state in states for line in state.lines[state.at :]}
@@ -220,7 +220,7 @@ def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
     width = len(state.lines[state.at])
     if not 0 < width <= _WIDEST_ROW:
         return
-    row = Row(first, width)
+    row = LineNode(first, width)
     after = _past(row, state)
     if after is None:
         return
@@ -251,7 +251,7 @@ def _past(node: Node, state: _State) -> _State | None:
     return None if end is None else _State(state.lines, end, env)
 
 
-def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
+def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
     """The line behind a node, None where it does not fit; named numbers go to ``env``.
 
     ``seen`` takes the tokens of every column in it.
@@ -273,19 +273,19 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[S
         if node.count is not None and len(line) != node.count.value(env):
             return None
         if seen is not None:
-            seen.append(Seen(node.first, list(line), dict(env)))
+            seen.append(SeenInputs(node.first, list(line), dict(env)))
         return at + 1
     if len(line) != node.width:
         return None
     for column, token in enumerate(line, node.first):
         if seen is not None:
-            seen.append(Seen(column, [token], dict(env)))
+            seen.append(SeenInputs(column, [token], dict(env)))
         if is_whole(token):
             env[column] = int(token)
     return at + 1
 
 
-def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen: list[Seen] | None) -> int | None:
+def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
     count = len(lines) - at if node.count is None else node.count.value(env)
     width = node.width.value(env) if isinstance(node.width, LengthReference) else node.width
     block = lines[at : at + count] if count >= 0 else []
@@ -294,7 +294,7 @@ def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen:
     if seen is None:
         return at + count
     if isinstance(node.width, LengthReference):
-        seen.append(Seen(node.first, [token for line in block for token in line], dict(env)))
+        seen.append(SeenInputs(node.first, [token for line in block for token in line], dict(env)))
     else:
-        seen.extend(Seen(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
+        seen.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
     return at + count

@@ -21,10 +21,10 @@ from curation.programs.test_generation.grammar import (
     ArrayNode,
     Env,
     LengthReference,
+    LineNode,
     LinesNode,
     Node,
     RepeatNode,
-    Row,
     infer_grammar,
     read_node,
 )
@@ -58,7 +58,9 @@ class _TooLargeError(Exception):
     """The input would not fit."""
 
 
-def grown(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int) -> list[str]:
+def grow_inputs(
+    inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int
+) -> list[str]:
     """Up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
 
     Args:
@@ -147,7 +149,7 @@ class _Growth:
             for _ in range(self._count(node.count)):
                 for inner in node.nodes:
                     self.node(inner)
-        elif isinstance(node, Row):
+        elif isinstance(node, LineNode):
             self.lines.append([self._single(node.first + j) for j in range(node.width)])
         elif isinstance(node, ArrayNode):
             count = self._count(node.count) if node.count is not None else self._size(1, 2 * self.most)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from curation.programs.test_generation.growing import grown
+from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import bounds_in_order, stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
 
@@ -19,6 +19,6 @@ def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, mos
         statement: whose limits are kept where they can be told.
         most_bytes: size of the largest one.
     """
-    made = grown(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
+    made = grow_inputs(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
     changed = mutate_input(inputs, stated_bounds(statement), count - len(made), seed)
     return list(dict.fromkeys([*made, *(text for text in changed if len(text) <= most_bytes)]))

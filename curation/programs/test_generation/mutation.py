@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from curation.programs.test_generation.limits import StatedBound
 from curation.programs.test_generation.shapes import (
     HEAD,
+    InputShape,
     Line,
     Place,
-    Shape,
     is_whole,
     place_of,
     read_lines,
@@ -64,7 +64,7 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
 
 
 Ranges = dict[Place, tuple[int, int]]
-Change = Callable[[list[Line], Shape, Ranges, random.Random], None]
+Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
     return low, high
 
 
-def _free(lines: list[Line], shape: Shape) -> list[tuple[int, int, Place]]:
+def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
     """The tokens whose value may change: whole numbers that count nothing, at a known place."""
     counting = {count.place for count in shape.counts}
     found = []
@@ -90,7 +90,7 @@ def _free(lines: list[Line], shape: Shape) -> list[tuple[int, int, Place]]:
     return found
 
 
-def _redraw(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """Other values, a few or all; small and large magnitudes alike."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
@@ -102,7 +102,7 @@ def _redraw(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random
             lines[row][token] = str(draw.randint(low, high))
 
 
-def _extreme(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """The least or the greatest value, everywhere, at one place, or by chance."""
     free = _free(lines, shape)
     if not free:
@@ -115,7 +115,7 @@ def _extreme(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Rando
             lines[row][token] = str(low if mode == "low" or (mode == "mixed" and draw.random() < 0.5) else high)
 
 
-def _repeat(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """One value for all numbers of a place, or one line for all lines of its kind."""
     free = _free(lines, shape)
     if not free:
@@ -127,7 +127,7 @@ def _repeat(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random
             lines[row][token] = value
 
 
-def _resize(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """Fewer or more of what a number counts."""
     if not shape.counts:
         return
@@ -151,7 +151,7 @@ def _resize(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random
         lines[count.of] = ["".join(made)] if count.kind == "letters" else list(made)
 
 
-def _shuffle(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """Another order: of a long line's tokens, or of the lines behind the head."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
@@ -168,7 +168,7 @@ def _shuffle(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Rando
         lines[HEAD:] = body
 
 
-def _respell(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Random) -> None:
+def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
     """Other letters in words, of those seen at their place: by chance, or one letter for all."""
     del ranges
     words = [
@@ -185,7 +185,7 @@ def _respell(lines: list[Line], shape: Shape, ranges: Ranges, draw: random.Rando
             lines[row][token] = made
 
 
-def _recount(lines: list[Line], shape: Shape) -> None:
+def _recount(lines: list[Line], shape: InputShape) -> None:
     """Numbers that count are set to what they count."""
     for count in shape.counts:
         row, token = count.place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def chosen(
+def select_tests(
     sound: Sequence[int], failing: Mapping[int, frozenset[int]], caught: frozenset[int], have: int, enough: int
 ) -> list[int]:
     """The tests to keep, in their order.

@@ -67,7 +67,7 @@ class CountField:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class InputShape:
     """What the inputs share. ``columns`` holds the whole numbers seen at each place, ``words`` the letters."""
 
     counts: tuple[CountField, ...]
@@ -81,7 +81,7 @@ def place_of(lines: Sequence[Line], row: int, token: int) -> Place:
     return (row, token) if row < HEAD else (-1 - len(lines[row]), token if len(lines[row]) <= HEAD else 0)
 
 
-def shape_of(inputs: Sequence[Sequence[Line]]) -> Shape:
+def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
     """The shape of some inputs, at least one."""
     columns: dict[Place, list[int]] = {}
     words: dict[Place, set[str]] = {}
@@ -97,7 +97,7 @@ def shape_of(inputs: Sequence[Sequence[Line]]) -> Shape:
                     words.setdefault(place, set()).update(text)
     mixed = set(columns) & set(words)
     body = {len(line) for lines in inputs for line in lines[HEAD:]}
-    return Shape(
+    return InputShape(
         tuple(_counts(inputs)),
         {place: tuple(sorted(set(values))) for place, values in columns.items() if place not in mixed},
         {place: "".join(sorted(letters)) for place, letters in words.items() if place not in mixed},

@@ -12,7 +12,7 @@ from curation.publish.cards.facts import (
     FunnelRow,
     SourceFacts,
     StageComparison,
-    compared,
+    compare_stages,
 )
 
 __all__ = [
@@ -23,6 +23,6 @@ __all__ = [
     "FunnelRow",
     "SourceFacts",
     "StageComparison",
-    "compared",
+    "compare_stages",
     "write_card",
 ]

@@ -29,7 +29,7 @@ from curation.publish.cards.words import (
     capital,
     cell,
     code_span,
-    counted,
+    count_phrase,
     escape_markdown,
     longest_run,
     reason_words,
@@ -76,7 +76,7 @@ def render(facts: CardFacts) -> str:
         autoescape=False,
     )
     environment.filters |= {
-        "counted": counted,
+        "counted": count_phrase,
         "cell": cell,
         "share": share,
         "escape_markdown": escape_markdown,

@@ -63,7 +63,7 @@ class CodeFacts:
     tests: int
     corrected: int
     discarded: int
-    made: int
+    generated: int
     tried: int
     refused: int
     runs: int
@@ -102,7 +102,7 @@ class StageComparison:
         return {reason: count for reason, count in self.fates.items() if reason}
 
 
-def compared(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
+def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
     """The decisions of the first stage beside those of the last.
 
     Args:

@@ -87,7 +87,7 @@ LANGUAGES: Mapping[str, str] = {
 }
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: ``1 row``, ``1,250 rows``, ``no rows``."""
     word = noun if number == 1 else plural or noun + "s"
     return f"{number:,} {word}" if number else f"no {word}"

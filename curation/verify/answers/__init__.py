@@ -15,20 +15,20 @@ In doubt, not equal; and the doubtful are marked. What counts as an approximatio
 
 from __future__ import annotations
 
-from curation.verify.answers.plain import parse_plain_number, quick
-from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison
+from curation.verify.answers.plain import parse_plain_number, quick_compare
+from curation.verify.answers.policy import DEFAULT_POLICY, AnswerComparison, ApproximationPolicy
 
 __all__ = [
     "DEFAULT_POLICY",
     "VERSION",
+    "AnswerComparison",
     "ApproximationPolicy",
-    "Comparison",
     "check_reference",
     "compare",
     "compare_texts",
     "is_plain",
     "load",
-    "quick",
+    "quick_compare",
 ]
 
 VERSION = "answers@2"
@@ -48,9 +48,9 @@ def is_plain(reference: str, *, lang: str = "en") -> bool:
 
 def compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
-) -> Comparison:
+) -> AnswerComparison:
     """The verdict of all tiers on two final answers."""
-    found = quick(reference, answer, lang=lang, policy=policy)
+    found = quick_compare(reference, answer, lang=lang, policy=policy)
     if found is not None:
         return found
     from curation.verify.answers.tiers import compare_answers
@@ -60,9 +60,9 @@ def compare(
 
 def compare_texts(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
-) -> Comparison:
+) -> AnswerComparison:
     """Like `compare`, for texts that may be whole responses: the final answer of each is found leniently first."""
-    found = quick(reference, answer, lang=lang, policy=policy)
+    found = quick_compare(reference, answer, lang=lang, policy=policy)
     if found is not None:
         return found
     from curation.verify.answers.tiers import compare_responses

@@ -9,16 +9,16 @@ from curation.verify.answers.policy import ApproximationPolicy
 class ComparisonState:
     """The state of one comparison. ``how`` names the tier that decided last, ``doubtful`` asks for a second look."""
 
-    def __init__(self, policy: ApproximationPolicy, declared: frozenset[str] = frozenset()) -> None:
+    def __init__(self, policy: ApproximationPolicy, arbitrary_names: frozenset[str] = frozenset()) -> None:
         self.policy = policy
-        self.declared = declared
+        self.arbitrary_names = arbitrary_names
         """Names that a text calls arbitrary: "for some integer t"."""
-        self.how = "form"
+        self.method = "form"
         self.doubtful = False
 
-    def decided(self, how: str, equal: bool) -> bool:
+    def decide(self, method: str, equal: bool) -> bool:
         """Note the tier, pass the verdict on."""
-        self.how = how
+        self.method = method
         return equal
 
     def match(self, reference: Form, answer: Form) -> bool:

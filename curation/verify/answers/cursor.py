@@ -5,7 +5,7 @@ from __future__ import annotations
 from curation.verify.answers.expr import Expr, num
 from curation.verify.answers.tokens import AnswerParseError, Token
 
-DEEPEST = 60
+MAX_DEPTH = 60
 """Levels of nesting."""
 
 CLOSING = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}

@@ -11,7 +11,7 @@ import hashlib
 from fractions import Fraction
 
 from curation.verify.answers.expr import Expr
-from curation.verify.answers.rationals import LARGEST_BITS, rational_value
+from curation.verify.answers.rationals import MAX_BITS, rational_value
 
 _SYMMETRIC = frozenset(("gcd", "lcm", "max", "min"))
 MAX_TERMS = 150
@@ -96,7 +96,7 @@ def normal_form(expr: Expr) -> Quotient:
 
 
 def _constant(value: Fraction) -> Quotient:
-    if value.numerator.bit_length() + value.denominator.bit_length() > LARGEST_BITS:
+    if value.numerator.bit_length() + value.denominator.bit_length() > MAX_BITS:
         raise NormalFormTooLarge("a large number")
     return ({(): value} if value else {}), ONE_POLY
 
@@ -181,7 +181,7 @@ def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
             exponent -= whole
         if exponent:
             kept.append((name, exponent))
-    if coefficient.numerator.bit_length() > LARGEST_BITS:
+    if coefficient.numerator.bit_length() > MAX_BITS:
         raise NormalFormTooLarge("a large number")
     return tuple(sorted(kept)), coefficient
 
@@ -215,7 +215,7 @@ def _power(base: Expr, exponent: Expr) -> Quotient:
 
 def _monomial_power(poly: Poly, count: int) -> Poly:
     ((key, value),) = poly.items()
-    if value.numerator.bit_length() * count > LARGEST_BITS or value.denominator.bit_length() * count > LARGEST_BITS:
+    if value.numerator.bit_length() * count > MAX_BITS or value.denominator.bit_length() * count > MAX_BITS:
         raise NormalFormTooLarge("a large number")
     monomial, coefficient = _merge(tuple((name, exponent * count) for name, exponent in key), ())
     return {monomial: coefficient * value**count}

@@ -48,7 +48,7 @@ class Union:
     """Parts of which one holds (``joint`` False) or all (True)."""
 
     parts: tuple[Form, ...]
-    joint: bool = False
+    is_conjunction: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def describe(form: Form) -> str:
         start, end = (form.brackets[0], form.brackets[-1]) if form.brackets else ("", "")
         return start + ", ".join(describe(item) for item in form.items) + end
     if isinstance(form, Union):
-        return (" and " if form.joint else " or ").join(describe(part) for part in form.parts)
+        return (" and " if form.is_conjunction else " or ").join(describe(part) for part in form.parts)
     if isinstance(form, Matrix):
         return "[" + "; ".join(", ".join(show(cell) for cell in row) for row in form.rows) + "]"
     parts = [describe(form.items[0])]

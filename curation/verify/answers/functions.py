@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, DEEPEST, Cursor
+from curation.verify.answers.cursor import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
 from curation.verify.answers.tokens import AnswerParseError, Token
 
@@ -41,7 +41,7 @@ class FunctionRules(Cursor):
     def arguments(self, name: str) -> list[Expr]:
         if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
             closer = CLOSING[self.next().text]
-            if self.depth > DEEPEST:
+            if self.depth > MAX_DEPTH:
                 raise AnswerParseError("nested too deeply")
             self.depth += 1
             bars, self.bars = self.bars, 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, DEEPEST
+from curation.verify.answers.cursor import CLOSING, MAX_DEPTH
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
 from curation.verify.answers.functions import FunctionRules
 from curation.verify.answers.names import NameRules
@@ -23,7 +23,7 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 def parse_expression(tokens: list[Token]) -> Expr:
     """The expression that all of ``tokens`` is."""
     parser = ExpressionParser(tokens)
-    found = parser.over()
+    found = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
         raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
     return found
@@ -69,11 +69,11 @@ class ExpressionParser(NameRules, FunctionRules):
                 self.position += 1
                 left = divide(left, self.denominator())
             elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
-                left = self.implicit(left, token)
+                left = self.implicit_product(left, token)
             else:
                 return left
 
-    def implicit(self, left: Expr, token: Token) -> Expr:
+    def implicit_product(self, left: Expr, token: Token) -> Expr:
         if token.kind == "num":
             before = self.tokens[self.position - 1]
             if before.kind in ("num", "sym", "word"):
@@ -108,13 +108,13 @@ class ExpressionParser(NameRules, FunctionRules):
         return token.kind == "op" and (token.text in _STARTS or (token.text == "|" and not self.bars))
 
     def factor(self) -> Expr:
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise AnswerParseError("nested too deeply")
         self.depth += 1
         base = self.atom()
         while True:
             if self.at("^"):
-                base = self.raised(base)
+                base = self.power_of(base)
             elif self.at("!"):
                 self.position += 1
                 if self.at("!"):
@@ -133,7 +133,7 @@ class ExpressionParser(NameRules, FunctionRules):
         self.depth -= 1
         return base
 
-    def raised(self, base: Expr) -> Expr:
+    def power_of(self, base: Expr) -> Expr:
         self.position += 1
         if self.peek().text == "circ" or (self.at("{") and self.peek(1).text == "circ" and self.peek(2).text == "}"):
             self.position += 3 if self.at("{") else 1
@@ -165,17 +165,17 @@ class ExpressionParser(NameRules, FunctionRules):
         if not self.at("{"):
             return self.atom()
         self.position += 1
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise AnswerParseError("nested too deeply")
         self.depth += 1
         bars, self.bars = self.bars, 0
-        inner = self.over()
+        inner = self.sum_or_fraction()
         self.expect("}")
         self.bars = bars
         self.depth -= 1
         return inner
 
-    def over(self) -> Expr:
+    def sum_or_fraction(self) -> Expr:
         """A sum, or two of them with an ``\\over`` or ``\\choose`` between."""
         inner = self.sum()
         if self.peek().kind == "cmd" and self.peek().text in ("over", "choose"):
@@ -217,7 +217,7 @@ class ExpressionParser(NameRules, FunctionRules):
         if text == "{":
             self.position -= 1
             return self.group()
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise AnswerParseError("nested too deeply")
         self.depth += 1
         bars, self.bars = self.bars, 0

@@ -27,14 +27,14 @@ class Matcher(Relations, Values):
     def match(self, reference: Form, answer: Form) -> bool:
         """Whether two forms are the same answer."""
         if isinstance(reference, Words) and isinstance(answer, Words):
-            return self.decided("words", bool(reference.text) and reference.text == answer.text)
+            return self.decide("words", bool(reference.text) and reference.text == answer.text)
         if isinstance(reference, Value) and isinstance(answer, Value):
             return self._value_or_signs(reference, answer)
         if isinstance(reference, Value) or isinstance(answer, Value):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
             for value, cases in ((reference, answer), (answer, reference)):
                 if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
-                    return self.decided("by cases", equals_cases(value.expr, cases))
+                    return self.decide("by cases", equals_cases(value.expr, cases))
         if is_region(reference) or is_region(answer) or _is_line(reference) or _is_line(answer):
             found = self._regions(reference, answer)
             if found is not None:
@@ -67,7 +67,7 @@ class Matcher(Relations, Values):
         if one is None or two is None:
             return False
         one, two = components(reference, len(two)) or one, components(answer, len(one)) or two
-        return len(one) == len(two) and all(self.same(left, right) for left, right in zip(one, two, strict=True))
+        return len(one) == len(two) and all(self.is_same(left, right) for left, right in zip(one, two, strict=True))
 
     # sequences
 
@@ -152,7 +152,7 @@ class Matcher(Relations, Values):
 
     def _same_piece(self, one: Interval, two: Interval) -> bool:
         ends = self._same_end(one.low, two.low) and self._same_end(one.high, two.high)
-        if ends and (one.with_low, one.with_high) != (two.with_low, two.with_high):
+        if ends and (one.includes_low, one.includes_high) != (two.includes_low, two.includes_high):
             self.doubtful = True
             return False
         return ends
@@ -168,7 +168,7 @@ def as_sequence(form: Form) -> Sequence | None:
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
-        return Sequence(form.parts) if not form.joint else None
+        return Sequence(form.parts) if not form.is_conjunction else None
     return Sequence((form,))
 
 
@@ -229,9 +229,9 @@ def _brackets_agree(one: str, two: str) -> bool:
 
 
 def _names(forms: list[Form]) -> list[str]:
-    from curation.verify.answers.relations import name_of
+    from curation.verify.answers.relations import left_name
 
-    names = [name_of(form) for form in forms]
+    names = [left_name(form) for form in forms]
     return [name for name in names if name is not None] if all(names) else []
 
 

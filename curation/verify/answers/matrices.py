@@ -5,7 +5,7 @@ from __future__ import annotations
 from curation.verify.answers.expr import Expr, add, mul, neg
 from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
-from curation.verify.answers.tokens import AnswerParseError, Token, split
+from curation.verify.answers.tokens import AnswerParseError, Token, split_tokens
 
 MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
@@ -13,7 +13,7 @@ Rows = tuple[tuple[Expr, ...], ...]
 
 def read_matrix(tokens: list[Token]) -> Matrix:
     """One matrix, or sums and products of matrices and numbers."""
-    parts, ops = split([*tokens], frozenset(("+", "-")))
+    parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
     for op, part in zip(["+", *ops], parts, strict=True):
         if not part and total is None:
@@ -96,8 +96,10 @@ def _cells(body: list[Token], environment: str) -> Rows:
     if environment == "array" and body and body[0].text == "{":
         close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
         body = body[close + 1 :]
-    lines, _ = split(body, frozenset(("newline",)))
-    rows = tuple(tuple(parse_expression(cell) for cell in split(line, frozenset(("&",)))[0]) for line in lines if line)
+    lines, _ = split_tokens(body, frozenset(("newline",)))
+    rows = tuple(
+        tuple(parse_expression(cell) for cell in split_tokens(line, frozenset(("&",)))[0]) for line in lines if line
+    )
     if not rows or len({len(row) for row in rows}) != 1:
         raise AnswerParseError("a ragged matrix")
     return rows

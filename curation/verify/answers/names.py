@@ -41,9 +41,9 @@ class NameRules(Cursor):
             return num(value * Fraction(10) ** shift, len(part) - shift)
         if point:
             return num(value, len(part))
-        return self.mixed(value) or num(value)
+        return self.mixed_number(value) or num(value)
 
-    def mixed(self, whole: Fraction) -> Expr | None:
+    def mixed_number(self, whole: Fraction) -> Expr | None:
         r"""``3\frac{1}{2}`` and ``3 1/2``: a whole number and a proper fraction."""
         token = self.peek()
         if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
@@ -75,7 +75,7 @@ class NameRules(Cursor):
             if combination is not None:
                 return combination
         if text == "C" and self.at("("):
-            chosen = self.chosen()
+            chosen = self.binomial_before()
             if chosen is not None:
                 return chosen
         full = text
@@ -106,7 +106,7 @@ class NameRules(Cursor):
             return sym(f"{full}_{self.next().text}")
         return sym(full)
 
-    def chosen(self) -> Expr | None:
+    def binomial_before(self) -> Expr | None:
         """C(5, 2)."""
         saved = self.position
         self.position += 1

@@ -130,7 +130,7 @@ class Arithmetic:
         raise NotImplementedError
 
 
-class Floats(Arithmetic):
+class FloatArithmetic(Arithmetic):
     """Double precision: quick to refute, never enough to confirm."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols
 from curation.verify.answers.forms import Form, Sequence, Value
-from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merged, parse_region
+from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
 from curation.verify.answers.samevalue import compare_expressions, difference
 
 
@@ -25,7 +25,7 @@ def equals_cases(value: Expr, cases: Sequence) -> bool:
         everywhere += pieces
         if not all(_same_on(value, case.items[0].expr, name, piece) for piece in pieces):
             return False
-    whole = merged(everywhere)
+    whole = merge_intervals(everywhere)
     return len(whole) == 1 and whole[0].low == MINUS_INFINITY and whole[0].high == INFINITY
 
 
@@ -52,9 +52,9 @@ def _same_on(one: Expr, two: Expr, name: str, piece: Interval) -> bool:
     else:
         share = divide(square, add(square, num(1)))
         inside = add(piece.low, mul(difference(piece.high, piece.low), share))
-    ends = [end for end, within in ((piece.low, piece.with_low), (piece.high, piece.with_high)) if within]
+    ends = [end for end, within in ((piece.low, piece.includes_low), (piece.high, piece.includes_high)) if within]
     return _same_at(one, two, name, inside) and all(_same_at(one, two, name, end) for end in ends)
 
 
 def _same_at(one: Expr, two: Expr, name: str, where: Expr) -> bool:
-    return compare_expressions(rename(one, {name: where}), rename(two, {name: where})).equal
+    return compare_expressions(rename(one, {name: where}), rename(two, {name: where})).is_equal

@@ -11,9 +11,15 @@ from fractions import Fraction
 
 from curation.languages.vocabulary import languages
 from curation.records import Outcome
-from curation.verify.answers.policy import DEFAULT_POLICY, ApproximationPolicy, Comparison, Shown, compare_rounded
+from curation.verify.answers.policy import (
+    DEFAULT_POLICY,
+    AnswerComparison,
+    ApproximationPolicy,
+    WrittenNumber,
+    compare_rounded,
+)
 
-LONGEST = 200
+MAX_QUICK_CHARS = 200
 """Characters of a string the quick tier looks at."""
 
 DECIMAL_COMMA_LANGUAGES = frozenset(
@@ -30,9 +36,9 @@ _PLAIN = re.compile(
 )
 
 
-def parse_plain_number(text: str, lang: str) -> Shown | None:
+def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
     """The number that ``text`` plainly is, or None where it takes more to say."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_QUICK_CHARS:
         return None
     if not text.isascii():
         return None
@@ -58,16 +64,16 @@ def parse_plain_number(text: str, lang: str) -> Shown | None:
             if int(den) == 0 or "," in whole:
                 return None
             value /= int(den)
-    return Shown(-value if sign in ("-", "−") else value, places)
+    return WrittenNumber(-value if sign in ("-", "−") else value, places)
 
 
-def quick(
+def quick_compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
-) -> Comparison | None:
+) -> AnswerComparison | None:
     """The verdict where it can be told at sight, else None."""
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
-        return Comparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
+        return AnswerComparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
     left = parse_plain_number(reference, lang)
     if left is None:
         return None
@@ -77,11 +83,11 @@ def quick(
     return compare_numbers(left, right, policy)
 
 
-def compare_numbers(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> Comparison:
+def compare_numbers(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> AnswerComparison:
     """The verdict on two numbers."""
     forms = (str(reference.value), str(answer.value))
     if reference.value == answer.value:
-        return Comparison(Outcome.CORRECT, "number", *forms, False)
+        return AnswerComparison(Outcome.CORRECT, "number", *forms, False)
     equal, doubtful = compare_rounded(reference, answer, policy)
     how = "approximation" if equal else "number"
-    return Comparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)
+    return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)

@@ -41,7 +41,7 @@ DEFAULT_POLICY = ApproximationPolicy()
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AnswerComparison:
     """The verdict on one pair, CORRECT or WRONG, and how it was reached.
 
     ``how`` names the tier; the forms are what the two sides were read as; ``doubtful`` asks for a person's look.
@@ -49,14 +49,14 @@ class Comparison:
     """
 
     outcome: Outcome
-    how: str
+    method: str
     reference_form: str
     answer_form: str
     doubtful: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class WrittenNumber:
     """A number as it was written: its value, and for a decimal the place of its last digit (10**-places).
 
     Examples: 1/3 is ``Shown(Fraction(1, 3), None)``, 2.50 is ``Shown(Fraction(5, 2), 2)``.
@@ -66,41 +66,41 @@ class Shown:
     places: int | None
 
     @property
-    def digits(self) -> int:
+    def significant_digits(self) -> int:
         """Significant digits of a decimal."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether it is written without a decimal point."""
         return self.places is None
 
 
-def rounds_to(value: Fraction, shown: Shown, policy: ApproximationPolicy) -> bool:
+def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPolicy) -> bool:
     """Whether ``value`` becomes ``shown`` when rounded (or cut, where it has digits enough) to its digits."""
-    unit = Fraction(1, 10) ** (shown.places or 0)
-    error = abs(value) - abs(shown.value)
-    if (value < 0) != (shown.value < 0):
+    unit = Fraction(1, 10) ** (rounded.places or 0)
+    error = abs(value) - abs(rounded.value)
+    if (value < 0) != (rounded.value < 0):
         return False
-    return abs(error) <= unit / 2 or (0 <= error < unit and shown.digits >= policy.truncation_digits)
+    return abs(error) <= unit / 2 or (0 <= error < unit and rounded.significant_digits >= policy.truncation_digits)
 
 
-def compare_rounded(reference: Shown, answer: Shown, policy: ApproximationPolicy) -> tuple[bool, bool]:
+def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> tuple[bool, bool]:
     """(counts as equal, doubtful) for two different numbers."""
-    if not policy.enabled or (reference.exact and answer.exact):
+    if not policy.enabled or (reference.is_exact and answer.is_exact):
         return False, False
-    if reference.exact or (reference.digits >= policy.float_digits and not answer.exact):
+    if reference.is_exact or (reference.significant_digits >= policy.float_digits and not answer.is_exact):
         near = rounds_to(reference.value, answer, policy)
-        least = policy.answer_digits if reference.exact else policy.float_answer_digits
-        if reference.exact and reference.value.denominator == 1:
+        least = policy.answer_digits if reference.is_exact else policy.float_answer_digits
+        if reference.is_exact and reference.value.denominator == 1:
             return False, near
-        return near and answer.digits >= least, near
+        return near and answer.significant_digits >= least, near
     near = rounds_to(answer.value, reference, policy)
-    if answer.exact:
+    if answer.is_exact:
         integer = answer.value.denominator == 1
         least = policy.float_digits if integer else policy.reference_digits
-        return near and reference.digits >= least, near
+        return near and reference.significant_digits >= least, near
     if (answer.places or 0) < (reference.places or 0):
         return False, rounds_to(reference.value, answer, policy)
-    return near and reference.digits >= policy.decimal_digits, near
+    return near and reference.significant_digits >= policy.decimal_digits, near

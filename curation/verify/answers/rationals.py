@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from curation.verify.answers.expr import Expr
 
-LARGEST_BITS = 20_000
+MAX_BITS = 20_000
 """Size of the numbers that exact arithmetic goes up to."""
 
 
@@ -31,7 +31,7 @@ def rational_value(expr: Expr) -> Fraction | None:
     if op == "add":
         return _small(sum(known, Fraction(0)))
     if op == "mul":
-        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in known) > LARGEST_BITS:
+        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in known) > MAX_BITS:
             return None
         return math.prod(known, start=Fraction(1))
     if op == "pow":
@@ -40,14 +40,14 @@ def rational_value(expr: Expr) -> Fraction | None:
 
 
 def _small(value: Fraction) -> Fraction | None:
-    return value if value.numerator.bit_length() + value.denominator.bit_length() <= LARGEST_BITS else None
+    return value if value.numerator.bit_length() + value.denominator.bit_length() <= MAX_BITS else None
 
 
 def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if base == 0:
         return Fraction(0) if exponent > 0 else None
     size = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if abs(exponent) * size > LARGEST_BITS:
+    if abs(exponent) * size > MAX_BITS:
         return base if base == 1 else None
     if exponent.denominator == 1:
         return base ** int(exponent)

@@ -27,14 +27,14 @@ from curation.verify.answers.spans import (
     trim_tokens,
     words_from,
 )
-from curation.verify.answers.text import normalise, strip_wrappers
-from curation.verify.answers.tokens import LONGEST, AnswerParseError, Token, split, tokenise
+from curation.verify.answers.text import normalise_latex, strip_wrappers
+from curation.verify.answers.tokens import MAX_TOKENISED_CHARS, AnswerParseError, Token, split_tokens, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.variants import number_variants, parse_number_in_base
 from curation.verify.answers.words import parse_number_words, words
 from curation.verify.extraction import strip_boxes
 
-DEEPEST = 40
+MAX_DEPTH = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
 _RELATIONS = frozenset(("=", "<", ">", "<=", ">=", "!=", "~=", "∈", "∉", "⇒", "→"))
 _FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
@@ -42,11 +42,11 @@ _FILLERS = frozenset("only about approximately approx roughly exactly around nea
 
 
 @lru_cache(maxsize=8192)
-def read(raw: str, lang: str) -> tuple[Form, ...]:
+def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
     """The readings of ``raw``; never empty, the last one `Words`."""
-    if len(raw) > 4 * LONGEST:
+    if len(raw) > 4 * MAX_TOKENISED_CHARS:
         return (Words(raw, raw),)
-    text = strip_wrappers(strip_boxes(normalise(raw))) or " "
+    text = strip_wrappers(strip_boxes(normalise_latex(raw))) or " "
     base = parse_number_in_base(text)
     found: list[Form] = [base] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
@@ -54,7 +54,7 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
         found.append(Value(num(spelled)))
     for variant in number_variants(text, lang):
         try:
-            form = read_tokens(tokenise(variant), 0)
+            form = parse_form(tokenise(variant), 0)
         except AnswerParseError:
             continue
         if form not in found:
@@ -62,9 +62,9 @@ def read(raw: str, lang: str) -> tuple[Form, ...]:
     return (*found, words(text))
 
 
-def read_tokens(tokens: list[Token], depth: int) -> Form:
+def parse_form(tokens: list[Token], depth: int) -> Form:
     """The form that ``tokens`` are. Raises `AnswerParseError`."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise AnswerParseError("nested too deeply")
     tokens = trim_tokens(cut_tail(tokens))
     if not tokens:
@@ -72,7 +72,7 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
     amount = parse_compound(tokens) if tokens[0].kind == "num" and len(tokens) < 9 else None
     if amount is not None:
         return amount
-    parts, separators = split(tokens, _SEPARATORS)
+    parts, separators = split_tokens(tokens, _SEPARATORS)
     if len(parts) > 1:
         return _parse_list(parts, separators, depth)
     if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
@@ -81,16 +81,16 @@ def read_tokens(tokens: list[Token], depth: int) -> Form:
             return found
     if tokens[0].text == "cases" and tokens[0].kind == "env":
         return _piecewise(tokens, depth)
-    parts, ops = split(tokens, _RELATIONS)
+    parts, ops = split_tokens(tokens, _RELATIONS)
     if len(parts) > 1:
         return _relation(parts, ops, depth)
-    parts, _ = split(tokens, frozenset(("to",)))
+    parts, _ = split_tokens(tokens, frozenset(("to",)))
     if len(parts) == 2 and all(parts):
-        return Relation((read_tokens(parts[0], depth + 1), read_tokens(parts[1], depth + 1)), ("to",))
-    parts, _ = split(tokens, frozenset((":",)))
+        return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",))
+    parts, _ = split_tokens(tokens, frozenset((":",)))
     if len(parts) > 1:
         return _ratio_or_label(parts, depth)
-    return _single(tokens, depth)
+    return _parse_single(tokens, depth)
 
 
 def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
@@ -102,7 +102,7 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
             joints.append(separator)
     if not kept:
         raise AnswerParseError("nothing")
-    forms = [_item(part, depth) for part in kept]
+    forms = [_parse_item(part, depth) for part in kept]
     if len(forms) == 1:
         return forms[0]
     if ";" in joints and "," in joints:
@@ -121,10 +121,10 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
         forms[0] = first.items[1]
     if isinstance(first, Relation) and first.ops == ("!=",) and all(isinstance(form, Value) for form in forms[1:]):
         others = (Relation((first.items[0], form), ("!=",)) for form in forms[1:])
-        return Union((first, *others), joint=True)
+        return Union((first, *others), is_conjunction=True)
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
-        return Union(tuple(forms), joint="or" not in joints)
+        return Union(tuple(forms), is_conjunction="or" not in joints)
     solved = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
     if "or" in joints and solved and any(is_condition(form) for form in forms):
         return Union(tuple(forms))
@@ -139,7 +139,7 @@ def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | N
     for part, joint in zip(kept, joints, strict=True):
         if joint == ";":
             groups.append([])
-        groups[-1].append(_item(part, depth))
+        groups[-1].append(_parse_item(part, depth))
     if len({len(group) for group in groups}) != 1 or len(groups[0]) < 2:
         return None
     return Sequence(tuple(Sequence(tuple(group), "()") for group in groups))
@@ -154,11 +154,11 @@ def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
     return tuple(forms)
 
 
-def _item(part: list[Token], depth: int) -> Form:
+def _parse_item(part: list[Token], depth: int) -> Form:
     part = trim_tokens(part)
     if len(part) == 1 and part[0].text == "…":
         return Words("…", "…")
-    return read_tokens(part, depth + 1)
+    return parse_form(part, depth + 1)
 
 
 def _is_equation(form: Form) -> bool:
@@ -173,7 +173,7 @@ def is_condition(form: Form) -> bool:
 
 
 def _set_expression(tokens: list[Token], depth: int) -> Form | None:
-    parts, ops = split(tokens, frozenset(("∪", "∩", "∖")))
+    parts, ops = split_tokens(tokens, frozenset(("∪", "∩", "∖")))
     if len(parts) < 2:
         return None
     if "∈" in [token.text for token in parts[0]]:
@@ -184,51 +184,51 @@ def _set_expression(tokens: list[Token], depth: int) -> Form | None:
         parts[0] = parts[0][at + 1 :]
     if set(ops) != {"∪"}:
         if ops == ["∖"] and is_number_set(parts[0]):
-            return Relation((Words("x", "x"), read_tokens(parts[1], depth + 1)), ("notin",))
+            return Relation((Words("x", "x"), parse_form(parts[1], depth + 1)), ("notin",))
         raise AnswerParseError("a set difference")
-    return Union(tuple(read_tokens(part, depth + 1) for part in parts))
+    return Union(tuple(parse_form(part, depth + 1) for part in parts))
 
 
 def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
     if "⇒" in ops:
         last = len(ops) - 1 - ops[::-1].index("⇒")
-        return read_tokens(_joined(parts[last + 1 :], ops[last + 1 :]), depth + 1)
+        return parse_form(_joined(parts[last + 1 :], ops[last + 1 :]), depth + 1)
     if "~=" in ops:
         at = ops.index("~=")
         if at == 0 and len(parts[0]) and len(ops) == 1 and is_name(parts[0]):
-            return Relation((_side(parts[0], depth), _side(parts[1], depth)), ("=",))
-        return read_tokens(_joined(parts[: at + 1], ops[:at]), depth + 1)
+            return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",))
+        return parse_form(_joined(parts[: at + 1], ops[:at]), depth + 1)
     if ops[0] in ("∈", "∉"):
         rest = _joined(parts[1:], ops[1:])
         if is_number_set(rest):
             return words_from(rest) if ops[0] == "∈" else Relation((Words("", ""), words_from(rest)), ("notin",))
-        inner = read_tokens(rest, depth + 1)
-        return Relation((_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
+        inner = parse_form(rest, depth + 1)
+        return Relation((_parse_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
     if "∈" in ops:
         cut = ops.index("∈")
-        return read_tokens(_joined(parts[:cut], ops[: cut - 1]), depth + 1)
+        return parse_form(_joined(parts[:cut], ops[: cut - 1]), depth + 1)
     if not parts[0]:
         parts, ops = parts[1:], ops[1:]
         if not ops:
-            return read_tokens(parts[0], depth + 1)
+            return parse_form(parts[0], depth + 1)
     last = len(parts) - 1
-    return Relation(tuple(_side(part, depth, last=at == last) for at, part in enumerate(parts)), tuple(ops))
+    return Relation(tuple(_parse_side(part, depth, last=at == last) for at, part in enumerate(parts)), tuple(ops))
 
 
 def _piecewise(tokens: list[Token], depth: int) -> Form:
     """Rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something behind them")
-    lines, _ = split(tokens[1:-1], frozenset(("newline",)))
+    lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
     pairs: list[Form] = []
     for line in filter(None, lines):
-        parts, _ = split(line, frozenset(("&",)))
+        parts, _ = split_tokens(line, frozenset(("&",)))
         if len(parts) != 2 or not all(parts):
             raise AnswerParseError("a case without its condition")
         condition = [part for token in trim_tokens(parts[1]) for part in cut_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
-        where = read_tokens(condition, depth + 1) if plain else words_from(condition)
-        pairs.append(Sequence((read_tokens(parts[0], depth + 1), where), CASE_BRACKETS))
+        where = parse_form(condition, depth + 1) if plain else words_from(condition)
+        pairs.append(Sequence((parse_form(parts[0], depth + 1), where), CASE_BRACKETS))
     if not pairs:
         raise AnswerParseError("no cases")
     return Sequence(tuple(pairs), "{}")
@@ -242,13 +242,13 @@ def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
     return joined
 
 
-def _side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
+def _parse_side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
     if not tokens:
         raise AnswerParseError("a relation without a side")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)))
     try:
-        return read_tokens(tokens, depth + 1)
+        return parse_form(tokens, depth + 1)
     except AnswerParseError:
         if any(token.kind == "num" for token in tokens) and not any(token.kind in ("word", "text") for token in tokens):
             raise
@@ -261,13 +261,13 @@ def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
     try:
         sides = [parse_expression(part) for part in parts]
     except AnswerParseError:
-        return Relation((words_from(parts[0]), read_tokens(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
+        return Relation((words_from(parts[0]), parse_form(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
     if len(sides) == 2:
         return Value(divide(sides[0], sides[1]), "ratio")
     return Sequence(tuple(Value(side) for side in sides), "::")
 
 
-def _single(tokens: list[Token], depth: int) -> Form:
+def _parse_single(tokens: list[Token], depth: int) -> Form:
     first, last = tokens[0], tokens[-1]
     if first.kind == "empty" and len(tokens) == 1:
         return words("no solution")
@@ -295,10 +295,10 @@ def _single(tokens: list[Token], depth: int) -> Form:
     if first.kind == "style" and is_number_set(tokens):
         return words("reals" if last.text == "R" or tokens[-2].text == "R" else "".join(token.text for token in tokens))
     if first.kind == "text" and is_unit(first.text.strip()) and len(tokens) > 1 and tokens[1].kind == "num":
-        inner = _single(tokens[1:], depth + 1)
+        inner = _parse_single(tokens[1:], depth + 1)
         return Value(inner.expr, normalise_unit(first.text)) if isinstance(inner, Value) else inner
     if first.text == "money":
-        inner = _single(tokens[1:], depth + 1)
+        inner = _parse_single(tokens[1:], depth + 1)
         return Value(inner.expr, "money") if isinstance(inner, Value) else inner
     if (
         first.kind in ("text", "word")
@@ -306,7 +306,7 @@ def _single(tokens: list[Token], depth: int) -> Form:
         and len(tokens) > 1
         and last.kind != "text"
     ):
-        return read_tokens(tokens[1:], depth + 1)
+        return parse_form(tokens[1:], depth + 1)
     return parse_value(tokens)
 
 
@@ -314,7 +314,7 @@ def _from_text(text: str, depth: int) -> Form:
     """What stands in a ``\\text{}`` alone, read as if it stood outside."""
     if not any(char.isdigit() for char in text):
         return words(text)
-    return read_tokens([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
+    return parse_form([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
 
 
 def _bracketed(tokens: list[Token], depth: int) -> Form | None:
@@ -327,21 +327,21 @@ def _bracketed(tokens: list[Token], depth: int) -> Form | None:
         named = inner[: bar[0]] if bar else []
         tuple_ = bool(named) and named[0].text == "(" and encloses_all(named)
         if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in named)):
-            return read_tokens(inner[bar[0] + 1 :], depth + 1)
+            return parse_form(inner[bar[0] + 1 :], depth + 1)
     if not inner:
         return words("no solution") if is_set else None
     if is_set and first == "{":
-        return read_tokens(inner, depth + 1)
-    parts, _ = split(inner, frozenset((",", ";", "and")))
+        return parse_form(inner, depth + 1)
+    parts, _ = split_tokens(inner, frozenset((",", ";", "and")))
     if len(parts) == 1:
         if first == "{s":
-            return Sequence((read_tokens(inner, depth + 1),), "{}")
+            return Sequence((parse_form(inner, depth + 1),), "{}")
         if first == "(" or first == "{":
-            return None if first == "(" and plain_expression(inner) else read_tokens(inner, depth + 1)
+            return None if first == "(" and plain_expression(inner) else parse_form(inner, depth + 1)
         return None
     if any(not part for part in parts):
         raise AnswerParseError("an empty component")
-    items = tuple(_item(part, depth + 1) for part in parts)
+    items = tuple(_parse_item(part, depth + 1) for part in parts)
     if is_set:
         return Sequence(items, "{}")
     if first == "]" and last in ("[", "]"):

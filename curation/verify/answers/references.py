@@ -12,11 +12,11 @@ from curation.languages.vocabulary import one_of
 from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words
 from curation.verify.answers.policy import DEFAULT_POLICY
-from curation.verify.answers.reading import read
-from curation.verify.answers.tiers import LONGEST, clean, compare_answers, compare_readings
+from curation.verify.answers.reading import parse_readings
+from curation.verify.answers.tiers import MAX_READ_CHARS, clean_answer, compare_answers, compare_readings
 from curation.verify.answers.words import (
-    choice_of,
     parse_boolean,
+    parse_choice,
     parse_choice_letters,
     parse_date,
     parse_time,
@@ -43,10 +43,10 @@ _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 def reference_defect(reference: str, lang: str) -> str | None:
     """None where a reference can be verified against, else why not."""
-    text = clean(reference) if len(reference) <= LONGEST else reference
+    text = clean_answer(reference) if len(reference) <= MAX_READ_CHARS else reference
     if not text:
         return "it is empty"
-    if len(text) > LONGEST:
+    if len(text) > MAX_READ_CHARS:
         return f"it has {len(text)} characters"
     hedge = _HEDGES.search(text)
     if hedge:
@@ -54,7 +54,7 @@ def reference_defect(reference: str, lang: str) -> str | None:
     broken = _syntax_defect(text)
     if broken is not None:
         return broken
-    readings = read(text, lang)
+    readings = parse_readings(text, lang)
     if len(readings) == 1 and not _usable_words(readings[0], text):
         return "no formula, number, choice or short text could be read from it"
     if compare_readings(readings, readings, DEFAULT_POLICY).outcome is not Outcome.CORRECT:
@@ -96,7 +96,7 @@ def _has_balanced_brackets(text: str) -> bool:
             counts[sign] += 1
     if level or (sets and "\\right." not in text and "{cases}" not in text):
         return False
-    if choice_of(text) is not None or "\\left." in text or "\\right." in text:
+    if parse_choice(text) is not None or "\\left." in text or "\\right." in text:
         return True
     square = counts["["] + counts["]"]
     round_ = counts["("] - counts[")"]
@@ -105,7 +105,7 @@ def _has_balanced_brackets(text: str) -> bool:
 
 def _usable_words(form: Form, text: str) -> bool:
     if (
-        choice_of(text)
+        parse_choice(text)
         or parse_time(text)
         or parse_date(text)
         or parse_choice_letters(text)

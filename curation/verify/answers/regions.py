@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
-from curation.verify.answers.numeric import Floats, Uncomputable
+from curation.verify.answers.numeric import FloatArithmetic, Uncomputable
 from curation.verify.answers.samevalue import compare_expressions, difference
 
 MAX_INTERVALS = 100
@@ -25,8 +25,8 @@ class Interval:
 
     low: Expr
     high: Expr
-    with_low: bool
-    with_high: bool
+    includes_low: bool
+    includes_high: bool
 
 
 class NotARegion(Exception):
@@ -35,7 +35,7 @@ class NotARegion(Exception):
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
     """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
-    return merged(_pieces(form, tuples))
+    return merge_intervals(_pieces(form, tuples))
 
 
 def is_region(form: Form) -> bool:
@@ -55,8 +55,8 @@ def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
     if isinstance(form, Union):
-        parts = [merged(_pieces(part, True)) for part in form.parts]
-        if form.joint:
+        parts = [merge_intervals(_pieces(part, True)) for part in form.parts]
+        if form.is_conjunction:
             found = parts[0]
             for other in parts[1:]:
                 found = _intersection(found, other)
@@ -105,7 +105,7 @@ def _of_relation(form: Relation) -> list[Interval]:
     unknown = _unknown(sides)
     found: list[Interval] | None = None
     for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
-        here = merged(_solved(left, op, right, unknown))
+        here = merge_intervals(_solved(left, op, right, unknown))
         found = here if found is None else _intersection(found, here)
     return found or []
 
@@ -149,7 +149,7 @@ def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     inside = difference(left, right)
     at = [rename(inside, {unknown.name: num(value)}) for value in (0, 1, 2)]
     slope = difference(at[1], at[0])
-    if not compare_expressions(slope, difference(at[2], at[1])).equal:
+    if not compare_expressions(slope, difference(at[2], at[1])).is_equal:
         raise NotARegion("an inequality that is not linear")
     sign = _float(slope)
     if sign == 0:
@@ -181,10 +181,10 @@ def _absolute(op: str, bound: Expr) -> list[Interval]:
 def _complement(pieces: list[Interval]) -> list[Interval]:
     found: list[Interval] = []
     low, with_low = MINUS_INFINITY, False
-    for piece in merged(pieces):
+    for piece in merge_intervals(pieces):
         if piece.low != MINUS_INFINITY:
-            found.append(Interval(low, piece.low, with_low, not piece.with_low))
-        low, with_low = piece.high, not piece.with_high
+            found.append(Interval(low, piece.low, with_low, not piece.includes_low))
+        low, with_low = piece.high, not piece.includes_high
     if low != INFINITY:
         found.append(Interval(low, INFINITY, with_low, False))
     return found
@@ -196,7 +196,7 @@ def _float(expr: Expr) -> float:
     if expr == MINUS_INFINITY:
         return float("-inf")
     try:
-        value = Floats().evaluate(expr, {})
+        value = FloatArithmetic().evaluate(expr, {})
     except (Uncomputable, ArithmeticError, ValueError, TypeError) as error:
         raise NotARegion("an end that is no number") from error
     if isinstance(value, complex):
@@ -204,7 +204,7 @@ def _float(expr: Expr) -> float:
     return float(value)
 
 
-def merged(pieces: list[Interval]) -> list[Interval]:
+def merge_intervals(pieces: list[Interval]) -> list[Interval]:
     """Sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
     if len(pieces) > MAX_INTERVALS:
         raise NotARegion("too many pieces")
@@ -213,18 +213,18 @@ def merged(pieces: list[Interval]) -> list[Interval]:
     keyed = []
     for piece in pieces:
         low, high = _float(piece.low), _float(piece.high)
-        if low < high or (low == high and piece.with_low and piece.with_high):
-            keyed.append((low, not piece.with_low, high, piece))
+        if low < high or (low == high and piece.includes_low and piece.includes_high):
+            keyed.append((low, not piece.includes_low, high, piece))
     keyed.sort(key=lambda entry: entry[:3])
     found: list[tuple[float, Interval]] = []
     for low, _, high, piece in keyed:
         if found:
             top, last = found[-1]
-            if low < top or (low == top and (last.with_high or piece.with_low)):
+            if low < top or (low == top and (last.includes_high or piece.includes_low)):
                 if high > top:
-                    found[-1] = (high, replace(last, high=piece.high, with_high=piece.with_high))
-                elif high == top and piece.with_high:
-                    found[-1] = (top, replace(last, with_high=True))
+                    found[-1] = (high, replace(last, high=piece.high, includes_high=piece.includes_high))
+                elif high == top and piece.includes_high:
+                    found[-1] = (top, replace(last, includes_high=True))
                 continue
         found.append((high, piece))
     return [piece for _, piece in found]
@@ -238,10 +238,10 @@ def _intersection(ones: list[Interval], others: list[Interval]) -> list[Interval
         for other in others:
             low, high = _float(one.low), _float(one.high)
             other_low, other_high = _float(other.low), _float(other.high)
-            lower = one if (low, not one.with_low) >= (other_low, not other.with_low) else other
-            upper = one if (high, one.with_high) <= (other_high, other.with_high) else other
-            found.append(Interval(lower.low, upper.high, lower.with_low, upper.with_high))
-    return merged(found)
+            lower = one if (low, not one.includes_low) >= (other_low, not other.includes_low) else other
+            upper = one if (high, one.includes_high) <= (other_high, other.includes_high) else other
+            found.append(Interval(lower.low, upper.high, lower.includes_low, upper.includes_high))
+    return merge_intervals(found)
 
 
 def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
@@ -250,7 +250,7 @@ def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list
         raise NotARegion("an intersection with parameters")
     one, other = ones[0], others[0]
     if one.low == MINUS_INFINITY and other.high == INFINITY:
-        return [Interval(other.low, one.high, other.with_low, one.with_high)]
+        return [Interval(other.low, one.high, other.includes_low, one.includes_high)]
     if other.low == MINUS_INFINITY and one.high == INFINITY:
-        return [Interval(one.low, other.high, one.with_low, other.with_high)]
+        return [Interval(one.low, other.high, one.includes_low, other.includes_high)]
     raise NotARegion("an intersection with parameters")

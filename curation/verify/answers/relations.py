@@ -7,12 +7,12 @@ from curation.verify.answers.exact import proportional_numerators
 from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
 from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
-from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, points
+from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, trial_points
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
-def name_of(form: Form) -> str | None:
+def left_name(form: Form) -> str | None:
     """The name that "name = value" or "name: value" gives, else None."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
@@ -62,7 +62,7 @@ def _is_geometric(expr: Expr) -> bool:
     return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
 
 
-def value_of(form: Relation) -> Form:
+def right_side(form: Relation) -> Form:
     """The last member of a chain of equals."""
     return form.items[-1]
 
@@ -81,13 +81,13 @@ class Relations(ComparisonState):
             return self._two_relations(reference, answer)
         if isinstance(answer, Relation):
             return (
-                name_of(answer) is not None
+                left_name(answer) is not None
                 and self._not_naming(answer, reference)
-                and self.match(reference, value_of(answer))
+                and self.match(reference, right_side(answer))
             )
         assert isinstance(reference, Relation)
-        names = name_of(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self.match(value_of(reference), answer):
+        names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
+        if names and self.match(right_side(reference), answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
@@ -96,7 +96,7 @@ class Relations(ComparisonState):
         return False
 
     def _same_ends(self, one: tuple[Form, Form], two: tuple[Form, Form]) -> bool:
-        return self.decided("range", self.match(one[0], two[0]) and self.match(one[1], two[1]))
+        return self.decide("range", self.match(one[0], two[0]) and self.match(one[1], two[1]))
 
     def _ratio_in_words(self, reference: Form, answer: Form) -> bool:
         """3 to 4 against 3:4."""
@@ -116,9 +116,9 @@ class Relations(ComparisonState):
         return True
 
     def _two_relations(self, reference: Relation, answer: Relation) -> bool:
-        named = name_of(reference), name_of(answer)
+        named = left_name(reference), left_name(answer)
         naming = None not in named and set(reference.ops + answer.ops) <= {"=", ":", "in"}
-        if naming and self.match(value_of(reference), value_of(answer)):
+        if naming and self.match(right_side(reference), right_side(answer)):
             clash = named[0] != named[1] and self._clash(reference, answer)
             self.doubtful |= clash
             return not clash
@@ -159,12 +159,12 @@ class Relations(ComparisonState):
             return False
         factor = self._factor(difference(*one), difference(*two))
         if factor is None and op == "=":
-            return self.decided("equation", proportional_numerators(difference(*one), difference(*two)))
+            return self.decide("equation", proportional_numerators(difference(*one), difference(*two)))
         if factor is None:
             return False
         if op in ("=", "!="):
-            return self.decided("equation", True)
-        return self.decided("inequality", (factor > 0) == (op == other))
+            return self.decide("equation", True)
+        return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor(self, one: Expr, two: Expr) -> float | None:
         """The constant c ≠ 0 with one = c·two everywhere, where there is one."""
@@ -172,7 +172,7 @@ class Relations(ComparisonState):
         if not names or symbols(one) != symbols(two):
             return None
         ratios = []
-        for _, point in points(names, integer_names(one) | integer_names(two)):
+        for _, point in trial_points(names, integer_names(one) | integer_names(two)):
             precise = PreciseArithmetic(200)
             try:
                 below = precise.evaluate(two, point)
@@ -199,10 +199,11 @@ class Relations(ComparisonState):
         at = [rename(inside, {name: num(value)}) for value in (0, 1, 2)]
         slope = difference(at[1], at[0])
         linear = (
-            compare_expressions(slope, difference(at[2], at[1])).equal and not compare_expressions(slope, num(0)).equal
+            compare_expressions(slope, difference(at[2], at[1])).is_equal
+            and not compare_expressions(slope, num(0)).is_equal
         )
-        solved = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).equal
-        return self.decided("equation", solved)
+        solved = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).is_equal
+        return self.decide("equation", solved)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
         """b < a < d against the list b, a, d."""
@@ -218,8 +219,8 @@ class Relations(ComparisonState):
         """Whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
         return (
-            all(compare_expressions(mul(one, first[1]), mul(two, first[0])).equal for one, two in pairs[1:])
-            and not compare_expressions(first[1], num(0)).equal
+            all(compare_expressions(mul(one, first[1]), mul(two, first[0])).is_equal for one, two in pairs[1:])
+            and not compare_expressions(first[1], num(0)).is_equal
         )
 
 

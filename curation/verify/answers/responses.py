@@ -10,7 +10,7 @@ import re
 from curation.languages.vocabulary import one_of
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
-from curation.verify.answers.words import choice_of
+from curation.verify.answers.words import parse_choice
 from curation.verify.extraction import ANSWER_CUE, clean_recorded_answer, extract_answer
 
 _TEXT_COMMAND = re.compile(
@@ -31,13 +31,13 @@ _STATES = re.compile(
 _STRONG_CUE = re.compile(one_of(lambda known: known.answers.strong_cues), re.IGNORECASE)
 _NEGATED = re.compile(rf"(?:{one_of(lambda known: known.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
-LONGEST = 200_000
+MAX_RESPONSE_CHARS = 200_000
 MAX_PROSE_CHARS = 4_000
 
 
-def final(text: str) -> str:
+def extract_final(text: str) -> str:
     """The final answer of a text, or the text itself where it looks like nothing but an answer."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_RESPONSE_CHARS:
         return text
     if "boxed" in text or "fbox" in text or "think>" in text:
         return _from_boxes(text)
@@ -49,16 +49,16 @@ def final(text: str) -> str:
     if not cued and len(text) <= 300 and "$" not in text and "\n" not in text:
         return _cut_sentence(text)
     found = extract_answer(text, lenient=True)
-    if found is None or (cued and found.how not in ("cue", "hashes") and not is_prose(text)):
+    if found is None or (cued and found.method not in ("cue", "hashes") and not is_prose(text)):
         return text
-    return _cut_sentence(found.answer) if found.how in ("cue", "hashes") else found.answer
+    return _cut_sentence(found.answer) if found.method in ("cue", "hashes") else found.answer
 
 
 def _from_boxes(text: str) -> str:
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
         found = extract_answer(text[cue.start() :], lenient=True)
-        if found is not None and found.how == "cue":
+        if found is not None and found.method == "cue":
             return _cut_sentence(found.answer)
     found = extract_answer(text, lenient=True)
     return found.answer if found else text
@@ -93,20 +93,20 @@ def _cut_sentence(text: str) -> str:
         if any(char.isdigit() for char in tail) and not is_prose(tail):
             return tail
     found = extract_answer(text, lenient=True)
-    return found.answer if found is not None and found.how != "cue" else text
+    return found.answer if found is not None and found.method != "cue" else text
 
 
 def choice_letter_in(text: str) -> str | None:
     """The choice letter that a response names."""
-    if len(text) > LONGEST or not (
+    if len(text) > MAX_RESPONSE_CHARS or not (
         is_prose(text) or ANSWER_CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
     ):
         return None
     found = extract_answer(text, lenient=True)
     if found is not None:
-        choice = choice_of(found.answer)
+        choice = parse_choice(found.answer)
         if choice is not None:
             return choice[0]
-    where = found.answer if found is not None and found.how == "cue" else text
+    where = found.answer if found is not None and found.method == "cue" else text
     letters = _LETTER.findall(_NEGATED.sub(" ", where))
     return letters[0] if letters and len(where) < 400 else None

@@ -19,7 +19,7 @@ from typing import Any
 
 from curation.verify.answers.exact import is_proved_equal
 from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
-from curation.verify.answers.numeric import Floats, MagnitudeTooLarge, Point, PreciseArithmetic, Uncomputable
+from curation.verify.answers.numeric import FloatArithmetic, MagnitudeTooLarge, Point, PreciseArithmetic, Uncomputable
 from curation.verify.answers.rationals import rational_value
 
 DIGITS = 60
@@ -37,11 +37,11 @@ class Equivalence(Enum):
     PROVED = "exact"
     TESTED = "numeric"
     DIFFERENT = "different"
-    PARTLY = "equal on positive numbers only"
+    EQUAL_ON_POSITIVE = "equal on positive numbers only"
     UNKNOWN = "unknown"
 
     @property
-    def equal(self) -> bool:
+    def is_equal(self) -> bool:
         return self in (Equivalence.PROVED, Equivalence.TESTED)
 
 
@@ -83,7 +83,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
     return frozenset(found)
 
 
-def points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
+def trial_points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
     """Trial points, each with the name of its kind."""
     for trial, kind in enumerate(TRIALS if names else ("positive",)):
         point = {}
@@ -100,8 +100,8 @@ def points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Po
 
 
 def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> bool:
-    _, point = next(points(names, integers))
-    floats = Floats()
+    _, point = next(trial_points(names, integers))
+    floats = FloatArithmetic()
     try:
         one, two = floats.evaluate(left, point), floats.evaluate(right, point)
         largest = max(abs(one), abs(two))
@@ -127,7 +127,7 @@ def _compare_at_points(
     left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool
 ) -> Equivalence:
     agreed = 0
-    for kind, point in points(names, integers):
+    for kind, point in trial_points(names, integers):
         try:
             one, two, bits = _values(left, right, point, real=real)
         except MagnitudeTooLarge:
@@ -136,9 +136,9 @@ def _compare_at_points(
             continue
         if bits is None:
             return Equivalence.UNKNOWN
-        near = _near(one, two, bits)
+        near = _agree(one, two, bits)
         if not near:
-            return Equivalence.PARTLY if agreed and kind in ("negative", "mixed") else Equivalence.DIFFERENT
+            return Equivalence.EQUAL_ON_POSITIVE if agreed and kind in ("negative", "mixed") else Equivalence.DIFFERENT
         agreed += 1
         if agreed >= 3 and kind != "positive":
             break
@@ -169,7 +169,7 @@ def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, 
             return one, two, None
 
 
-def _near(one: Any, two: Any, bits: int) -> bool:
+def _agree(one: Any, two: Any, bits: int) -> bool:
     largest = max(abs(one), abs(two))
     if largest == 0:
         return True

@@ -18,7 +18,7 @@ from curation.verify.answers.rationals import rational_value
 
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
 MAX_NODES = 120
-LARGEST_BITS = 2_000
+MAX_BITS = 2_000
 DIGITS = 60
 
 
@@ -47,7 +47,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
     import sympy
 
     try:
-        value = _built(expr).doit()
+        value = _to_sympy(expr).doit()
         if value.has(sympy.nan, sympy.zoo) or value.has(sympy.Integral, sympy.Sum, sympy.Limit, sympy.Derivative):
             return _numeric(value)
         if value.has(sympy.Piecewise):
@@ -78,13 +78,13 @@ def _numeric(value: Any) -> Expr | None:
     return num(Fraction(str(number)), DIGITS // 2 - 4)
 
 
-def _built(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
+def _to_sympy(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
     """The sympy object of an expression. Raises `UnsupportedBySympy`."""
     import sympy
 
     op = expr.op
     if op == "num":
-        if expr.value.numerator.bit_length() + expr.value.denominator.bit_length() > LARGEST_BITS:
+        if expr.value.numerator.bit_length() + expr.value.denominator.bit_length() > MAX_BITS:
             raise UnsupportedBySympy("a large number")
         return sympy.Rational(expr.value.numerator, expr.value.denominator)
     if op == "sym":
@@ -92,11 +92,11 @@ def _built(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
     if op == "const":
         return {"pi": sympy.pi, "e": sympy.E, "i": sympy.I, "inf": sympy.oo, "deg": sympy.pi / 180}[expr.name]
     if op == "add":
-        return sympy.Add(*(_built(arg, integers) for arg in expr.args))
+        return sympy.Add(*(_to_sympy(arg, integers) for arg in expr.args))
     if op == "mul":
-        return sympy.Mul(*(_built(arg, integers) for arg in expr.args))
+        return sympy.Mul(*(_to_sympy(arg, integers) for arg in expr.args))
     if op == "pow":
-        return _power(_built(expr.args[0], integers), _built(expr.args[1], integers))
+        return _power(_to_sympy(expr.args[0], integers), _to_sympy(expr.args[1], integers))
     if op == "fn":
         return _function(expr, integers)
     raise UnsupportedBySympy(op)
@@ -113,7 +113,7 @@ def _symbol(name: str, integers: frozenset[str]) -> Any:
 def _power(base: Any, exponent: Any) -> Any:
     if base.is_Rational and exponent.is_Rational:
         size = max(base.p.bit_length(), base.q.bit_length())
-        if abs(exponent) * size > LARGEST_BITS:
+        if abs(exponent) * size > MAX_BITS:
             raise UnsupportedBySympy("a large power")
     return base**exponent
 
@@ -125,24 +125,26 @@ def _function(expr: Expr, integers: frozenset[str]) -> Any:
     if name in ("sum", "prod"):
         index, low, high, body = args
         whole = integers | ex.symbols(low) | ex.symbols(high) | {index.name}
-        bounds = (_symbol(index.name, whole), _built(low, whole), _built(high, whole))
-        return (sympy.Sum if name == "sum" else sympy.Product)(_built(body, whole), bounds)
+        bounds = (_symbol(index.name, whole), _to_sympy(low, whole), _to_sympy(high, whole))
+        return (sympy.Sum if name == "sum" else sympy.Product)(_to_sympy(body, whole), bounds)
     if name == "int":
         variable, low, high, body = args
-        return sympy.Integral(_built(body, integers), tuple(_built(arg, integers) for arg in (variable, low, high)))
+        return sympy.Integral(
+            _to_sympy(body, integers), tuple(_to_sympy(arg, integers) for arg in (variable, low, high))
+        )
     if name == "antiderivative":
-        return sympy.Integral(_built(args[1], integers), _built(args[0], integers))
+        return sympy.Integral(_to_sympy(args[1], integers), _to_sympy(args[0], integers))
     if name == "lim":
         variable, bound, body = args
-        where = _built(bound, integers)
+        where = _to_sympy(bound, integers)
         side = "+-" if where.is_finite else "-"
-        return sympy.limit(_built(body, integers), _built(variable, integers), where, side)
+        return sympy.limit(_to_sympy(body, integers), _to_sympy(variable, integers), where, side)
     if name == "diff":
-        return sympy.diff(_built(args[2], integers), _built(args[0], integers), int(args[1].value))
+        return sympy.diff(_to_sympy(args[2], integers), _to_sympy(args[0], integers), int(args[1].value))
     known = _FUNCTIONS.get(name)
     if known is None:
         raise UnsupportedBySympy(name)
-    values = [_built(arg, integers) for arg in args]
+    values = [_to_sympy(arg, integers) for arg in args]
     if known in ("factorial", "binomial") and any(value.is_Rational and abs(value) > 200 for value in values):
         raise UnsupportedBySympy("a large factorial")
     return getattr(sympy, known)(*values)

@@ -82,7 +82,7 @@ _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _NON_DIGIT = re.compile(r"\D")
 
 
-def normalise(raw: str) -> str:
+def normalise_latex(raw: str) -> str:
     """One spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
     text = raw
     whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None

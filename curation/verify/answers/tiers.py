@@ -8,14 +8,14 @@ from functools import lru_cache
 from curation.records import Outcome
 from curation.verify.answers.forms import Form, Words, describe
 from curation.verify.answers.matching import Matcher
-from curation.verify.answers.plain import quick
-from curation.verify.answers.policy import ApproximationPolicy, Comparison
-from curation.verify.answers.reading import read
-from curation.verify.answers.responses import choice_letter_in, final
-from curation.verify.answers.text import normalise, strip_wrappers
+from curation.verify.answers.plain import quick_compare
+from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
+from curation.verify.answers.reading import parse_readings
+from curation.verify.answers.responses import choice_letter_in, extract_final
+from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
-    choice_of,
     parse_boolean,
+    parse_choice,
     parse_choice_letters,
     parse_date,
     parse_time,
@@ -24,24 +24,26 @@ from curation.verify.answers.words import (
 from curation.verify.extraction import strip_boxes
 
 MAX_SHOWN_CHARS = 300
-LONGEST = 4000
+MAX_READ_CHARS = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
 
 
-def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison:
+def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
     """The verdict on two final answers."""
     one, two = reference.strip(), answer.strip()
     if not one or not two:
         return _verdict(False, "empty", one, two)
     if one == two:
         return _verdict(True, "identical", one, two)
-    if max(len(one), len(two)) > LONGEST:
+    if max(len(one), len(two)) > MAX_READ_CHARS:
         return _verdict(_is_same_digit_string(one, two), "string", one, two)
-    one, two = clean(one), clean(two)
+    one, two = clean_answer(one), clean_answer(two)
     if one == two and one:
         return _verdict(True, "identical", one, two)
-    found = quick(one, two, lang=lang, policy=policy) or _compare_as_words(one, two, lang, policy)
-    return found or compare_readings(read(one, lang), read(two, lang), policy, declared(one) | declared(two))
+    found = quick_compare(one, two, lang=lang, policy=policy) or _compare_as_words(one, two, lang, policy)
+    return found or compare_readings(
+        parse_readings(one, lang), parse_readings(two, lang), policy, arbitrary_names_in(one) | arbitrary_names_in(two)
+    )
 
 
 _DECLARED = re.compile(
@@ -51,15 +53,15 @@ _DECLARED = re.compile(
 )
 
 
-def declared(text: str) -> frozenset[str]:
+def arbitrary_names_in(text: str) -> frozenset[str]:
     """The names that a text calls arbitrary: "k \\in \\mathbb{Z}", "for some integer t"."""
     return frozenset(name for names in _DECLARED.findall(text) for name in names if name)
 
 
 @lru_cache(maxsize=4096)
-def clean(text: str) -> str:
+def clean_answer(text: str) -> str:
     """A text as the readings take it."""
-    return strip_wrappers(strip_boxes(normalise(text)))
+    return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
 def _is_same_digit_string(one: str, two: str) -> bool:
@@ -73,7 +75,7 @@ def compare_readings(
     answers: tuple[Form, ...],
     policy: ApproximationPolicy,
     arbitrary: frozenset[str] = frozenset(),
-) -> Comparison:
+) -> AnswerComparison:
     """The verdict on every pair of readings, the likeliest first."""
     doubtful = False
     how = ""
@@ -81,7 +83,7 @@ def compare_readings(
     if isinstance(words_one, Words) and isinstance(words_two, Words):
         only_words = len(references) == len(answers) == 1 and bool(words_one.text)
         if words_one.text == words_two.text and (only_words or _wordy(words_one)):
-            return Comparison(Outcome.CORRECT, "words", describe(words_one), describe(words_two), False)
+            return AnswerComparison(Outcome.CORRECT, "words", describe(words_one), describe(words_two), False)
     spare = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
     for one in references:
         for two in answers:
@@ -89,10 +91,10 @@ def compare_readings(
                 continue
             matcher = Matcher(policy, arbitrary)
             if matcher.match(one, two):
-                return Comparison(Outcome.CORRECT, matcher.how, _shown(one), _shown(two), False)
+                return AnswerComparison(Outcome.CORRECT, matcher.how, _shown(one), _shown(two), False)
             doubtful |= matcher.doubtful
             how = how or matcher.how
-    return Comparison(Outcome.WRONG, how or "words", _shown(references[0]), _shown(answers[0]), doubtful)
+    return AnswerComparison(Outcome.WRONG, how or "words", _shown(references[0]), _shown(answers[0]), doubtful)
 
 
 def _shown(form: Form) -> str:
@@ -103,7 +105,7 @@ def _wordy(words: Words) -> bool:
     return bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
 
 
-def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
     """Yes and no, times of day, lettered options, lists of words; None where the two are none of these."""
     truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
@@ -120,10 +122,10 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
     return _compare_as_choice(reference, answer, lang, policy)
 
 
-def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison | None:
+def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
     """A lettered option against a letter, or against the option's text."""
     several = parse_choice_letters(reference), parse_choice_letters(answer)
-    one, two = choice_of(reference), choice_of(answer)
+    one, two = parse_choice(reference), parse_choice(answer)
     if several[0] and (several[1] or two):
         return _verdict(several[0] == (several[1] or ""), "choices", reference, answer)
     if one is None:
@@ -144,22 +146,22 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
     return None
 
 
-def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> Comparison:
+def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
     """The verdict on two texts, each a final answer or a whole response that holds one."""
-    reference = final(reference)
-    choice = choice_of(reference)
-    if choice is not None and not choice[1] and choice_of(answer) is None:
+    reference = extract_final(reference)
+    choice = parse_choice(reference)
+    if choice is not None and not choice[1] and parse_choice(answer) is None:
         letter = choice_letter_in(answer)
         if letter is not None:
             return _verdict(letter == choice[0], "choice", choice[0], letter)
     truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and len(reference) > 1:
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
-    shorter = final(answer)
-    found = quick(reference, shorter, lang=lang, policy=policy)
+    shorter = extract_final(answer)
+    found = quick_compare(reference, shorter, lang=lang, policy=policy)
     return found or compare_answers(reference, shorter, lang, policy)
 
 
-def _verdict(equal: bool, how: str, one: str, two: str) -> Comparison:
+def _verdict(equal: bool, how: str, one: str, two: str) -> AnswerComparison:
     outcome = Outcome.CORRECT if equal else Outcome.WRONG
-    return Comparison(outcome, how, one[:MAX_SHOWN_CHARS], two[:MAX_SHOWN_CHARS], False)
+    return AnswerComparison(outcome, how, one[:MAX_SHOWN_CHARS], two[:MAX_SHOWN_CHARS], False)

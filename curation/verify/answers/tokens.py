@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from curation.languages.vocabulary import languages, one_of
 
-LONGEST = 4000
+MAX_TOKENISED_CHARS = 4000
 """Characters of a text that is tokenised at all."""
 
 
@@ -92,7 +92,7 @@ _AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_st
 
 def tokenise(text: str) -> list[Token]:
     """The tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too long."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_TOKENISED_CHARS:
         raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
     text = _OPENING_TEXT.sub(_text, text) if "\\" in text else text
@@ -247,7 +247,7 @@ OPENERS = frozenset(("(", "[", "{", "{s", "⟨", "⌊", "⌈", "|("))
 CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
-def split(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
     """``tokens`` cut at separators outside all brackets."""
     parts: list[list[Token]] = [[]]
     found: list[str] = []

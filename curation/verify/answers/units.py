@@ -173,11 +173,11 @@ def is_known(unit: str) -> bool:
     return unit == "" or unit == "deg" or _measured(unit) is not None
 
 
-def conversion_factor(one: str, other: str) -> Fraction | None:
+def conversion_factor(source: str, target: str) -> Fraction | None:
     """How many ``other`` one ``one`` is, where that is known."""
-    if one == other:
+    if source == target:
         return Fraction(1)
-    left, right = _measured(one), _measured(other)
+    left, right = _measured(source), _measured(target)
     if left is None or right is None or left[0] != right[0]:
         return None
     return left[1] / right[1]

@@ -8,9 +8,9 @@ from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.expr import Expr, const, divide, has, mul, num, rename, sym, symbols, walk
 from curation.verify.answers.forms import Value
 from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
-from curation.verify.answers.policy import Shown, compare_rounded
+from curation.verify.answers.policy import WrittenNumber, compare_rounded
 from curation.verify.answers.rationals import rational_value
-from curation.verify.answers.samevalue import Equivalence, compare_expressions, difference, integer_names, points
+from curation.verify.answers.samevalue import Equivalence, compare_expressions, difference, integer_names, trial_points
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
 from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
 
@@ -30,10 +30,10 @@ class Values(ComparisonState):
             reference = _with_unit_letter(reference)
         one, two = reference.unit, answer.unit
         if one == two == "deg" and symbols(reference.expr):
-            return self.same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
+            return self.is_same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
         if one == two:
-            return self.same(reference.expr, answer.expr)
-        return any(self.same(left, right) for left, right in self._conversions(reference, answer))
+            return self.is_same(reference.expr, answer.expr)
+        return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """The pairs of bare expressions that the two units admit."""
@@ -70,26 +70,26 @@ class Values(ComparisonState):
         shown = written_number(bare.expr)
         return [converted] if shown is not None and abs(shown.value) < 1 else [converted, plain]
 
-    def same(self, reference: Expr, answer: Expr) -> bool:
+    def is_same(self, reference: Expr, answer: Expr) -> bool:
         """Whether two expressions are the same, by the policy on approximations."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._computed(reference, answer)
         shown = written_number(reference), written_number(answer)
         if shown[0] is not None and shown[1] is not None:
             if shown[0].value == shown[1].value:
-                return self.decided("number", True)
+                return self.decide("number", True)
             return self._near(shown[0], shown[1])
         if has(reference, "fn", "base") or has(answer, "fn", "base"):
             return self._same_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
             # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
             bare = [_without_degrees(side) for side in (reference, answer)]
-            if not has(bare[0], "const", "pi") and compare_expressions(*bare).equal:
-                return self.decided("degrees", True)
+            if not has(bare[0], "const", "pi") and compare_expressions(*bare).is_equal:
+                return self.decide("degrees", True)
         found = compare_expressions(reference, answer)
-        if found.equal:
-            return self.decided(found.value, True)
-        if found in (Equivalence.PARTLY, Equivalence.UNKNOWN):
+        if found.is_equal:
+            return self.decide(found.value, True)
+        if found in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNKNOWN):
             self.doubtful = True
             self.how = found.value
         if found is Equivalence.UNKNOWN:
@@ -101,39 +101,41 @@ class Values(ComparisonState):
     def _computed(self, reference: Expr, answer: Expr) -> bool:
         """Integrals, limits, derivatives and sums are carried out first."""
         if reference == answer:
-            return self.decided("exact", True)
+            return self.decide("exact", True)
         one = evaluate_symbolically(reference) if needs_sympy(reference) else reference
         two = evaluate_symbolically(answer) if needs_sympy(answer) else answer
         if one is None or two is None or needs_sympy(one) or needs_sympy(two):
             self.doubtful = True
-            return self.decided("not computed", False)
+            return self.decide("not computed", False)
         if has(one, "const", "inf") or has(two, "const", "inf"):
-            return self.decided("computed", one == two)
-        equal = self.same(one, two)
-        return self.decided(f"computed, {self.how}", equal)
+            return self.decide("computed", one == two)
+        equal = self.is_same(one, two)
+        return self.decide(f"computed, {self.how}", equal)
 
-    def _near(self, reference: Shown, answer: Shown) -> bool:
+    def _near(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
         equal, doubtful = compare_rounded(reference, answer, self.policy)
         self.doubtful |= doubtful and not equal
-        return self.decided("approximation" if equal else "number", equal)
+        return self.decide("approximation" if equal else "number", equal)
 
-    def _approximate(self, shown: tuple[Shown | None, Shown | None], reference: Expr, answer: Expr) -> bool:
+    def _approximate(
+        self, shown: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
+    ) -> bool:
         """A decimal against an exact constant."""
         one, two = shown
         if (one is None) == (two is None):
             return False
         if one is None:
             value = constant_value(reference)
-            one = Shown(value, None) if value is not None else None
+            one = WrittenNumber(value, None) if value is not None else None
         if two is None:
             value = constant_value(answer)
-            two = Shown(value, None) if value is not None else None
+            two = WrittenNumber(value, None) if value is not None else None
         return one is not None and two is not None and self._near(one, two)
 
     def _same_base(self, reference: Expr, answer: Expr) -> bool:
         """Numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
         if reference.op == answer.op == "fn":
-            return self.decided("base", reference == answer)
+            return self.decide("base", reference == answer)
         self.doubtful = True
         return False
 
@@ -141,7 +143,7 @@ class Values(ComparisonState):
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
         if len(only_one) == len(only_two) == 1:
             old, new = next(iter(only_two)), next(iter(only_one))
-            alike = old.lower() == new.lower() or bool({old, new} & self.declared)
+            alike = old.lower() == new.lower() or bool({old, new} & self.arbitrary_names)
             constants = _is_constant(reference, new) and _is_constant(answer, old)
             periods = _is_period(reference, new) and _is_period(answer, old)
             arbitrary = _is_arbitrary(reference, new) and _is_arbitrary(answer, old)
@@ -149,8 +151,8 @@ class Values(ComparisonState):
                 answer = rename(answer, {old: sym(new)})
             else:
                 return False
-            if compare_expressions(reference, answer).equal:
-                return self.decided("renamed parameter", True)
+            if compare_expressions(reference, answer).is_equal:
+                return self.decide("renamed parameter", True)
         elif only_one or only_two:
             return False
         return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
@@ -166,13 +168,13 @@ class Values(ComparisonState):
                 for side, start in zip((reference, answer), starts, strict=True)
             ]
             if not (
-                compare_expressions(steps[0], steps[1]).equal
-                or compare_expressions(steps[0], mul(num(-1), steps[1])).equal
+                compare_expressions(steps[0], steps[1]).is_equal
+                or compare_expressions(steps[0], mul(num(-1), steps[1])).is_equal
             ):
                 continue
             shift = constant_value(divide(difference(*starts), steps[0]))
             if shift is not None and abs(shift - round(shift)) < Fraction(1, 10**30) and symbols(reference) == {name}:
-                return self.decided("family", True)
+                return self.decide("family", True)
         return False
 
     def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
@@ -186,8 +188,8 @@ class Values(ComparisonState):
                 return False
             gap = rename(gap, {name: num(0)})
             values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
-            if all(compare_expressions(values[0], value).equal for value in values[1:]):
-                return self.decided("constant of integration", True)
+            if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
+                return self.decide("constant of integration", True)
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
@@ -195,7 +197,7 @@ class Values(ComparisonState):
         if not self.policy.enabled:
             return False
         digits = [
-            Shown(node.value, node.places).digits
+            WrittenNumber(node.value, node.places).significant_digits
             for side in (reference, answer)
             for node in walk(side)
             if node.op == "num" and node.places is not None
@@ -205,7 +207,7 @@ class Values(ComparisonState):
             return False
         names = sorted(symbols(reference))
         agreed = 0
-        for _, point in points(names, integer_names(reference) | integer_names(answer)):
+        for _, point in trial_points(names, integer_names(reference) | integer_names(answer)):
             near = {name: value / (1 if value.denominator == 1 else 4) for name, value in point.items()}
             precise = PreciseArithmetic(120)
             try:
@@ -215,7 +217,7 @@ class Values(ComparisonState):
             if abs(one - two) > max(abs(one), abs(two)) * precise.mp.mpf(10) ** (1.7 - min(long)):
                 return False
             agreed += 1
-        return self.decided("approximation", agreed >= min(3, 1 + 3 * len(names)))
+        return self.decide("approximation", agreed >= min(3, 1 + 3 * len(names)))
 
 
 def _with_unit_letter(value: Value) -> Value:
@@ -259,16 +261,16 @@ def _scaled(expr: Expr, factor: Expr) -> Expr:
     return num(shown.value * factor.value, places)
 
 
-def written_number(expr: Expr) -> Shown | None:
+def written_number(expr: Expr) -> WrittenNumber | None:
     """How a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
     if expr.op == "num":
-        return Shown(expr.value, expr.places)
+        return WrittenNumber(expr.value, expr.places)
     value = rational_value(expr)
     if value is None:
         return None
     decimals = [node for node in walk(expr) if node.op == "num" and node.places is not None]
     if not decimals:
-        return Shown(value, None)
+        return WrittenNumber(value, None)
     if expr.op == "mul" and len(decimals) == 1 and decimals[0] in expr.args and decimals[0].value != 0:
         scale = value / decimals[0].value
         places = decimals[0].places or 0
@@ -277,8 +279,8 @@ def written_number(expr: Expr) -> Shown | None:
             size, places = size / 10, places - 1
         while size <= Fraction(1, 10) and size.denominator % 10 == 0:
             size, places = size * 10, places + 1
-        return Shown(value, places) if size == 1 else Shown(value, None)
-    return Shown(value, None)
+        return WrittenNumber(value, places) if size == 1 else WrittenNumber(value, None)
+    return WrittenNumber(value, None)
 
 
 def constant_value(expr: Expr) -> Fraction | None:

@@ -23,7 +23,7 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
     for axis in range(max(3 if 2 in names else 2, size)):
         found.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
     rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(found) if axis in names))
-    return tuple(found) if compare_expressions(expr, rebuilt).equal else None
+    return tuple(found) if compare_expressions(expr, rebuilt).is_equal else None
 
 
 def _plain(expr: Expr) -> Expr:

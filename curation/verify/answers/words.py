@@ -21,7 +21,9 @@ _SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
 _ENGLISH = language("en").numerals
 NUMBER_WORDS = {word: value for value, word in enumerate((*_ENGLISH.units, _ENGLISH.tens[0]))}
 _TENS = {word: 10 * value for value, word in enumerate(_ENGLISH.tens, 2)}
-_PARTS = {word: Fraction(value).denominator for value, words in _ENGLISH.parts.items() for word in words}
+_PARTS = {
+    word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
+}
 _MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for word in words}
 _NOTHING = re.compile("|".join(known.answers.nothing for known in languages() if known.answers.nothing))
 
@@ -81,7 +83,7 @@ def _bare_command(match: re.Match[str]) -> str:
     return match.group().strip("\\ ") + " "
 
 
-def choice_of(raw: str) -> tuple[str, str] | None:
+def parse_choice(raw: str) -> tuple[str, str] | None:
     """The letter and the rest, where a text is a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
     text = _LATEX_TEXT.sub("", raw).strip().strip("$").strip()
     if len(text) > 400:

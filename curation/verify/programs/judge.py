@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Outcome, VerifierError
-from curation.verify.math_judge import Judged, JudgeResult, JudgeTask, ReferenceCheck, Response
+from curation.verify.math_judge import JudgeResult, JudgeTask, ReferenceCheck, Response, Verdict
 from curation.verify.programs.extraction import extract_code, fenced
 from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (
@@ -100,14 +100,16 @@ class ProgramJudge:
         for task in tasks:
             yield JudgeResult(task.problem, self.submit(task).result())
 
-    def submit(self, task: JudgeTask, found: Sequence[str | None] | None = None) -> Future[tuple[Judged, ...]]:
+    def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return the verdicts on one task's responses, as a future.
 
         Args:
             found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
         """
-        answers = [program_answer(response) for response in task.responses] if found is None else list(found)
-        result: Future[tuple[Judged, ...]] = Future()
+        answers = (
+            [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
+        )
+        result: Future[tuple[Verdict, ...]] = Future()
         distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
         if not distinct:
             result.set_result(tuple(self._no_answer() for _ in answers))
@@ -115,9 +117,9 @@ class ProgramJudge:
         problem = self.find(task.problem)
         drawn = draw_tests(problem, self.seed if task.seed is None else task.seed, self.tests)
         lock = Lock()
-        verdicts: dict[str, Judged] = {}
+        verdicts: dict[str, Verdict] = {}
 
-        def finish(answer: str, done: Future[Judged]) -> None:
+        def finish(answer: str, done: Future[Verdict]) -> None:
             with lock:
                 if result.done():
                     return
@@ -138,23 +140,23 @@ class ProgramJudge:
             future.add_done_callback(partial(finish, answer))
         return result
 
-    def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Judged:
+    def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Verdict:
         runs = run_program(tools, problem, submission_of(answer), drawn, every=self.every)
         result = _joined([runs], self.every)
         passed = _share(result) if self.every else None
         if result.verdict is CodeVerdict.AC:
-            return Judged(Outcome.CORRECT, answer, 0, f"AC on {len(drawn)} tests", passed)
+            return Verdict(Outcome.CORRECT, answer, 0, f"AC on {len(drawn)} tests", passed)
         if result.verdict is CodeVerdict.NA:
-            return Judged(Outcome.NO_ANSWER, answer, None, result.how, passed)
+            return Verdict(Outcome.NO_ANSWER, answer, None, result.how, passed)
         if result.first_failed is None:
             how = f"{result.verdict.value}: {_first_error(result.how)}"
         else:
             how = f"{result.verdict.value} on test {result.first_failed}" + (f": {result.how}" if result.how else "")
-        return Judged(result.outcome, answer, None, how, passed)
+        return Verdict(result.outcome, answer, None, how, passed)
 
-    def _no_answer(self) -> Judged:
+    def _no_answer(self) -> Verdict:
         how = "no program in a block that names its language"
-        return Judged(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
+        return Verdict(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
         """Refuse: code problems have no reference answer to check; their tests were, by agreement."""
@@ -162,7 +164,7 @@ class ProgramJudge:
             raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")
         yield from ()
 
-    def same(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+    def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
         """Yield CORRECT where two programs are the same text."""
         for reference, answer in pairs:
             yield Outcome.CORRECT if reference == answer else Outcome.WRONG

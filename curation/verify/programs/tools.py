@@ -82,7 +82,7 @@ class Toolbox:
         if mine:
             try:
                 compiled = self.box.compile(sources, command, limits)
-                if compiled.ran.ending is Ending.BROKEN:
+                if compiled.run.ending is Ending.BROKEN:
                     self._forget(digest)
                 future.set_result(compiled)
             finally:
@@ -217,8 +217,8 @@ def ready(compiled: CompileResult, source: str) -> Program | Unready:
     """What the compiler left, as a program or as a verdict."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact)
-    if compiled.ran.ending is Ending.BROKEN:
-        return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.ran.note}")
-    if compiled.ran.ending is not Ending.EXITED:
-        return Unready(CodeVerdict.CE, f"the compiler was stopped: {compiled.ran.ending.value}")
+    if compiled.run.ending is Ending.BROKEN:
+        return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.run.note}")
+    if compiled.run.ending is not Ending.EXITED:
+        return Unready(CodeVerdict.CE, f"the compiler was stopped: {compiled.run.ending.value}")
     return Unready(CodeVerdict.CE, compiled.log[:500])

@@ -23,14 +23,14 @@ from typing import Any
 from curation.records import VerifierError
 from curation.verify.sandbox.ladder import choose_rung
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
-from curation.verify.sandbox.results import broken, run_result, worse_than_limits
+from curation.verify.sandbox.results import broken_run, run_result, worse_than_limits
 from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file, writable
 from curation.verify.sandbox.view import numpy_site_packages
 
 LOG_BYTES = 65536
 COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_mb=512, processes=32)
-PATIENCE_S = 60.0
-TRIES = 2
+ANSWER_TIMEOUT_S = 60.0
+MAX_TRIES = 2
 AHEAD, AHEAD_BYTES = 16, 1 << 20
 """Tests sent to a slot at once, at most, and the bytes of their inputs."""
 
@@ -83,7 +83,7 @@ class Sandbox:
         with self._places:
             yield
 
-    def _take(self, kind: str) -> Slot:
+    def _take_slot(self, kind: str) -> Slot:
         with self._lock:
             if self._closed:
                 raise VerifierError("this Sandbox is closed; make another one")
@@ -94,7 +94,7 @@ class Sandbox:
             self._busy.add(slot)
         return slot
 
-    def _give(self, slot: Slot, usable: bool) -> None:
+    def _return_slot(self, slot: Slot, usable: bool) -> None:
         with self._lock:
             self._busy.discard(slot)
             usable = usable and not self._closed
@@ -169,7 +169,7 @@ class Sandbox:
                 with contextlib.closing(session):
                     for ran in session:
                         failures += ran.ending is Ending.BROKEN
-                        if ran.ending is Ending.BROKEN and failures < TRIES:
+                        if ran.ending is Ending.BROKEN and failures < MAX_TRIES:
                             break
                         failures = 0
                         done += 1
@@ -192,8 +192,8 @@ class Sandbox:
         slot, usable = None, False
         held = memory_file(program)
         try:
-            slot = self._take(kind)
-            opened = slot.ask(opening, [held], PATIENCE_S + 10 * limits.wall_guard_s)
+            slot = self._take_slot(kind)
+            opened = slot.ask(opening, [held], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
             if "died" in opened or worse_than_limits(opened, limits):
                 usable = "died" in opened
                 early = run_result({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
@@ -210,11 +210,11 @@ class Sandbox:
             finally:
                 usable = slot.process.poll() is None and slot.ask({"op": "end"}, []).get("done", False)
         except SlotError as failed:
-            yield broken(str(failed))
+            yield broken_run(str(failed))
         finally:
             os.close(held)
             if slot is not None:
-                self._give(slot, usable)
+                self._return_slot(slot, usable)
 
     def compile(
         self,
@@ -228,9 +228,9 @@ class Sandbox:
         ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
         """
         with self._place():
-            for last in range(TRIES):
+            for last in range(MAX_TRIES):
                 made = self._compile(sources, command, limits, output)
-                if made.ran.ending is not Ending.BROKEN or last == TRIES - 1:
+                if made.run.ending is not Ending.BROKEN or last == MAX_TRIES - 1:
                     break
         return made
 
@@ -243,18 +243,18 @@ class Sandbox:
         inputs = [memory_file(content) for content in (b"", *sources.values())]
         slot, usable = None, False
         try:
-            slot = self._take("compile")
-            used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], PATIENCE_S + 12 * limits.wall_guard_s)
+            slot = self._take_slot("compile")
+            used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
             usable = not used["failed"]
             ran = run_result(used, limits, outputs[0], outputs[1])
             artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
         except SlotError as failed:
-            ran, artifact = broken(str(failed)), None
+            ran, artifact = broken_run(str(failed)), None
         finally:
             for descriptor in (*outputs, *inputs):
                 os.close(descriptor)
             if slot is not None:
-                self._give(slot, usable)
+                self._return_slot(slot, usable)
         ok = ran.ending is Ending.EXITED and ran.exit_code == 0 and artifact is not None
         log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
         digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
@@ -284,7 +284,7 @@ def _ran(
             given.append(memory_file(stdin))
             given += [writable(output) for output in pair]
             given += map(memory_file, files.values())
-        answer = slot.ask(message, given, PATIENCE_S + 12 * limits.wall_guard_s)
+        answer = slot.ask(message, given, ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
         if "died" in answer:
             slot.close()
             raise SlotError("the process that forks the tests died")

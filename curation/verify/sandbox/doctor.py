@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from curation.verify.sandbox.box import Sandbox
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 
-QUICK = Limits(cpu_s=1.0, wall_s=2.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
+QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=2.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class IsolationProperty:
 
     name: str
     ok: bool
-    tried: str
+    attempt: str
     detail: str
 
 
@@ -53,7 +53,7 @@ class _Host:
     pid: int
 
 
-ACTS = (
+ATTEMPTS = (
     (
         "network: TCP",
         "connect to a listening port of this machine",
@@ -109,7 +109,7 @@ def _host() -> Iterator[_Host]:
 
 
 def _ran(box: Sandbox, source: str) -> RunResult:
-    (ran,) = box.run_python(source, [b""], QUICK)
+    (ran,) = box.run_python(source, [b""], QUICK_LIMITS)
     return ran
 
 
@@ -139,7 +139,7 @@ def _environment(box: Sandbox) -> IsolationProperty:
 
 def _clean(box: Sandbox) -> IsolationProperty:
     source = "import os; print(os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
-    runs = [ran.stdout.decode().strip() for ran in box.run_python(source, [b"", b""], QUICK)]
+    runs = [ran.stdout.decode().strip() for ran in box.run_python(source, [b"", b""], QUICK_LIMITS)]
     return IsolationProperty("tests apart", runs == ["[]", "[]"], "leave a file for the next test", " then ".join(runs))
 
 
@@ -148,7 +148,7 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         isolated = box.rung != "none"
         found = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
-        found += [_refused(box, host, *act) for act in ACTS]
+        found += [_refused(box, host, *act) for act in ATTEMPTS]
         found += [_ptrace(box), _environment(box), _clean(box)]
         for name, wanted, tried, source in LIMITED:
             ending = _ran(box, source).ending

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from curation.records import VerifierError
-from curation.verify.sandbox.library import LibraryUnavailable, library
+from curation.verify.sandbox.library import LibraryUnavailable, build_library
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.results import run_result
 from curation.verify.sandbox.rungs import RUNG_DESCRIPTIONS, RUNGS
@@ -19,7 +19,7 @@ from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory
 PROBE = b"print(6 * 7)"
 
 
-def probe(rung: str, library: Path | None) -> Slot:
+def probe_rung(rung: str, library: Path | None) -> Slot:
     """A slot on this rung that has run a program. Raises SlotError where the rung does not work."""
     slot = Slot(rung, "std", library=library)
     limits = limits_message(Limits(), tree=False)
@@ -49,12 +49,12 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Pat
     failed: list[str] = []
     starter, slowly = None, []
     try:
-        starter = library()
+        starter = build_library()
     except LibraryUnavailable as why:
         slowly = [f"programs are started by Python, more slowly: {why}"]
     for name in wanted:
         try:
-            slot = probe(name, starter)
+            slot = probe_rung(name, starter)
         except SlotError as error:
             failed.append(f"{name}: {error}")
             continue

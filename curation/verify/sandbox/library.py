@@ -32,7 +32,7 @@ def cache_folder() -> Path:
     return base / "goldilocks"
 
 
-def library() -> Path:
+def build_library() -> Path:
     """The library, compiled now if it is not there yet. Raises `LibraryUnavailable`."""
     release = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2])
     if release < MIN_LINUX:

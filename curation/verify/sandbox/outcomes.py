@@ -87,4 +87,4 @@ class CompileResult:
     log: str
     artifact: bytes | None
     digest: str
-    ran: RunResult
+    run: RunResult

@@ -20,7 +20,7 @@ KILLED = {
 }
 
 
-def broken(note: str) -> RunResult:
+def broken_run(note: str) -> RunResult:
     """A run of which nothing is known."""
     return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
@@ -48,7 +48,7 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
 def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
     """The `RunResult` of what `Watch.wait` returned and the files the program wrote to."""
     if used.get("failed"):
-        return broken(used["failed"])
+        return broken_run(used["failed"])
     status = used["status"]
     sizes = used.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
     note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}

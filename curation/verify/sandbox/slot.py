@@ -22,7 +22,7 @@ from typing import Any
 
 from curation.storage.scratch import ScratchFolder
 from curation.verify.sandbox.outcomes import Limits
-from curation.verify.sandbox.view import interpreter, view
+from curation.verify.sandbox.view import build_view, interpreter
 
 START_S = 600.0
 ANSWER_S = 600.0
@@ -73,10 +73,10 @@ def writable(output: int) -> int:
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
-def read_file(descriptor: int, most: int) -> bytes:
+def read_file(descriptor: int, max_bytes: int) -> bytes:
     """The first bytes of a file, wherever its writer stands."""
     parts, place = [], 0
-    while place < most and (part := os.pread(descriptor, min(most - place, 1 << 24), place)):
+    while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
         place += len(part)
     return b"".join(parts)
@@ -91,7 +91,7 @@ class Slot:
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        seen = view(kind, tools)
+        seen = build_view(kind, tools)
         plan = {
             "rung": rung,
             "kind": kind,

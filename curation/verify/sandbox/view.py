@@ -43,7 +43,7 @@ def _without_nested(paths: list[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def view(kind: str, tools: Path | None) -> SandboxView:
+def build_view(kind: str, tools: Path | None) -> SandboxView:
     """The view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.publish.cards import compared
+from curation.publish.cards import compare_stages
 from curation.publish.cards.words import by_reason
 from curation.records import DropReason
 
@@ -54,7 +54,7 @@ def show(run: Path, engine_name: str, console: Console) -> None:
 def _hard(run: Path, first: pl.DataFrame, second: pl.DataFrame, say: Callable[[str], None]) -> None:
     """What the second stage made of what the first never solved, and how much of it deserved that."""
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
-    two, wrong = compared(first, second, published), _planted_ids(run)
+    two, wrong = compare_stages(first, second, published), _planted_ids(run)
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
     sound = (never & set(published)) - wrong
     say(

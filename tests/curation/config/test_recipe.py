@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from curation.config import Band, Pick, ProblemColumns, Recipe, RecordedPolicy, Source, VerifySettings, plain
+from curation.config import Band, Pick, ProblemColumns, Recipe, RecordedPolicy, Source, VerifySettings, to_plain
 
 POLICY = {"kind": "recorded", "name": "weak@1", "path": "attempts.jsonl", "columns": {"text": "response"}}
 
@@ -25,7 +25,7 @@ def recipe(**tables: Any) -> Recipe:
         "sources": [{"name": "sheet", "kind": "jsonl", "path": "x.jsonl"}],
         "stage1": {"policy": POLICY},
     }
-    return Recipe.model_validate(plain({**least, **tables}))
+    return Recipe.model_validate(to_plain({**least, **tables}))
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -172,7 +172,7 @@ def test_a_column_has_one_origin() -> None:
     for wrong in ({}, {"path": "a", "value": "b"}):
         with pytest.raises(ValidationError, match="give either `path` or `value`"):
             Pick(**wrong)
-    columns = ProblemColumns.model_validate(plain({"answer": {"value": "7"}, "meta": ["a", "b.c"]}))
+    columns = ProblemColumns.model_validate(to_plain({"answer": {"value": "7"}, "meta": ["a", "b.c"]}))
     assert columns.answer == Pick(value="7")
     assert columns.statement == "problem"
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.config import Band, SecondBand
-from curation.difficulty.early_stopping import OutcomeCounts, OutcomeTally, Rule, Seen
+from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, OutcomeTally, StoppingRule
 from curation.difficulty.pass_rates import decide, pass_rates
 from curation.records import PASS_RATE, Outcome
 
-KINDS: dict[str, Seen] = {
+KINDS: dict[str, AttemptOutcome] = {
     "c": (Outcome.CORRECT, 0),
     "1": (Outcome.WRONG, 1),
     "2": (Outcome.WRONG, 2),
@@ -39,7 +39,7 @@ BANDS = {
 }
 
 
-def seen(letters: str) -> list[Seen]:
+def seen(letters: str) -> list[AttemptOutcome]:
     return [KINDS[letter] for letter in letters]
 
 
@@ -62,12 +62,12 @@ def decided(band: Band) -> dict[OutcomeCounts, str | None]:
             "problem": str(number),
             "policy": "p@1",
             "rival": "x",
-            "attempts": end.made,
+            "attempts": end.attempts,
             "judged": end.judged,
             "correct": end.correct,
-            "wrong": end.rival,
-            "broken": end.made - end.judged,
-            "rival_votes": end.rival,
+            "wrong": end.top_wrong,
+            "broken": end.attempts - end.judged,
+            "rival_votes": end.top_wrong,
         }
         for number, end in enumerate(ends)
     ]
@@ -79,14 +79,14 @@ def decided(band: Band) -> dict[OutcomeCounts, str | None]:
 def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: str) -> None:
     """Over ALL sequences: `sealed` is compared with what every completion decides."""
     band = BANDS[name]
-    rule, ends = Rule(band), decided(band)
+    rule, ends = StoppingRule(band), decided(band)
 
     def reachable(letters: tuple[str, ...]) -> set[str | None]:
         if len(letters) == band.attempts:
             reasons = {ends[counted(letters)]}
         else:
             reasons = set().union(*(reachable((*letters, letter)) for letter in KINDS))
-        assert rule.sealed(counted(letters)) is (len(reasons) == 1), (letters, reasons)
+        assert rule.is_decided(counted(letters)) is (len(reasons) == 1), (letters, reasons)
         return reasons
 
     reachable(())
@@ -95,12 +95,12 @@ def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: 
 @pytest.mark.parametrize("name", BANDS)
 def test_every_decision_is_the_same_with_and_without_curtailment(name: str) -> None:
     band = BANDS[name]
-    rule, ends = Rule(band), decided(band)
+    rule, ends = StoppingRule(band), decided(band)
     for letters in itertools.product(KINDS, repeat=band.attempts):
-        at = rule.sealed_at(seen("".join(letters)))
+        at = rule.decided_after(seen("".join(letters)))
         assert at is not None
         stopped = counted(letters[:at])
-        early = rule.reason(stopped.correct, stopped.rival, stopped.judged, stopped.made)
+        early = rule.reason(stopped.correct, stopped.top_wrong, stopped.judged, stopped.attempts)
         assert early == ends[counted(letters)], letters
 
 
@@ -110,30 +110,30 @@ SEQUENCES = st.lists(st.sampled_from("cccc1112n2-b"), min_size=16, max_size=16)
 @settings(max_examples=400, deadline=None)
 @given(letters=SEQUENCES, band=st.sampled_from([Band(), SecondBand(), Band(min_correct=3, max_pass_rate=0.5)]))
 def test_the_same_at_sixteen_attempts(letters: list[str], band: Band) -> None:
-    rule, whole = Rule(band), counted(letters)
-    at = rule.sealed_at([KINDS[letter] for letter in letters])
+    rule, whole = StoppingRule(band), counted(letters)
+    at = rule.decided_after([KINDS[letter] for letter in letters])
     assert at is not None
     early = counted(letters[:at])
-    assert rule.reason(early.correct, early.rival, early.judged, early.made) == rule.reason(
-        whole.correct, whole.rival, whole.judged, whole.made
+    assert rule.reason(early.correct, early.top_wrong, early.judged, early.attempts) == rule.reason(
+        whole.correct, whole.top_wrong, whole.judged, whole.attempts
     )
     # and nothing that could have followed would have changed it
     for letter in KINDS:
         other = counted([*letters[:at], *(letter * (16 - at))])
-        assert rule.reason(other.correct, other.rival, other.judged, other.made) == rule.reason(
-            early.correct, early.rival, early.judged, early.made
+        assert rule.reason(other.correct, other.top_wrong, other.judged, other.attempts) == rule.reason(
+            early.correct, early.top_wrong, early.judged, early.attempts
         )
 
 
 @settings(max_examples=200, deadline=None)
 @given(letters=SEQUENCES, seed=st.integers(0, 9))
 def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: int) -> None:
-    rule = Rule(Band())
-    stop = rule.stop([KINDS[letter] for letter in letters])
-    tail = letters[stop.asked :]
+    rule = StoppingRule(Band())
+    stop = rule.stopping_point([KINDS[letter] for letter in letters])
+    tail = letters[stop.requested :]
     random.Random(seed).shuffle(tail)
-    assert rule.stop([KINDS[letter] for letter in [*letters[: stop.asked], *tail]]) == stop
-    assert Rule(Band()).stop([KINDS[letter] for letter in letters[: stop.asked]]) == stop
+    assert rule.stopping_point([KINDS[letter] for letter in [*letters[: stop.requested], *tail]]) == stop
+    assert StoppingRule(Band()).stopping_point([KINDS[letter] for letter in letters[: stop.requested]]) == stop
 
 
 @pytest.mark.parametrize(
@@ -149,18 +149,18 @@ def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: 
     ],
 )
 def test_where_problems_stop_at_the_default_band(letters: str, at: int | None) -> None:
-    assert Rule(Band()).sealed_at(seen(letters)) == at
+    assert StoppingRule(Band()).decided_after(seen(letters)) == at
 
 
 @pytest.mark.parametrize("name", BANDS)
 def test_so_many_attempts_are_needed_whatever_comes(name: str) -> None:
     """`needed` against a search over all continuations."""
     band = BANDS[name]
-    rule = Rule(band)
+    rule = StoppingRule(band)
 
     @cache
     def fewest(letters: str) -> int:
-        if rule.stops(counted(letters)):
+        if rule.should_stop(counted(letters)):
             return 0
         return 1 + min(fewest(letters + letter) for letter in "c12nb")
 
@@ -178,14 +178,14 @@ CHANCES = {"c": 0.35, "1": 0.2, "2": 0.15, "n": 0.2, "b": 0.1}
 @pytest.mark.parametrize("error_rate", [0.0, 0.2])
 @pytest.mark.parametrize("name", BANDS)
 def test_the_pass_rate_is_unbiased_by_enumeration(name: str, error_rate: float, chances: dict[str, float]) -> None:
-    rule = Rule(BANDS[name], error_rate=error_rate)
+    rule = StoppingRule(BANDS[name], error_rate=error_rate)
     lost = chances.get("b", 0.0)
     total = judged = 0.0
     stack: list[tuple[str, float]] = [("", 1.0)]
     while stack:
         letters, chance = stack.pop()
-        if letters and rule.stops(counted(letters)):
-            estimate = rule.estimate(seen(letters))
+        if letters and rule.should_stop(counted(letters)):
+            estimate = rule.unbiased_pass_rate(seen(letters))
             if estimate is not None:
                 total += chance * estimate
                 judged += chance
@@ -195,34 +195,34 @@ def test_the_pass_rate_is_unbiased_by_enumeration(name: str, error_rate: float, 
 
 
 def test_the_pass_rate_is_unbiased_in_simulation_and_the_share_of_correct_is_not() -> None:
-    rule, draw = Rule(Band()), random.Random(7)
+    rule, draw = StoppingRule(Band()), random.Random(7)
     for p in (0.1, 0.5, 0.8):
         runs = [
-            rule.stop(seen("".join(draw.choices("c12n", [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4], k=16))))
+            rule.stopping_point(seen("".join(draw.choices("c12n", [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4], k=16))))
             for _ in range(8000)
         ]
-        estimates = [run.estimate for run in runs if run.estimate is not None]
+        estimates = [run.pass_rate for run in runs if run.pass_rate is not None]
         assert sum(estimates) / len(estimates) == pytest.approx(p, abs=4 * (p * (1 - p) / 9 / 8000) ** 0.5)
 
 
 def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
-    rule = Rule(Band(), curtail=False)
+    rule = StoppingRule(Band(), early_stopping=False)
     for letters in ("ccnn", "cbn1cb12", "b" * 5 + "c", "1" * 16):
         correct, judged = letters.count("c"), sum(letter != "b" for letter in letters)
-        assert rule.estimate(seen(letters)) == pytest.approx(correct / judged)
-    assert rule.estimate(seen("bb")) is None
-    assert rule.sealed_at(seen("c" * 15)) is None
+        assert rule.unbiased_pass_rate(seen(letters)) == pytest.approx(correct / judged)
+    assert rule.unbiased_pass_rate(seen("bb")) is None
+    assert rule.decided_after(seen("c" * 15)) is None
     # orders that cannot stop early either: two attempts settle nothing at the default band
-    assert Rule(Band()).estimate(seen("cbn1")) == pytest.approx(1 / 3)
+    assert StoppingRule(Band()).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
 
 
 def test_the_forecast_is_a_distribution_and_stops_earlier() -> None:
-    rule = Rule(Band(), error_rate=0.05)
+    rule = StoppingRule(Band(), error_rate=0.05)
     now = counted("cccccccc")
-    reason, chance = rule.foreseen(now)
+    reason, chance = rule.likely_decision(now)
     assert reason == "too_easy"
     assert 0.9 < chance < 1
-    early, exact = rule.sealed_at(seen("c" * 16)), Rule(Band()).sealed_at(seen("c" * 16))
+    early, exact = rule.decided_after(seen("c" * 16)), StoppingRule(Band()).decided_after(seen("c" * 16))
     assert early is not None
     assert exact is not None
     assert early < exact
@@ -230,11 +230,11 @@ def test_the_forecast_is_a_distribution_and_stops_earlier() -> None:
 
 
 def test_large_bands_are_quick_enough() -> None:
-    rule, draw = Rule(Band(attempts=64)), random.Random(1)
+    rule, draw = StoppingRule(Band(attempts=64)), random.Random(1)
     for _ in range(50):
-        stop = rule.stop(seen("".join(draw.choices("c12n", k=64))))
-        assert stop.settled
-        assert stop.estimate is not None
+        stop = rule.stopping_point(seen("".join(draw.choices("c12n", k=64))))
+        assert stop.is_decided
+        assert stop.pass_rate is not None
 
 
 def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
@@ -250,7 +250,7 @@ def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
     ]
     names = {"problem": pl.String, "index": pl.Int32, "outcome": pl.String, "answer_class": pl.Int32}
     frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(answer=pl.lit("x"))
-    found = pass_rates(pl.Series(list(letters)), frame, "m@1", Rule(Band()))
+    found = pass_rates(pl.Series(list(letters)), frame, "m@1", StoppingRule(Band()))
     assert found["spared"].sum() > 0
     # the estimate lies outside only where the stop itself is a late correct answer: no order begins with it
     outside = found.filter(~pl.col("pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9))

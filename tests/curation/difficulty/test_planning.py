@@ -19,8 +19,8 @@ def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
     assert plan.expected.hours.mean == pytest.approx(2_000_000 / 100 / 3600 * 2)
     assert plan.expected.price is not None
     assert plan.expected.price.mean == pytest.approx(6.0)
-    assert plan.uncurtailed.attempts.mean == plan.uncurtailed.attempts.low == 16_000
-    assert plan.uncurtailed.tokens.mean == (16 * 100 + 16 * 200) / 2 * 1000
+    assert plan.without_early_stopping.attempts.mean == plan.without_early_stopping.attempts.low == 16_000
+    assert plan.without_early_stopping.tokens.mean == (16 * 100 + 16 * 200) / 2 * 1000
     assert read_plan(json.loads(json.dumps(plan.row()))) == plan
 
 
@@ -29,8 +29,8 @@ def test_the_prompt_of_each_attempt_is_paid_for() -> None:
     plan = plan_stage("stage1", "m@1", 1000, 16, [PilotProblem(8, 800), PilotProblem(16, 3200)], rates)
     assert plan.expected.price is not None
     assert plan.expected.price.mean == pytest.approx(6.0 + 12_000 * 50 / 1e6)
-    assert plan.uncurtailed.price is not None
-    assert plan.uncurtailed.price.mean == pytest.approx(7.2 + 16_000 * 50 / 1e6)
+    assert plan.without_early_stopping.price is not None
+    assert plan.without_early_stopping.price.mean == pytest.approx(7.2 + 16_000 * 50 / 1e6)
     assert read_plan(json.loads(json.dumps(plan.row()))).prompt_tokens == 50.0
 
 

@@ -8,12 +8,18 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.refresh import ROLLOUT_COUNTS, by_age, change_probability, choose, is_due
+from curation.difficulty.refresh import (
+    ROLLOUT_COUNTS,
+    age_weighted_counts,
+    change_probability,
+    is_due,
+    select_uncertain,
+)
 from curation.records import DECISION
 
 BAND = Band()
 ALL = RefreshSettings()
-NONE = RefreshSettings(probe=0.0, retry=0.0)
+NONE = RefreshSettings(probe_share=0.0, retry_share=0.0)
 
 
 def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") -> pl.DataFrame:
@@ -39,7 +45,7 @@ def trained(*rows: tuple[str, int, int, int]) -> pl.DataFrame:
 def chosen(
     table: pl.DataFrame, seen: pl.DataFrame, settings: RefreshSettings = NONE, version: int = 2
 ) -> dict[str, str]:
-    return dict(choose(table, seen, BAND, settings, version, "new@1").iter_rows())
+    return dict(select_uncertain(table, seen, BAND, settings, version, "new@1").iter_rows())
 
 
 def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
@@ -75,7 +81,7 @@ def test_what_training_saw_counts_more_than_the_old_rate() -> None:
 
 def test_older_attempts_count_less() -> None:
     seen = trained(("a", 0, 0, 16), ("a", 100, 16, 16), ("b", 100, 1, 2))
-    assert by_age(seen, 100.0).rows() == [("a", 16.0, 24.0), ("b", 1.0, 2.0)]
+    assert age_weighted_counts(seen, 100.0).rows() == [("a", 16.0, 24.0), ("b", 1.0, 2.0)]
 
 
 def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -> None:
@@ -86,7 +92,7 @@ def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -
 
 def test_each_refresh_takes_another_share_until_all_had_their_turn() -> None:
     names = [f"problem {number}" for number in range(2000)]
-    settings = RefreshSettings(probe=0.25, retry=0.25)
+    settings = RefreshSettings(probe_share=0.25, retry_share=0.25)
     table = decisions(
         *((name, "too_easy", 16, 16) for name in names[::2]), *((n, "never_solved", 0, 16) for n in names[1::2])
     )

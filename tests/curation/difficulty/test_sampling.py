@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from curation.config import Band
-from curation.difficulty.early_stopping import Rule
-from curation.difficulty.progress import Progress
-from curation.difficulty.sampling import Asked, Sampled, Sampler
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.progress import SamplingProgress
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.records import Completion, PolicyError, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
@@ -19,7 +19,7 @@ from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_curtailed_or_not_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
-    full, short = Rule(Band(), curtail=False), Rule(Band())
+    full, short = StoppingRule(Band(), early_stopping=False), StoppingRule(Band())
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
     assert sampler.progress.attempts == 40 * 16
     policy = Drawn(0.3 if ahead else 0.002, in_flight=500 if ahead else 64)
@@ -28,7 +28,7 @@ def test_curtailed_or_not_the_decisions_are_the_same(tmp_path: Path, ahead: bool
     assert found.select("problem", "keep", "reason").equals(wanted.select("problem", "keep", "reason"))
     counted = sum(len(one.verdicts) for one in stopped)
     assert counted == found["attempts"].sum() < 0.85 * 40 * 16
-    assert found["spared"].sum() == sampler.progress.spared == 40 * 16 - counted
+    assert found["spared"].sum() == sampler.progress.skipped == 40 * 16 - counted
     assert len(set(policy.asked)) == len(policy.asked)
     if ahead:
         assert policy.cancelled, "what was launched ahead is aborted at a problem's stop"
@@ -48,11 +48,11 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
     store = AttemptStore(tmp_path, KEY)
     with MathJudge(1) as judge:
-        sampler = Sampler(policy, store, judge, Rule(Band()), open_problems=4)
+        sampler = Sampler(policy, store, judge, StoppingRule(Band()), open_problems=4)
 
         async def run() -> int:
             most = 0
-            lazily = (read.append(one.id) or Asked(one, "7") for one in feed())
+            lazily = (read.append(one.id) or SamplingRequest(one, "7") for one in feed())
             done = 0
             async for _ in sampler.run(lazily):
                 done += 1
@@ -66,14 +66,14 @@ def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
-    rule = Rule(Band())
+    rule = StoppingRule(Band())
     first, _ = sample(Drawn(), tmp_path, rule, problems(10))
     policy = Drawn()
     again, _ = sample(policy, tmp_path, rule, problems(10))
     assert policy.asked == []
-    assert again == [Sampled(one.problem, one.reference, one.verdicts, one.sealed, 0, 0) for one in first]
+    assert again == [SampledProblem(one.problem, one.reference, one.verdicts, one.is_decided, 0, 0) for one in first]
     # a wider rule asks for what is missing, and for nothing else
-    more, _ = sample(policy, tmp_path, Rule(Band(), curtail=False), problems(10))
+    more, _ = sample(policy, tmp_path, StoppingRule(Band(), early_stopping=False), problems(10))
     assert len(policy.asked) == 160 - sum(len(one.verdicts) for one in first)
     assert all(len(one.verdicts) == 16 for one in more)
 
@@ -90,13 +90,13 @@ class Broken(Drawn):
 def test_a_policy_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     policy = Broken(0.001)
     with pytest.raises(PolicyError, match="the engine is gone"):
-        sample(policy, tmp_path, Rule(Band()), problems())
+        sample(policy, tmp_path, StoppingRule(Band()), problems())
     store = AttemptStore(tmp_path, KEY)
     held = set(store.read([one.id for one in problems()]).select("problem", "index").rows())
     store.close()
     assert len(held) >= 50 - policy.in_flight
     rest = Drawn()
-    sample(rest, tmp_path, Rule(Band()), problems())
+    sample(rest, tmp_path, StoppingRule(Band()), problems())
     assert not held & set(rest.asked)
 
 
@@ -113,15 +113,15 @@ class Short(Drawn):
 def test_attempts_that_cannot_be_had(tmp_path: Path, instant: bool) -> None:
     policy = Short()
     policy.instant = instant
-    sampled, sampler = sample(policy, tmp_path, Rule(Band()), problems(5))
+    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band()), problems(5))
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
-    assert decisions(sampled, Rule(Band()))["reason"].to_list() == ["too_few_attempts"] * 5
+    assert decisions(sampled, StoppingRule(Band()))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
 
 
 def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: Path) -> None:
-    sampled, _ = sample(Drawn(), tmp_path, Rule(Band()), problems())
-    wide = Rule(Band(max_pass_rate=0.9))
+    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band()), problems())
+    wide = StoppingRule(Band(max_pass_rate=0.9))
     found = decisions(sampled, wide)
     unsettled = found.filter(found["spared"].is_null())
     assert 0 < unsettled.height < 40
@@ -130,11 +130,11 @@ def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: 
 
 
 def test_progress_says_what_is_left() -> None:
-    progress = Progress(problems=10, attempts=90, tokens=4500, seconds=5.0, total=30)
+    progress = SamplingProgress(problems=10, attempts=90, tokens=4500, seconds=5.0, total=30)
     assert progress.tokens_per_s == 900
     assert progress.eta_s == 10
     assert progress.row()["eta_s"] == 10.0
-    assert Progress().eta_s is None
+    assert SamplingProgress().eta_s is None
 
 
 def test_the_judge_gives_futures_that_say_what_judge_says() -> None:

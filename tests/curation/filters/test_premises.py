@@ -11,7 +11,7 @@ from typing import Any, Self
 import polars as pl
 import pytest
 
-from curation.filters.premises import TALLY, PremiseVote, decide, read_vote, tally
+from curation.filters.premises import TALLY, PremiseVote, decide_premises, read_vote, tally_votes
 from curation.prompts.premises import PREMISES
 from curation.records import ATTEMPT, AttemptKey, Completion, Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
@@ -56,7 +56,7 @@ NAMES = pl.Series(["good", "bad", "mute", "new"])
 
 
 def test_votes_are_counted_problem_by_problem() -> None:
-    counted = tally(NAMES, attempts(VOTES))
+    counted = tally_votes(NAMES, attempts(VOTES))
     assert counted.schema == TALLY
     assert counted["problem"].to_list() == NAMES.to_list()
     assert counted["readable"].to_list() == [3, 3, 1, 0]
@@ -75,7 +75,7 @@ def test_votes_are_counted_problem_by_problem() -> None:
     ],
 )
 def test_a_threshold_decides_and_asks_nobody(threshold: float, least: int, kept: list[str]) -> None:
-    decided = decide(tally(NAMES, attempts(VOTES)), threshold, least)
+    decided = decide_premises(tally_votes(NAMES, attempts(VOTES)), threshold, least)
     assert decided.filter("keep")["problem"].to_list() == kept
     assert decided["evidence"].null_count() == 0
 
@@ -114,12 +114,12 @@ def test_votes_are_measurements_in_the_store_under_the_prompts_version(tmp_path:
         return said and dict.fromkeys(ATTEMPT) | key | {"problem": name, "index": index, "text": said.text}
 
     async def all_votes() -> list[dict[str, Any] | None]:
-        lacking = store.missing(NAMES, 3)
+        lacking = store.missing_indices(NAMES, 3)
         return await asyncio.gather(*(ask(name, index) for name, indices in lacking.items() for index in indices))
 
     store.append(pl.DataFrame([row for row in asyncio.run(all_votes()) if row], schema=ATTEMPT))
     assert store.height == 9
     held = store.read(NAMES.to_list())
     assert held["prompt"].unique().to_list() == ["premises@1"]
-    assert tally(NAMES, held).equals(tally(NAMES, attempts(VOTES)))
-    assert store.missing(["good", "bad", "mute"], 3) == {}
+    assert tally_votes(NAMES, held).equals(tally_votes(NAMES, attempts(VOTES)))
+    assert store.missing_indices(["good", "bad", "mute"], 3) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.config import ConsistencySettings
-from curation.languages.mixing import consistent, mixed
+from curation.languages.mixing import consistent, is_mixed
 
 FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
 FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."
@@ -13,12 +13,12 @@ ENGLISH_THOUGHTS = "She had two, then she buys three more at the market, so that
 
 
 def shares(text: str) -> dict[str, float]:
-    return dict(mixed(text))
+    return dict(is_mixed(text))
 
 
 def test_one_language_is_one_share() -> None:
     assert shares(FRENCH) == {"fr": 1.0}
-    assert mixed("$x^2$") == []
+    assert is_mixed("$x^2$") == []
 
 
 def test_sentences_of_another_language_are_noticed() -> None:
@@ -68,6 +68,6 @@ def test_a_language_outside_the_candidates_is_another_one() -> None:
 def test_foreign_passages_count_only_where_they_are_looked_for() -> None:
     thoughts = f"{FRENCH_THOUGHTS} 所以我们得到了最后的答案，就是五个苹果。 {FRENCH_THOUGHTS}"
     assert consistent(FRENCH, thoughts, "La réponse est cinq.").consistent
-    found = consistent(FRENCH, thoughts, "La réponse est cinq.", ConsistencySettings(most_other=0.05))
+    found = consistent(FRENCH, thoughts, "La réponse est cinq.", ConsistencySettings(max_other_share=0.05))
     assert not found.consistent
     assert "in other languages" in found.why

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LivePolicy, PolicySettings, Settings, plain
+from curation.config import LivePolicy, PolicySettings, Settings, to_plain
 from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
@@ -27,7 +27,7 @@ from training.embedded_model import WEIGHTS, resolve_model
 
 
 def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
-    settings: Any = TypeAdapter(PolicySettings).validate_python(plain(table))
+    settings: Any = TypeAdapter(PolicySettings).validate_python(to_plain(table))
     return open_policy(settings, folder, prompt)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from curation.config import RecordedPolicy, plain
+from curation.config import RecordedPolicy, to_plain
 from curation.policies.recorded import Recorded
 from curation.records import Completion, Domain, GoldilocksError, PolicyError, PromptRequest, SourceError, problem_id
 from curation.storage.attempts import AttemptStore
@@ -40,7 +40,7 @@ FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok", "m
 
 def policy(folder: Path, columns: Mapping[str, Any], path: str = "attempts.jsonl", **more: Any) -> Recorded:
     table = {"kind": "recorded", "name": "weak@1", "path": path, "columns": columns, **more}
-    return Recorded(RecordedPolicy.model_validate(plain(table)), folder)
+    return Recorded(RecordedPolicy.model_validate(to_plain(table)), folder)
 
 
 def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> None:
@@ -121,9 +121,9 @@ def test_what_is_handed_out_fits_the_store(tmp_path: Path) -> None:
     one = policy(tmp_path, NESTED_MAP)
     store = AttemptStore(tmp_path / "attempts", one.key, one.about)
     name = problem_id(SUM)
-    for index, answered in answers(one, prompted(SUM), store.missing([name], 6)[name]):
+    for index, answered in answers(one, prompted(SUM), store.missing_indices([name], 6)[name]):
         store.add([(name, index, answered)])
-    assert store.missing([name], 6) == {name: [4, 5]}
+    assert store.missing_indices([name], 6) == {name: [4, 5]}
     assert answers(one, prompted(SUM), [4, 5]) == []
     assert store.read([name])["index"].to_list() == [0, 1, 2, 3]
     assert store.read([name])["policy"].unique().to_list() == ["weak@1"]

@@ -7,7 +7,7 @@ import pytest
 
 from curation.config.coding import AgreementSettings, ExecutionMatrixSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.execution_matrix import Candidate, corrected, draw_candidates, run_matrix
+from curation.programs.execution_matrix import Candidate, corrected, draw_candidates, run_execution_matrix
 from curation.records import TEST
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang
@@ -41,7 +41,7 @@ def problem(*pairs: tuple[str, str], **more: object) -> CodeProblem:
 def test_a_wrong_expected_output_is_corrected_and_a_wrong_solution_is_caught(runner: Runner) -> None:
     asked = problem(("1\n", "2\n"), ("5\n", "7\n"), ("-3\n", "-2\n"))
     programs = candidates((RIGHT, True), (ALSO, True), (THIRD, None), (WRONG, False))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     assert made.judged == 12
     assert made.broken == 0
     decisions = tests_agreement.decide_tests(made.runs, AgreementSettings())
@@ -56,7 +56,7 @@ def test_a_wrong_expected_output_is_corrected_and_a_wrong_solution_is_caught(run
 def test_a_test_without_expected_output_gets_the_output_that_all_agree_on(runner: Runner) -> None:
     programs = candidates((RIGHT, True), (ALSO, True), (THIRD, True))
     asked = problem(("8\n", ""))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True, indices=[41], known=[False])
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True, indices=[41], known=[False])
     assert made.runs["expected"].to_list() == [False] * 3
     assert made.outputs.select("test", "output").rows() == [(41, "9\n")]
 
@@ -64,7 +64,7 @@ def test_a_test_without_expected_output_gets_the_output_that_all_agree_on(runner
 def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> None:
     asked = problem(*((f"{n}\n", f"{n + 1}\n") for n in range(4)))
     programs = candidates(("while True: pass", False), ("raise SystemExit(3)", True), ("print(", True), (RIGHT, True))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     ended = {i: group["ended"].to_list() for (i,), group in made.runs.group_by("solution")}
     assert ended[0] == ["TLE", "TLE", "spared", "spared"]
     assert ended[1] == ["RTE"] * 4
@@ -73,7 +73,9 @@ def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> N
 
 
 def test_a_limit_that_the_source_does_not_name_is_measured(runner: Runner) -> None:
-    made = run_matrix(runner, "p", problem(("1\n", "2\n")), candidates((RIGHT, True)), SETTINGS, time_given=False)
+    made = run_execution_matrix(
+        runner, "p", problem(("1\n", "2\n")), candidates((RIGHT, True)), SETTINGS, time_given=False
+    )
     assert made.time_limit_s == 1.0
 
 
@@ -84,7 +86,7 @@ def test_a_checker_puts_all_that_it_accepts_into_one_class(runner: Runner) -> No
         ("print(input().split()[0])", True), ("print(input().split()[-1])", True), ("print(99)", False)
     )
     asked = problem(("3 4 5\n", "4\n"), ("6 7 8\n", "6\n"), checker=checker_of(judging))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     assert made.runs.sort("solution", "test")["expected"].to_list() == [True, True, True, True, False, False]
     assert made.broken == 0
 
@@ -102,7 +104,7 @@ def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(r
         LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", f"{n + 1}\n") for n in range(4)), ("7 8 9\n", "5\n")
     )
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     decisions = tests_agreement.decide_tests(made.runs, AgreementSettings())
     assert decisions["decision"].to_list() == ["keep"] * 4 + ["correct"]
     assert made.outputs.select("test", "output").rows() == [(4, "7\n")]
@@ -111,7 +113,7 @@ def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(r
 def test_expected_outputs_that_are_hints_to_the_checker_are_left_alone(runner: Runner) -> None:
     asked = _asked_of(LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", "any\n") for n in range(3)))
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     assert tests_agreement.decide_tests(made.runs, AgreementSettings())["decision"].to_list() == ["keep"] * 3
 
 
@@ -120,19 +122,19 @@ def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_
 ) -> None:
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
     failing = _asked_of("raise SystemExit(3)", ("1 2 3\n", "x\n"))
-    made = run_matrix(runner, "p", failing, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", failing, programs, SETTINGS, time_given=True)
     assert made.runs.is_empty()
     assert made.broken == 3
     reading = LOOKS_AT_THE_INPUT.replace("print", "int(a[1][0]); print")
     asked = _asked_of(reading, ("1 2 3\n", "2\n"), ("4 5 6\n", "5x\n"))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     assert tests_agreement.decide_tests(made.runs, AgreementSettings())["decision"].to_list() == ["keep", "correct"]
 
 
 def test_a_tolerance_joins_near_outputs(runner: Runner) -> None:
     programs = candidates(("print(0.3333333)", True), ("print(1/3)", True), ("print(0.5)", True))
     asked = problem(("\n", "0.333\n"), comparison=Comparison(absolute=1e-2))
-    made = run_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
+    made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     assert made.runs["expected"].to_list() == [True, True, False]
 
 

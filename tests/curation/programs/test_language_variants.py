@@ -6,7 +6,7 @@ import polars as pl
 
 from curation.config.coding import LanguageVariantSettings
 from curation.programs.execution_matrix import MEASURED
-from curation.programs.language_variants import LANGUAGE, languages_of, make_twins
+from curation.programs.language_variants import LANGUAGE, languages_of, make_variants
 from curation.prompts.solving import FENCE
 from curation.records import DROPPED, PROBLEM, problem_id
 
@@ -49,7 +49,9 @@ def test_a_language_without_solutions_is_asked_for_where_the_limit_allows_it() -
 def test_twins_share_their_group_and_name_their_language() -> None:
     row = dict.fromkeys(PROBLEM.names()) | {"id": "p", "group": "p", "domain": "code", "statement": "Add.", "row": 0}
     frame = pl.DataFrame([row, row | {"id": "q", "group": "q"}], schema=PROBLEM)
-    kept, dropped = make_twins(frame, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, LanguageVariantSettings()))
+    kept, dropped = make_variants(
+        frame, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, LanguageVariantSettings())
+    )
     assert kept.schema == PROBLEM
     assert kept["group"].to_list() == ["p", "p"]
     assert kept["statement"][1] == "Add.\n\nWrite the program in C++20."

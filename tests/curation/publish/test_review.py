@@ -13,16 +13,16 @@ from curation.publish.review import (
     DISPUTE,
     FILE,
     KINDS,
-    Verdict,
+    ReviewVerdict,
     add_verdict,
     apply_verdicts,
-    counts,
     digest,
+    dispute_counts,
+    dispute_queue,
     doubtful_verdicts,
     exact_conflicts,
     keep_accepted_labels,
     near_conflicts,
-    queue,
     read_verdicts,
     wrong_labels,
 )
@@ -46,10 +46,10 @@ def problem(name: str, answer: str, row: int = 0, **more: Any) -> dict[str, Any]
 
 def test_the_last_verdict_on_a_problem_counts(tmp_path: Path) -> None:
     assert read_verdicts(tmp_path) == {}
-    add_verdict(tmp_path, Verdict("a", "1"))
-    add_verdict(tmp_path, Verdict("b", None))
-    add_verdict(tmp_path, Verdict("a", None))
-    assert read_verdicts(tmp_path) == {"b": Verdict("b", None), "a": Verdict("a", None)}
+    add_verdict(tmp_path, ReviewVerdict("a", "1"))
+    add_verdict(tmp_path, ReviewVerdict("b", None))
+    add_verdict(tmp_path, ReviewVerdict("a", None))
+    assert read_verdicts(tmp_path) == {"b": ReviewVerdict("b", None), "a": ReviewVerdict("a", None)}
     assert len((tmp_path / FILE).read_text().splitlines()) == 3
 
 
@@ -65,9 +65,9 @@ def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
 
 
 def test_the_digest_does_not_depend_on_the_order_of_the_verdicts() -> None:
-    one, other = Verdict("a", "1"), Verdict("b", None)
+    one, other = ReviewVerdict("a", "1"), ReviewVerdict("b", None)
     assert digest({"a": one, "b": other}) == digest({"b": other, "a": one})
-    assert digest({"a": one}) != digest({"a": Verdict("a", "2")}) != digest({"a": Verdict("a", None)})
+    assert digest({"a": one}) != digest({"a": ReviewVerdict("a", "2")}) != digest({"a": ReviewVerdict("a", None)})
 
 
 def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> None:
@@ -79,7 +79,10 @@ def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> N
         problem("d", "4", 3),
         problem("e", "5", 4),
     )
-    said = {v.problem: v for v in (Verdict("a", "7"), Verdict("b", None), Verdict("c", "9"), Verdict("d", "4"))}
+    said = {
+        v.problem: v
+        for v in (ReviewVerdict("a", "7"), ReviewVerdict("b", None), ReviewVerdict("c", "9"), ReviewVerdict("d", "4"))
+    }
     kept, dropped = apply_verdicts(rows, said)
     assert kept.schema == PROBLEM
     assert dropped.schema == DROPPED
@@ -144,7 +147,7 @@ def test_nobody_suspects_a_label_that_a_person_accepted() -> None:
         {"problem": "b", "keep": True},
         {"problem": "c", "keep": False},
     )
-    said = {v.problem: v for v in (Verdict("a", "1"), Verdict("c", "1"))}
+    said = {v.problem: v for v in (ReviewVerdict("a", "1"), ReviewVerdict("c", "1"))}
     found = keep_accepted_labels(decisions, open_minded, said)
     assert found.select("problem", "keep", "evidence").rows() == [
         ("a", True, "3 of 12"),
@@ -175,8 +178,8 @@ def test_the_queue_holds_what_nobody_has_settled() -> None:
         {"id": "b", "kind": "near_conflict"},
         {"id": "c", "kind": "doubtful_verdict"},
     )
-    waiting = queue([part], {"b": Verdict("b", None)})
+    waiting = dispute_queue([part], {"b": ReviewVerdict("b", None)})
     assert waiting["id"].to_list() == ["a", "c"]
-    assert counts(waiting) == {"near_conflict": 1, "doubtful_verdict": 1}
-    assert list(counts(part)) == [kind for kind in KINDS if kind in counts(part)]
-    assert queue([], {}).schema == DISPUTE
+    assert dispute_counts(waiting) == {"near_conflict": 1, "doubtful_verdict": 1}
+    assert list(dispute_counts(part)) == [kind for kind in KINDS if kind in dispute_counts(part)]
+    assert dispute_queue([], {}).schema == DISPUTE

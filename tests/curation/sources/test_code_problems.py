@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from curation.config import plain
+from curation.config import to_plain
 from curation.config.coding import CodeColumns
 from curation.records import SourceError
 from curation.sources.code_problems import code_tables, whole_statement
@@ -52,7 +52,7 @@ CODEFORCES = {
 
 def tables(columns, *rows):
     """The tables of some rows named a, b, …."""
-    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**plain(columns)), "source s", 0)
+    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)), "source s", 0)
 
 
 def contest_row(**more):
@@ -121,7 +121,7 @@ def test_codeforces_statement_comes_together_from_its_parts():
         "interaction_format": None,
         "input_mode": "stdio",
     }
-    text = whole_statement(row["description"], row, CodeColumns(**plain(CODEFORCES)), "s")
+    text = whole_statement(row["description"], row, CodeColumns(**to_plain(CODEFORCES)), "s")
     assert text.startswith("Add two numbers.\n\n## Input\n\nTwo integers.\n\n## Output")
     assert "Note" not in text
     assert text.endswith("Input:\n```\n1 2\n```\nOutput:\n```\n3\n```")
@@ -164,6 +164,6 @@ def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):
 
 
 def test_the_same_statement_twice_in_a_shard_keeps_the_first_tables():
-    columns = CodeColumns(**plain(CODE_CONTESTS))
+    columns = CodeColumns(**to_plain(CODE_CONTESTS))
     found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns, "s", 0)
     assert found.judging["time_limit_s"].to_list() == [2.5]

@@ -64,7 +64,7 @@ def test_a_package_is_read(tmp_path: Path) -> None:
     ]
     assert found.untested == ("secret/03",)
     assert found.reasons == {}
-    assert (found.time_given, found.multiplier, found.problem.refused) == (False, 5.0, None)
+    assert (found.has_time_limit, found.multiplier, found.problem.refused) == (False, 5.0, None)
     programs = {one.name: one for one in found.submissions}
     assert programs["accepted/a.py"].accepted
     assert programs["wrong_answer/b.cpp"].lang is CodeLang.CPP
@@ -129,7 +129,7 @@ def test_limits_and_flags(tmp_path: Path) -> None:
     found = read_package(here)
     assert (found.problem.memory_mb, found.multiplier, found.problem.comparison.relative) == (512, 3.0, 1e-6)
     (here / ".timelimit").write_text("2\n")
-    assert (read_package(here).time_given, read_package(here).problem.cpu_s) == (True, 2.0)
+    assert (read_package(here).has_time_limit, read_package(here).problem.cpu_s) == (True, 2.0)
     (here / "problem.yaml").write_text(
         "problem_format_version: 2023-07-draft\nname:\n  en: Sum\nlimits: {time_limit: 1.5}\n"
     )

@@ -15,7 +15,7 @@ import datasets
 import polars as pl
 import pytest
 
-from curation.config import Source, plain
+from curation.config import Source, to_plain
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.problems import check_source, read_source, source_digest
 
@@ -28,7 +28,7 @@ GSM8K = [
 
 def source(kind: str, path: str, columns: Mapping[str, Any] | None = None, **more: Any) -> Source:
     return Source.model_validate(
-        plain({"name": "sheet", "kind": kind, "path": path, "columns": columns or {}, **more}),
+        to_plain({"name": "sheet", "kind": kind, "path": path, "columns": columns or {}, **more}),
     )
 
 

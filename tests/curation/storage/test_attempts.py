@@ -68,16 +68,16 @@ def test_an_empty_store_answers_in_the_schema(tmp_path: Path) -> None:
     assert store.read(["a"]).schema == ATTEMPT
     assert store.read([]).schema == ATTEMPT
     assert store.read(["a"], ["problem", "index"]).is_empty()
-    assert store.missing(["a"], 2) == {"a": [0, 1]}
-    assert store.missing([], 2) == {}
+    assert store.missing_indices(["a"], 2) == {"a": [0, 1]}
+    assert store.missing_indices([], 2) == {}
 
 
 def test_only_what_is_lacking_is_missing(tmp_path: Path) -> None:
     store = AttemptStore(tmp_path, KEY)
     store.append(attempts(("a", 0), ("a", 1), ("a", 2), ("b", 1), ("d", 7)))
-    assert store.missing(["d", "c", "b", "a"], 3) == {"d": [0, 1, 2], "c": [0, 1, 2], "b": [0, 2]}
-    assert store.missing(["a", "b"], 1) == {"b": [0]}
-    assert store.missing(iter(["a", "b"]), 4) == {"a": [3], "b": [0, 2, 3]}
+    assert store.missing_indices(["d", "c", "b", "a"], 3) == {"d": [0, 1, 2], "c": [0, 1, 2], "b": [0, 2]}
+    assert store.missing_indices(["a", "b"], 1) == {"b": [0]}
+    assert store.missing_indices(iter(["a", "b"]), 4) == {"a": [3], "b": [0, 2, 3]}
 
 
 @pytest.mark.parametrize("again", [[("a", 1)], [("z", 0), ("a", 0)], [("c", 0), ("c", 0)]])
@@ -128,7 +128,7 @@ def test_only_the_parts_of_the_wanted_problems_are_read(tmp_path: Path) -> None:
     store.append(attempts(("b", 0)))
     (store.folder / first).unlink()
     assert names(store.read(["b"])) == [("b", 0)]
-    assert store.missing(["b", "c"], 1) == {"c": [0]}
+    assert store.missing_indices(["b", "c"], 1) == {"c": [0]}
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_how_attempts_were_cut_into_appends_does_not_show(held: list[tuple[str, 
         expected = attempts(*sorted(held))
         assert store.read(list("abcd")).equals(expected)
         assert AttemptStore(Path(folder), KEY).read(list("dcba")).equals(expected)
-        lacking = store.missing("abcd", 6)
+        lacking = store.missing_indices("abcd", 6)
         assert {(p, i) for p, indices in lacking.items() for i in indices} == {
             (p, i) for p in "abcd" for i in range(6)
         } - set(held)

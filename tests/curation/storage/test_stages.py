@@ -21,7 +21,7 @@ from curation.storage.stages import (
     atomic_write,
     file_digest,
     finished_shards,
-    locked,
+    lock_folder,
     read_manifest,
     read_shard,
     read_table,
@@ -100,8 +100,8 @@ def test_leftovers_of_a_kill_go(tmp_path: Path) -> None:
 def test_a_missing_file_means_not_finished(tmp_path: Path, name: str) -> None:
     one = made(tmp_path)
     (tmp_path / name).unlink()
-    assert not one.finished(int(Path(name).stem))
-    assert one.finished(1 - int(Path(name).stem))
+    assert not one.is_finished(int(Path(name).stem))
+    assert one.is_finished(1 - int(Path(name).stem))
     assert one.manifest() is None
 
 
@@ -109,7 +109,7 @@ def test_a_truncated_file_means_not_finished(tmp_path: Path) -> None:
     one = made(tmp_path)
     path = tmp_path / "kept" / "00000.parquet"
     path.write_bytes(path.read_bytes()[:-1])
-    assert not one.finished(0)
+    assert not one.is_finished(0)
     assert one.manifest() is None
     with pytest.raises(StoreError, match=re.escape(str(path))):
         read_shard(tmp_path, "kept", 0)
@@ -121,8 +121,8 @@ def test_a_stage_is_found_again_by_what_made_it(tmp_path: Path) -> None:
     made(tmp_path)
     again = stage(tmp_path, inputs=dict(reversed(INPUTS.items())))
     again.prepare()
-    assert again.finished(0)
-    assert again.finished(1)
+    assert again.is_finished(0)
+    assert again.is_finished(1)
     assert again.manifest() is not None
 
 
@@ -133,7 +133,7 @@ def test_another_fingerprint_discards_what_is_there(tmp_path: Path, other: dict[
     made(tmp_path)
     another = stage(tmp_path, **other)
     assert another.manifest() is None
-    assert not another.finished(0)
+    assert not another.is_finished(0)
     another.prepare()
     assert files(tmp_path) == ["stage.json"]
 
@@ -155,7 +155,7 @@ def test_a_lost_row_is_refused(tmp_path: Path) -> None:
     one.prepare()
     with pytest.raises(StoreError, match=r"statements, shard 0: 4 rows went in, 2 were kept and 1 dropped"):
         one.write(0, Shard(4, {"kept": frame("a", "b"), "dropped": frame("c")}))
-    assert not one.finished(0)
+    assert not one.is_finished(0)
     assert files(tmp_path) == ["stage.json"]
 
 
@@ -292,19 +292,19 @@ def test_a_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
-            with pytest.raises(StoreError, match="is in use by another run"), locked(folder):
+            with pytest.raises(StoreError, match="is in use by another run"), lock_folder(folder):
                 raise AssertionError("two runs hold one folder")
         finally:
             holder.kill()
     assert holder.returncode == -signal.SIGKILL
-    with locked(folder):
+    with lock_folder(folder):
         pass
 
 
 def test_the_lock_is_free_after_an_error_and_does_not_touch_the_folder(tmp_path: Path) -> None:
     made(tmp_path)
     before = files(tmp_path)
-    with pytest.raises(ValueError, match="inside"), locked(tmp_path):
+    with pytest.raises(ValueError, match="inside"), lock_folder(tmp_path):
         raise ValueError("inside")
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert files(tmp_path) == sorted([".lock", *before])

@@ -33,7 +33,7 @@ from curation.verify.extraction import clean_recorded_answer, extract_answer
 def test_final_answers(response: str, answer: str, how: str) -> None:
     found = extract_answer(response)
     assert found is not None
-    assert (found.answer, found.how) == (answer, how)
+    assert (found.answer, found.method) == (answer, how)
 
 
 @pytest.mark.parametrize(

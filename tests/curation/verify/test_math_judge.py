@@ -28,7 +28,7 @@ def test_answers_are_grouped_by_equivalence_in_order_of_appearance() -> None:
         (result,) = judge.judge([task(r"\frac12", "3", "0.5", "x+1", "1/2", "1+x", "6/2", None, "No answer provided.")])
     assert [verdict.answer_class for verdict in result.verdicts] == [1, 0, 2, 0, 2, 1, None, None]
     assert [verdict.outcome for verdict in result.verdicts][-2:] == [Outcome.NO_ANSWER, Outcome.NO_ANSWER]
-    assert all(verdict.how for verdict in result.verdicts)
+    assert all(verdict.method for verdict in result.verdicts)
 
 
 def test_plain_numbers_need_no_worker() -> None:
@@ -56,14 +56,14 @@ def test_references_are_checked() -> None:
     references = [("5", "en"), ("", "en"), (r"\frac{1}{2}", "en"), (r"\frac{1}{", "en"), ("3,5", "de")]
     with MathJudge(workers=1) as judge:
         found = list(judge.check(references))
-    assert [check.ok for check in found] == [True, False, True, False, True]
-    assert all(check.failed is None for check in found)
-    assert found[1].why == "it is empty"
+    assert [check.usable for check in found] == [True, False, True, False, True]
+    assert all(check.failure is None for check in found)
+    assert found[1].reason == "it is empty"
 
 
 def test_same_compares_pairs() -> None:
     with MathJudge(workers=1) as judge:
-        assert list(judge.same([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
+        assert list(judge.compare_pairs([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
             Outcome.CORRECT,
             Outcome.CORRECT,
             Outcome.WRONG,
@@ -75,7 +75,7 @@ def test_it_runs_off_the_main_thread() -> None:
 
     def work() -> None:
         with MathJudge(workers=1) as judge:
-            found.extend(judge.same([(r"\sqrt{8}", r"2\sqrt{2}")]))
+            found.extend(judge.compare_pairs([(r"\sqrt{8}", r"2\sqrt{2}")]))
 
     thread = threading.Thread(target=work)
     thread.start()

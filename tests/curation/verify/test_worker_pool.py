@@ -18,7 +18,7 @@ import pytest
 
 from curation.records import Outcome, VerifierError
 from curation.verify.worker import Guard
-from curation.verify.worker_pool import Limits, WorkerPool
+from curation.verify.worker_pool import WorkerLimits, WorkerPool
 from tests.places import ROOT
 from tests.waiting import wait_gone, wait_until
 
@@ -91,13 +91,13 @@ def test_results_come_in_order_and_jobs_are_read_lazily() -> None:
     ],
 )
 def test_a_bad_step_is_written_off_and_its_neighbours_are_kept(deed: str, outcome: str) -> None:
-    with WorkerPool(f"{HERE}:misbehave", 1, Limits(step_s=0.3)) as pool:
+    with WorkerPool(f"{HERE}:misbehave", 1, WorkerLimits(step_s=0.3)) as pool:
         (reply,) = pool.map([{"deeds": ["fine", deed, "fine", deed]}])
     assert reply.value == {"0 fine": "done", f"1 {deed}": outcome, "2 fine": "done", f"3 {deed}": outcome}
 
 
 def test_a_step_that_sleeps_meets_the_wall_guard() -> None:
-    with WorkerPool(f"{HERE}:misbehave", 1, Limits(step_s=0.02)) as pool:
+    with WorkerPool(f"{HERE}:misbehave", 1, WorkerLimits(step_s=0.02)) as pool:
         (reply,) = pool.map([{"deeds": ["sleep"]}])
     assert reply.value == {"0 sleep": "timeout"}
 
@@ -109,7 +109,7 @@ def test_prints_do_not_disturb() -> None:
 
 
 def test_a_worker_is_replaced_after_its_jobs() -> None:
-    with WorkerPool(f"{HERE}:echo", 1, Limits(jobs=3)) as pool:
+    with WorkerPool(f"{HERE}:echo", 1, WorkerLimits(max_jobs=3)) as pool:
         assert [reply.value for reply in pool.map(range(10))] == list(range(10))
 
 
@@ -142,8 +142,8 @@ def test_a_closed_pool_refuses() -> None:
 def test_a_job_outside_every_step_that_dies_is_broken() -> None:
     with WorkerPool(f"{HERE}:misbehave", 1) as pool:
         first, second = pool.map([{"no deeds": 1}, {"deeds": []}])
-    assert first.failed is Outcome.BROKEN
-    assert "KeyError" in first.why
+    assert first.failure is Outcome.BROKEN
+    assert "KeyError" in first.reason
     assert second.value == {}
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import DropReason
-from curation.storage.stages import locked
+from curation.storage.stages import lock_folder
 from curation.verify import answers
 from tests.flows.conftest import STAGES, TINY, TITLES, Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
@@ -266,7 +266,7 @@ def test_a_run_that_failed_goes_on_when_it_is_mended(tiny_recipe: Path, tmp_path
 
 def test_a_folder_in_use_is_refused(tiny_copy: Tiny) -> None:
     before = stamps(tiny_copy.folder)
-    with locked(tiny_copy.folder):
+    with lock_folder(tiny_copy.folder):
         said = refusal("run", tiny_copy.recipe, "--out", tiny_copy.folder)
         assert "in use by another run" in said
         assert "in use by another run" in refusal("rejudge", tiny_copy.folder)

@@ -25,7 +25,7 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     for plan in plans:
         assert plan.pilot == 64
         # recorded attempts cost nothing, so all there are are taken; of one problem there are none
-        assert 0.9 < plan.expected.attempts.mean / plan.uncurtailed.attempts.mean <= 1
+        assert 0.9 < plan.expected.attempts.mean / plan.without_early_stopping.attempts.mean <= 1
     shutil.copytree(demo_run, folder, dirs_exist_ok=True)
     run_recipe(DEMO, ["shard_rows=40"], folder)
     assert list(held_plan(run).values()) == plans
@@ -38,7 +38,7 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
 def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
     plan, grader = plan_recipe(DEMO.with_name("demo_loop.toml"), tmp_path / "run", pilot=24)
     assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 320, 24)
-    assert plan.expected.attempts.high < plan.uncurtailed.attempts.mean == 320 * 16
+    assert plan.expected.attempts.high < plan.without_early_stopping.attempts.mean == 320 * 16
     assert plan.expected.tokens.low > 0
     assert plan.expected.hours is not None
     assert (grader.stage, grader.policy) == ("stage2", "grader, by the pilot of stage1")

@@ -78,7 +78,7 @@ def test_the_plan_of_the_large_recipe() -> None:
     assert second.expected.tokens.mean == second.expected.attempts.mean * 4000
     assert second.expected.hours is not None
     assert second.expected.hours.mean == pytest.approx(second.expected.tokens.mean / 5000 / 3600)
-    assert second.expected.attempts.mean < second.uncurtailed.attempts.mean
+    assert second.expected.attempts.mean < second.without_early_stopping.attempts.mean
 
 
 def test_what_a_run_takes_on_the_stated_gpus_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +93,7 @@ def test_what_a_run_takes_on_the_stated_gpus_is_said(capsys: pytest.CaptureFixtu
 def test_sources_and_benchmarks_are_pinned_where_a_commit_is_known() -> None:
     for path in (MAGISTRAL, CODE):
         recipe = load_recipe(path)
-        named = {one.name: one.revision for one in (*recipe.sources, *recipe.contamination.against)}
+        named = {one.name: one.revision for one in (*recipe.sources, *recipe.decontamination.against)}
         assert {name for name, revision in named.items() if revision is None} <= {"numina-1.5"}
         assert all(len(revision) == 40 for revision in named.values() if revision is not None)
 
@@ -102,7 +102,7 @@ def test_one_figure_stands_for_all_stages_and_curtailing_may_be_off() -> None:
     asked = ["costs.tokens_per_s=[100]", "stage2.sampling.curtail=false"]
     first, second = stated_plan(MAGISTRAL, asked)
     assert (first.tokens_per_s, second.tokens_per_s) == (800, 800)
-    assert second.expected == second.uncurtailed
+    assert second.expected == second.without_early_stopping
 
 
 def test_refusals(tmp_path: Path) -> None:

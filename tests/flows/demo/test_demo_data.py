@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 import flows.demo
-from curation.config import Recipe, plain
+from curation.config import Recipe, to_plain
 from curation.records import DropReason, normalise_text, problem_id
 from flows.demo.report import caught, false_alarms, show, wrong_labels
 from tests.demo_data.live import make_data as live_data
@@ -230,7 +230,7 @@ def test_wrong_labels_are_outvoted_though_seldom_by_a_single_string() -> None:
 
 
 def test_the_recipe_is_valid_and_its_files_are_there() -> None:
-    recipe = Recipe.model_validate(plain(tomllib.loads(RECIPE.read_text("utf-8"))))
+    recipe = Recipe.model_validate(to_plain(tomllib.loads(RECIPE.read_text("utf-8"))))
     assert recipe.stage2 is not None
     paths = [source.path for source in recipe.sources] + [recipe.stage1.policy.path, recipe.stage2.policy.path]
     for path in paths:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import GoldilocksError, problem_id
-from curation.storage.stages import locked
+from curation.storage.stages import lock_folder
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import Refreshed
@@ -223,5 +223,5 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
         read_trained(tmp_path / "no.jsonl")
     with pytest.raises(GoldilocksError, match="columns problem"):
         read_trained(write_jsonl(tmp_path / "odd.jsonl", [{"a": 1}]))
-    with locked(tiny_copy.folder), pytest.raises(GoldilocksError, match="in use"):
+    with lock_folder(tiny_copy.folder), pytest.raises(GoldilocksError, match="in use"):
         refresh_run(tiny_copy.folder, newer_policy(tmp_path))

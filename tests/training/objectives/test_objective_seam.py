@@ -18,7 +18,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from curation.config import plain
+from curation.config import to_plain
 from flows.cli.settings import settings_of
 from tests.places import ROOT
 from tests.training.engines.embedded.test_run import lines
@@ -64,7 +64,7 @@ def test_a_run_keeps_the_whole_table_and_reads_it_again(registered: None) -> Non
     made = recipe(objective=TABLE)
     held = made.model_dump(mode="json")
     assert held["objective"] == {"kind": "reinforce", "baseline": 0.5, "confidence": 0.01}
-    assert TrainRecipe.model_validate(plain(json.loads(json.dumps(held)))) == made
+    assert TrainRecipe.model_validate(to_plain(json.loads(json.dumps(held)))) == made
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from curation.publish.export import CURATED
 from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
-from curation.verify.math_judge import Judged
+from curation.verify.math_judge import Verdict
 from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded_model.problems import Split
@@ -27,8 +27,8 @@ SUM = Task(
 FIVE = Task(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
 
 
-def asked(judges: Verifiers, task: Task, *texts: str) -> list[Judged]:
-    async def run() -> list[Judged]:
+def asked(judges: Verifiers, task: Task, *texts: str) -> list[Verdict]:
+    async def run() -> list[Verdict]:
         return list(await asyncio.gather(*(judges.judge(task, text, seed=1) for text in texts)))
 
     return asyncio.run(run())

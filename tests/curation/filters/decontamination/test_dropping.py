@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config import Benchmark, DecontaminationSettings
-from curation.filters.decontamination import HIT, OverlapSettings, drop_contaminated, find_contamination, named
+from curation.filters.decontamination import HIT, OverlapSettings, drop_contaminated, find_contamination, format_hits
 from curation.records import DROPPED, PROBLEM, DropReason
 
 BENCHMARK = "A choir of 54 singers stands on stage in rows of 9, and each row needs 2 microphones. How many are needed?"
@@ -41,11 +41,11 @@ def test_without_hits_everything_stays() -> None:
     kept, dropped = drop_contaminated(frame, hits())
     assert kept.equals(frame)
     assert dropped.is_empty()
-    assert named(frame, hits()).is_empty()
+    assert format_hits(frame, hits()).is_empty()
 
 
 def test_hits_are_kept_by_the_name_of_the_problem() -> None:
-    found = named(problems("a", "b", "c"), hits((2, "ngram", 1.0, "exam", 4)))
+    found = format_hits(problems("a", "b", "c"), hits((2, "ngram", 1.0, "exam", 4)))
     assert found.select("id", "source", "row", "benchmark", "benchmark_row").rows() == [("p2", "s", 12, "exam", 4)]
 
 

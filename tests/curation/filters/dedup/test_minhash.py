@@ -16,9 +16,9 @@ from curation.filters.dedup.minhash import (
     band_rows,
     gram_hashes,
     jaccard,
-    rows_of,
     signatures,
     tokenize,
+    tokenize_rows,
 )
 
 
@@ -50,7 +50,7 @@ TEXTS = st.lists(st.lists(st.sampled_from("ab12+ "), max_size=12).map(" ".join),
 @given(TEXTS)
 @settings(max_examples=60, deadline=None)
 def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
-    rows = rows_of(pl.Series(texts))
+    rows = tokenize_rows(pl.Series(texts))
     sets = []
     for text in texts:
         edged = ["", *tokens(text), ""]
@@ -63,16 +63,16 @@ def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
 @given(TEXTS)
 @settings(max_examples=30, deadline=None)
 def test_a_row_is_the_same_alone_and_in_company(texts: list[str]) -> None:
-    together = rows_of(pl.Series(texts))
+    together = tokenize_rows(pl.Series(texts))
     found = signatures(together)
     for place, text in enumerate(texts):
-        alone = rows_of(pl.Series([text]))
+        alone = tokenize_rows(pl.Series([text]))
         assert together.figures[place] == alone.figures[0]
         assert (found[place] == signatures(alone)[0]).all()
 
 
 def test_runs_stay_inside_their_row() -> None:
-    rows = rows_of(pl.Series(["a b c", None, "a b", "c a b"]))
+    rows = tokenize_rows(pl.Series(["a b c", None, "a b", "c a b"]))
     row, run = gram_hashes(rows, 2)
     assert row.tolist() == [0, 0, 2, 3, 3]
     assert run[0] == run[2] == run[4]

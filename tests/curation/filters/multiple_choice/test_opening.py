@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from curation.filters.multiple_choice import OpenQuestion, Refusal, consider, open_questions
+from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one, open_questions
 from curation.filters.multiple_choice.opening import mathematical
 from curation.filters.statements import classify
 from curation.records import DropReason
@@ -42,7 +42,7 @@ COMPLETE = [
 
 @pytest.mark.parametrize(("lang", "question", "opened"), COMPLETE)
 def test_complete_questions_are_opened(lang: str, question: str, opened: str) -> None:
-    assert consider(question, "B", NUMBERS, lang) == OpenQuestion(opened, "4")
+    assert open_one(question, "B", NUMBERS, lang) == OpenQuestion(opened, "4")
 
 
 NEEDS_OPTIONS = [
@@ -72,7 +72,7 @@ NEEDS_OPTIONS = [
 
 @pytest.mark.parametrize(("lang", "question"), NEEDS_OPTIONS)
 def test_questions_about_their_options_are_refused(lang: str, question: str) -> None:
-    refused = consider(question, "B", NUMBERS, lang)
+    refused = open_one(question, "B", NUMBERS, lang)
     assert isinstance(refused, Refusal)
     assert refused.reason == DropReason.CHOICES_NEEDED
     assert refused.evidence
@@ -87,14 +87,14 @@ def test_questions_about_their_options_are_refused(lang: str, question: str) -> 
     ],
 )  # fmt: skip
 def test_answers_that_need_the_other_options(answer: str) -> None:
-    refused = consider("How many solutions has the equation?", "D", ["1", "2", "3", answer])
+    refused = open_one("How many solutions has the equation?", "D", ["1", "2", "3", answer])
     assert refused == Refusal(DropReason.CHOICES_NEEDED, answer)
 
 
 def test_names_that_the_question_itself_gives_are_answers() -> None:
     question = "Nancy read 5 pages and John read 7 pages. Who read more pages?"
-    assert consider(question, "B", ["Nancy", "John"]) == OpenQuestion(question, "John")
-    assert isinstance(consider("Who read more pages?", "B", ["Nancy", "John"]), Refusal)
+    assert open_one(question, "B", ["Nancy", "John"]) == OpenQuestion(question, "John")
+    assert isinstance(open_one("Who read more pages?", "B", ["Nancy", "John"]), Refusal)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_option_numbers_count_from_where_their_source_does() -> None:
     ],
 )
 def test_a_key_that_was_left_behind_goes_and_a_lost_blank_comes_back(question: str, opened: str) -> None:
-    assert consider(question, "B", ["5", "4"], "zh") == OpenQuestion(opened, "4")
+    assert open_one(question, "B", ["5", "4"], "zh") == OpenQuestion(opened, "4")
 
 
 def test_what_is_the_multiple_needs_its_options() -> None:
-    found = consider("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
+    found = open_one("What is the multiple of X, if it is divisible by 9 and 12?", "A", ["36", "15"], "en")
     assert isinstance(found, Refusal)
-    assert isinstance(consider("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), OpenQuestion)
+    assert isinstance(open_one("What is the least common multiple of 4 and 6?", "A", ["12", "36"], "en"), OpenQuestion)
 
 
 def test_options_numbered_line_by_line() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curation.filters.multiple_choice import OpenQuestion, Refusal, consider
-from curation.filters.multiple_choice.options import split, strip_label
+from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one
+from curation.filters.multiple_choice.options import split_options, strip_label
 from curation.filters.multiple_choice.resolving import named_letter, names_several, resolve_option
 from curation.records import DropReason
 
@@ -39,22 +39,22 @@ STYLES = {
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_is_opened(style: str) -> None:
     answer = "b" if style == "lower case" else "B"
-    assert consider(STYLES[style], answer) == OpenQuestion("What is $2+2$?", "4")
+    assert open_one(STYLES[style], answer) == OpenQuestion("What is $2+2$?", "4")
 
 
 def test_a_last_option_that_is_a_displayed_formula() -> None:
-    found = consider("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
+    found = open_one("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
     assert found == OpenQuestion("What is $2+2$?", "$4$")
 
 
 def test_chinese_in_one_line() -> None:
-    found = consider("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
+    found = open_one("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
     assert found == OpenQuestion("计算 $2+2$ 的结果是____", "4")
 
 
 def test_numbered_and_circled_options_where_the_question_sends_to_them() -> None:
-    assert consider("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == OpenQuestion("选出 $2+2$ 的值", "4")
-    numbered = split("Choose the value of $2+2$: (1) 3 (2) 4 (3) 5")
+    assert open_one("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == OpenQuestion("选出 $2+2$ 的值", "4")
+    numbered = split_options("Choose the value of $2+2$: (1) 3 (2) 4 (3) 5")
     assert numbered is not None
     assert numbered.options == ("3", "4", "5")
 
@@ -70,11 +70,11 @@ NOT_OPTIONS = [
 
 @pytest.mark.parametrize(("statement", "answer"), NOT_OPTIONS)
 def test_labels_that_are_no_options_are_left_alone(statement: str, answer: str) -> None:
-    assert consider(statement, answer) is None
+    assert open_one(statement, answer) is None
 
 
 def test_formulas_get_their_dollars_back() -> None:
-    found = consider(
+    found = open_one(
         "Simplify. $\\textbf{(A)}\\ \\frac{1}{2} \\qquad \\textbf{(B)}\\ x^2 \\qquad \\textbf{(C)}\\ 3$", "A"
     )
     assert isinstance(found, OpenQuestion)
@@ -130,21 +130,21 @@ def test_letters() -> None:
 
 
 def test_unresolved_and_several_are_refused_with_evidence() -> None:
-    refused = consider("What is $2+2$?", "F", ["3", "4", "5"])
+    refused = open_one("What is $2+2$?", "F", ["3", "4", "5"])
     assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
-    refused = consider("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
+    refused = open_one("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
     assert refused == Refusal(DropReason.CHOICES_NEEDED, "A, C")
 
 
 def test_numbered_values_behind_a_question() -> None:
     question = "What is the mean of 6, 10 and 14? (1) 8 (2) 10 (3) 12 (4) 14"
-    assert consider(question, "2") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
-    assert consider(question, "10") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
-    refused = consider(question, "E")
+    assert open_one(question, "2") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
+    assert open_one(question, "10") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
+    refused = open_one(question, "E")
     assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
-    assert consider("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
+    assert open_one("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
 
 
 def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
-    refused = consider("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
+    refused = open_one("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
     assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")

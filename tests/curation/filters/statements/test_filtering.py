@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.filters.statements import RULES, VERSION, StatementSettings, classify, filter_statements
-from curation.filters.statements.cleaning import clean
+from curation.filters.statements.cleaning import clean_text
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
@@ -91,7 +91,7 @@ def test_debris_of_many_kinds_goes_and_formulas_stay() -> None:
         "$\\parallel$ and $\\particle$ stay\\\\": "$\\parallel$ and $\\particle$ stay",
         "Find $x < 3$ and $y > 2$.": "Find $x < 3$ and $y > 2$.",
     }
-    frame = clean(pl.DataFrame({"text": list(cases)}), "text")
+    frame = clean_text(pl.DataFrame({"text": list(cases)}), "text")
     assert frame["text"].to_list() == list(cases.values())
 
 
@@ -117,8 +117,8 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 @settings(max_examples=80, deadline=None)
 def test_cleaning_twice_is_cleaning_once(text: str) -> None:
-    once = clean(pl.DataFrame({"text": [text]}), "text")
-    assert clean(once, "text").equals(once)
+    once = clean_text(pl.DataFrame({"text": [text]}), "text")
+    assert clean_text(once, "text").equals(once)
 
 
 WORDS = st.sampled_from(

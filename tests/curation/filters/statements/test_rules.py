@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from curation.filters.statements import RULES, StatementSettings, classify, judge
+from curation.filters.statements import RULES, StatementSettings, apply_rules, classify
 from curation.records import DropReason
 
 Rows = Sequence[tuple[str, ...]]
@@ -18,7 +18,7 @@ def verdicts(*rows: tuple[str, str | None, str | None]) -> list[tuple[str | None
     full = frame.with_columns(
         choices=pl.lit(None, pl.List(pl.String)), source=pl.lit("t"), meta=pl.lit(None, pl.String)
     )
-    return judge(full).select("rule", "reason").rows()
+    return apply_rules(full).select("rule", "reason").rows()
 
 
 def verdict(statement: str | None, answer: str | None = "4", lang: str = "en") -> tuple[str | None, str | None]:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from curation.filters.statements import classify
-from curation.filters.statements.cleaning import clean, has_debris
+from curation.filters.statements.cleaning import clean_text, has_debris
 from curation.filters.statements.words import either
 from curation.records import PROBLEM, DropReason
 
@@ -269,8 +269,8 @@ CLUTTER = {
 def test_numbers_points_and_contests_go() -> None:
     frame = pl.DataFrame({"text": list(CLUTTER)})
     assert frame.select(has_debris("text").all()).item()
-    assert clean(frame, "text")["text"].to_list() == list(CLUTTER.values())
-    assert clean(clean(frame, "text"), "text")["text"].to_list() == list(CLUTTER.values())
+    assert clean_text(frame, "text")["text"].to_list() == list(CLUTTER.values())
+    assert clean_text(clean_text(frame, "text"), "text")["text"].to_list() == list(CLUTTER.values())
 
 
 NO_CLUTTER = [
@@ -290,14 +290,14 @@ NO_CLUTTER = [
 
 def test_numbers_that_belong_to_the_problem_stay() -> None:
     frame = pl.DataFrame({"text": NO_CLUTTER})
-    assert clean(frame, "text")["text"].to_list() == NO_CLUTTER
+    assert clean_text(frame, "text")["text"].to_list() == NO_CLUTTER
 
 
 def test_an_answer_keeps_its_label() -> None:
     row = {"statement": "What is $3 + 5$? (1) 6 (2) 8 (3) 9", "answer": "(2) 8"}
     assert classify(pl.DataFrame([row]))["answer"].to_list() == ["8"]
     answers = pl.DataFrame({"answer": ["1. 5", "(3) 7"]})
-    assert clean(answers, "answer", labels=False).equals(answers)
+    assert clean_text(answers, "answer", labels=False).equals(answers)
 
 
 @pytest.mark.parametrize(

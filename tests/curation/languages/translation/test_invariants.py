@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.languages.translation import INVARIANTS, Text, check
+from curation.languages.translation import INVARIANTS, CheckedText, check_translation
 from curation.languages.translation.formulas import code, formulas, formulas_of, variables
 from curation.languages.translation.invariants import labels
 from curation.languages.translation.numerals import in_digits, in_words, plain_digits
@@ -37,7 +37,10 @@ def judge() -> Iterator[MathJudge]:
 def broken(
     judge: MathJudge, translated: str, target: str = "de", original: str = ORIGINAL, answer: str | None = "42"
 ) -> set[str]:
-    return {one.invariant for one in check(Text(original, answer), Text(translated, answer), target, judge)}
+    return {
+        one.invariant
+        for one in check_translation(CheckedText(original, answer), CheckedText(translated, answer), target, judge)
+    }
 
 
 def test_a_true_translation_passes(judge: MathJudge) -> None:
@@ -139,7 +142,10 @@ def test_the_answer_still_verifies(judge: MathJudge) -> None:
     question = ("On which day does the shop open again?", "An welchem Tag öffnet der Laden wieder?")
 
     def said(before: str, after: str | None) -> set[str]:
-        return {one.invariant for one in check(Text(question[0], before), Text(question[1], after), "de", judge)}
+        return {
+            one.invariant
+            for one in check_translation(CheckedText(question[0], before), CheckedText(question[1], after), "de", judge)
+        }
 
     assert said("Tuesday", "Dienstag") == set()
     assert said("Tuesday", "Tuesday") == {"answer"}
@@ -159,8 +165,11 @@ def test_the_verifiers_own_failure_is_no_wrong_answer(failed: Outcome) -> None:
         def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
             yield from (ReferenceCheck(False, failed, "killed") for _ in references)
 
-    question = (Text("On which day does the shop open again?", "Tuesday"), "An welchem Tag öffnet der Laden wieder?")
-    (found,) = check(question[0], Text(question[1], "Dienstag"), "de", Failing())
+    question = (
+        CheckedText("On which day does the shop open again?", "Tuesday"),
+        "An welchem Tag öffnet der Laden wieder?",
+    )
+    (found,) = check_translation(question[0], CheckedText(question[1], "Dienstag"), "de", Failing())
     assert found.invariant == "verifier"
     assert failed.value in found.evidence
 
@@ -180,7 +189,9 @@ def test_an_answer_that_takes_too_long_is_killed_and_said_to_be() -> None:
     judge = MathJudge(workers=1, limit_s=0.1)
     judge._pool.target = f"{__name__}:never_ends"
     with judge:
-        (found,) = check(Text("What is it?", "the sum of all"), Text("Was ist es?", "die Summe aller"), "de", judge)
+        (found,) = check_translation(
+            CheckedText("What is it?", "the sum of all"), CheckedText("Was ist es?", "die Summe aller"), "de", judge
+        )
     assert found.invariant == "verifier"
     assert "timeout" in found.evidence
 
@@ -190,7 +201,10 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
     if not path.is_file():
         pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds math/")
     found = pairs(path)[::4]
-    passed = [not check(Text(p.original, p.answer), Text(p.translated, p.answer), p.target, judge) for p in found]
+    passed = [
+        not check_translation(CheckedText(p.original, p.answer), CheckedText(p.translated, p.answer), p.target, judge)
+        for p in found
+    ]
     assert sum(passed) / len(passed) >= 0.97
     for kind in ("number changed", "sentence left", "wrong language", "answer appended", "formula dropped"):
         chance = random.Random(kind)
@@ -199,7 +213,11 @@ def test_the_parallel_problems(judge: MathJudge) -> None:
             for pair in found[::3]
         ]
         caught = [
-            bool(check(Text(pair.original, pair.answer), Text(bad, pair.answer), pair.target, judge))
+            bool(
+                check_translation(
+                    CheckedText(pair.original, pair.answer), CheckedText(bad, pair.answer), pair.target, judge
+                )
+            )
             for pair, bad in made
             if bad is not None and bad != pair.translated
         ]

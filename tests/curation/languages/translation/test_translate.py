@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from curation.config import TranslationSettings
-from curation.languages.translation import RenderedPrompt, Translations, chosen, translate
+from curation.languages.translation import RenderedPrompt, Translations, choose_problems, translate
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.prompts.translating import TRANSLATE, read_reply
 from curation.records import Domain, PolicyError, PromptRequest, problem_id
@@ -130,16 +130,16 @@ def test_a_file_without_its_columns_is_refused(tmp_path: Path) -> None:
 def test_the_share_is_exact_even_and_stable() -> None:
     rows = [(f"id{number}", f"id{number}", "en") for number in range(1200)]
     settings = TranslationSettings()
-    found = chosen(rows, settings)
+    found = choose_problems(rows, settings)
     assert len(found) == 120
     assert Counter(found.values()) == dict.fromkeys(settings.targets, 20)
-    assert chosen(reversed(rows), settings) == found
-    more = chosen([*rows, *((f"new{number}", f"new{number}", "en") for number in range(60))], settings)
+    assert choose_problems(reversed(rows), settings) == found
+    more = choose_problems([*rows, *((f"new{number}", f"new{number}", "en") for number in range(60))], settings)
     kept = [name for name, target in found.items() if more.get(name) == target]
     assert len(kept) > 0.7 * len(found)
-    assert set(chosen(rows, TranslationSettings(seed=1))) != set(found)
+    assert set(choose_problems(rows, TranslationSettings(seed=1))) != set(found)
 
 
 def test_a_group_is_translated_once() -> None:
     rows = [("a", "g", "en"), ("b", "g", "en"), ("c", "h", "en"), ("d", "h", "fr")]
-    assert list(chosen(rows, TranslationSettings(share=1.0))) == ["a"]
+    assert list(choose_problems(rows, TranslationSettings(share=1.0))) == ["a"]

@@ -6,14 +6,14 @@ from curation.programs.test_generation.columns import columns_in, pairs_in, read
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LengthReference,
+    LineNode,
     LinesNode,
     Node,
     RepeatNode,
-    Row,
     infer_grammar,
     read_node,
 )
-from curation.programs.test_generation.growing import grown
+from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.shapes import Line, read_lines
@@ -32,16 +32,16 @@ def lines_of(*texts: str) -> list[list[Line]]:
 @pytest.mark.parametrize(
     ("inputs", "form"),
     [
-        (["4 5\n", "6 7\n"], (Row(0, 2),)),
-        (LIST, (Row(0, 1), ArrayNode(1, LengthReference(0)))),
-        (TREE, (Row(0, 1), LinesNode(1, LengthReference(0, -1), 2))),
-        (GRAPH, (Row(0, 2), LinesNode(2, LengthReference(1), 3))),
-        (GRID, (Row(0, 2), LinesNode(2, LengthReference(0), 1))),
+        (["4 5\n", "6 7\n"], (LineNode(0, 2),)),
+        (LIST, (LineNode(0, 1), ArrayNode(1, LengthReference(0)))),
+        (TREE, (LineNode(0, 1), LinesNode(1, LengthReference(0, -1), 2))),
+        (GRAPH, (LineNode(0, 2), LinesNode(2, LengthReference(1), 3))),
+        (GRID, (LineNode(0, 2), LinesNode(2, LengthReference(0), 1))),
         (
             ["2 4\n1 2 3 4\n5 6 7 8\n", "1 5\n1 2 3 4 5\n"],
-            (Row(0, 2), LinesNode(2, LengthReference(0), LengthReference(1))),
+            (LineNode(0, 2), LinesNode(2, LengthReference(0), LengthReference(1))),
         ),
-        (CASES, (Row(0, 1), RepeatNode((Row(1, 1), ArrayNode(2, LengthReference(1))), LengthReference(0)))),
+        (CASES, (LineNode(0, 1), RepeatNode((LineNode(1, 1), ArrayNode(2, LengthReference(1))), LengthReference(0)))),
     ],
 )
 def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[Node, ...]) -> None:
@@ -51,16 +51,16 @@ def test_the_form_that_all_inputs_share_is_found(inputs: list[str], form: tuple[
 def test_inputs_of_no_common_form_have_none() -> None:
     assert infer_grammar([]) is None
     assert infer_grammar([[["1"]], []]) is None
-    assert grown(["1  2\n"], [], 4, "s", 1000) == []
+    assert grow_inputs(["1  2\n"], [], 4, "s", 1000) == []
 
 
 @pytest.mark.parametrize("inputs", [LIST, TREE, GRAPH, GRID, CASES])
 def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]) -> None:
     nodes = infer_grammar(lines_of(*inputs))
     assert nodes is not None
-    made = grown(inputs, [], 12, "seed", 4000)
+    made = grow_inputs(inputs, [], 12, "seed", 4000)
     assert len(made) >= 8
-    assert made == grown(inputs, [], 12, "seed", 4000)
+    assert made == grow_inputs(inputs, [], 12, "seed", 4000)
     assert not set(made) & set(inputs)
     for lines in lines_of(*made):
         at, env = 0, {}
@@ -74,12 +74,12 @@ def test_grown_inputs_have_the_form_are_new_and_the_same_again(inputs: list[str]
 def test_sizes_go_from_the_least_to_the_greatest_stated_that_fits() -> None:
     bounds = bounds_in_order("One line with $n$ ($1 \\le n \\le 1000$), then $n$ numbers $0 \\le a_i \\le 20$.")
     assert bounds == (StatedBound(1, 1000), StatedBound(0, 20))
-    counts = [int(text.split()[0]) for text in grown(LIST, bounds, 12, "s", 100_000)]
+    counts = [int(text.split()[0]) for text in grow_inputs(LIST, bounds, 12, "s", 100_000)]
     assert max(counts) == 1000
     assert min(counts) == 1
-    values = [int(word) for text in grown(LIST, bounds, 12, "s", 100_000) for word in text.split()[1:]]
+    values = [int(word) for text in grow_inputs(LIST, bounds, 12, "s", 100_000) for word in text.split()[1:]]
     assert (min(values), max(values)) == (0, 20)
-    assert all(len(text) <= 300 for text in grown(LIST, bounds, 12, "s", 300))
+    assert all(len(text) <= 300 for text in grow_inputs(LIST, bounds, 12, "s", 300))
 
 
 def test_a_limit_that_holds_for_two_names_counts_twice() -> None:
@@ -94,20 +94,20 @@ def test_limits_with_one_end_and_limits_of_lengths() -> None:
     text = "two positive integers $N \\leq 5\\,000$ and $M \\leq 10$, then $1 \\le k \\le 7$, a sum $s \\le 99$ of both"
     assert bounds_in_order(text)[:3] == (StatedBound(1, 5000), StatedBound(1, 10), StatedBound(1, 7))
     words = ["abc\n", "cacab\n"]
-    made = grown(words, bounds_in_order("It has at least $1$ and at most $1\\,000$ letters."), 12, "s", 5000)
+    made = grow_inputs(words, bounds_in_order("It has at least $1$ and at most $1\\,000$ letters."), 12, "s", 5000)
     assert max(map(len, made)) > 900
     assert min(map(len, made)) <= 3
 
 
 def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
-    for text in grown(TREE, bounds_in_order("$2 \\le n \\le 50$"), 15, "s", 2000):
+    for text in grow_inputs(TREE, bounds_in_order("$2 \\le n \\le 50$"), 15, "s", 2000):
         rows = [tuple(map(int, line.split())) for line in text.splitlines()]
         size = rows[0][0]
         reached, edges = {1}, rows[1:]
         for _ in range(size):
             reached |= {b for a, b in edges if a in reached} | {a for a, b in edges if b in reached}
         assert reached == set(range(1, size + 1))
-    for text in grown(GRAPH, [], 15, "s", 2000):
+    for text in grow_inputs(GRAPH, [], 15, "s", 2000):
         (size, _), *rows = (tuple(map(int, line.split())) for line in text.splitlines())
         assert all(1 <= a < b <= size for a, b, _ in rows)
 
@@ -118,17 +118,17 @@ def test_permutations_orders_and_word_lengths_are_seen() -> None:
     seen = read_all(nodes, lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
     assert columns_in(nodes, seen, [])[1].base == 1
     assert pairs_in(nodes, seen) == {}
-    for text in grown(["3\n1 5 9\n", "4\n2 3 7 8\n"], [], 10, "s", 500):
+    for text in grow_inputs(["3\n1 5 9\n", "4\n2 3 7 8\n"], [], 10, "s", 500):
         values = [int(word) for word in text.split()[1:]]
         assert values == sorted(values)
-    for text in grown(GRID, [], 10, "s", 500):
+    for text in grow_inputs(GRID, [], 10, "s", 500):
         (_, width), *rows = (line.split() for line in text.splitlines())
         assert {len(row[0]) for row in rows} <= {int(width)}
         assert set("".join(row[0] for row in rows)) <= {"#", "."}
 
 
 def test_values_may_lie_far_apart() -> None:
-    made = grown(["2\n7 1000000000000000000\n", "3\n-1000000000000000000 0 5\n"], [], 10, "s", 500)
+    made = grow_inputs(["2\n7 1000000000000000000\n", "3\n-1000000000000000000 0 5\n"], [], 10, "s", 500)
     assert len(made) == 10
 
 

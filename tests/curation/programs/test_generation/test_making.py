@@ -2,7 +2,14 @@
 
 import pytest
 
-from curation.programs.test_generation import Programs, StatedBound, chosen, mutate_input, programs_in, stated_bounds
+from curation.programs.test_generation import (
+    GeneratorPrograms,
+    StatedBound,
+    mutate_input,
+    programs_in,
+    select_tests,
+    stated_bounds,
+)
 from curation.programs.test_generation.shapes import read_lines, shape_of
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import Domain, PromptRequest
@@ -70,17 +77,17 @@ def test_inputs_whose_form_cannot_be_read_are_left_alone() -> None:
 
 def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
     failing = {1: frozenset({7}), 2: frozenset({7, 8}), 4: frozenset({9})}
-    assert chosen([0, 1, 2, 3, 4], failing, frozenset({9}), 3, 4) == [2]
-    assert chosen([0, 1, 2, 3, 4], failing, frozenset(), 0, 4) == [1, 2, 4, 0] or chosen(
+    assert select_tests([0, 1, 2, 3, 4], failing, frozenset({9}), 3, 4) == [2]
+    assert select_tests([0, 1, 2, 3, 4], failing, frozenset(), 0, 4) == [1, 2, 4, 0] or select_tests(
         [0, 1, 2, 3, 4], failing, frozenset(), 0, 4
     ) == [0, 1, 2, 4]
-    assert chosen([0, 3], failing, frozenset(), 10, 10) == []
+    assert select_tests([0, 3], failing, frozenset(), 10, 10) == []
 
 
 def test_programs_of_a_response() -> None:
     said = "<think>```python\nno\n```</think>\n```python\nprint(1)\n```\nand\n```py\nassert input()\n```\n"
-    assert programs_in(said) == Programs("print(1)\n", "assert input()\n")
-    assert programs_in("```python\nprint(1)\n```") == Programs("print(1)\n", None)
+    assert programs_in(said) == GeneratorPrograms("print(1)\n", "assert input()\n")
+    assert programs_in("```python\nprint(1)\n```") == GeneratorPrograms("print(1)\n", None)
     assert programs_in("no code") is None
 
 

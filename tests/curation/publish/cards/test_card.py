@@ -12,9 +12,16 @@ import pytest
 import yaml
 
 from curation.publish.cards.card import render, wilson, write_card
-from curation.publish.cards.facts import CardFacts, FunnelRow, SourceFacts, StageComparison, compared, most_correct
+from curation.publish.cards.facts import (
+    CardFacts,
+    FunnelRow,
+    SourceFacts,
+    StageComparison,
+    compare_stages,
+    most_correct,
+)
 from curation.publish.cards.plots import bars
-from curation.publish.cards.words import REASON_WORDS, code_span, counted, escape_markdown, share
+from curation.publish.cards.words import REASON_WORDS, code_span, count_phrase, escape_markdown, share
 from curation.publish.export import CURATED
 from curation.records import PASS_RATE, DropReason, StoreError
 
@@ -143,7 +150,7 @@ def test_the_stages_are_compared_problem_by_problem() -> None:
     never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
     first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
     last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
-    two = compared(first, last, pl.Series(["a", "d", "h"]))  # g is over the size asked for
+    two = compare_stages(first, last, pl.Series(["a", "d", "h"]))  # g is over the size asked for
     assert two.never_solved == 4
     assert two.rescued == 1
     assert dict(two.dropped) == {never: 1, wrong: 1, "over_quota": 1}
@@ -274,7 +281,11 @@ def test_bars_put_each_problem_where_its_share_belongs() -> None:
 
 
 def test_words_and_numbers() -> None:
-    assert (counted(0, "row"), counted(1, "row"), counted(1250, "row")) == ("no rows", "1 row", "1,250 rows")
+    assert (count_phrase(0, "row"), count_phrase(1, "row"), count_phrase(1250, "row")) == (
+        "no rows",
+        "1 row",
+        "1,250 rows",
+    )
     assert (share(0, 3), share(3, 3), share(1, 0)) == ("0.0 %", "100.0 %", "–")
     assert (share(1, 10_000), share(9_999, 10_000)) == ("< 0.1 %", "> 99.9 %")
     assert escape_markdown("1. a\n- b\n+ c") == "1\\. a\n\\- b\n\\+ c"

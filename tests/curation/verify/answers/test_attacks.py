@@ -73,7 +73,7 @@ def test_an_attack_as_the_reference_ends(judge: MathJudge, name: str) -> None:
     (result,) = judge.judge([JudgeTask("p", ATTACKS[name], "en", (Response(None, "x"), Response(None, "5")))])
     assert all(verdict.outcome is not Outcome.CORRECT for verdict in result.verdicts)
     (check,) = judge.check([(ATTACKS[name], "en")])
-    assert check.ok or check.why
+    assert check.usable or check.reason
 
 
 def test_the_parents_memory_stays_flat() -> None:

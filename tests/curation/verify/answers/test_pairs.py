@@ -515,11 +515,11 @@ def test_the_policy_on_approximations_is_an_argument() -> None:
 
 
 def test_quick_decides_numbers_and_leaves_the_rest() -> None:
-    right = answers.quick("18", "$18.00")
-    wrong = answers.quick("1/2", "1/3")
+    right = answers.quick_compare("18", "$18.00")
+    wrong = answers.quick_compare("1/2", "1/3")
     assert right is not None
     assert right.outcome is Outcome.CORRECT
     assert wrong is not None
     assert wrong.outcome is Outcome.WRONG
-    assert answers.quick("x+1", "1+x") is None
-    assert answers.quick("1" * 1_000_000, "1" * 1_000_000) is None
+    assert answers.quick_compare("x+1", "1+x") is None
+    assert answers.quick_compare("1" * 1_000_000, "1" * 1_000_000) is None

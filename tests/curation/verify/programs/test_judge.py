@@ -138,9 +138,9 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
         Outcome.CORRECT,
     ]
     assert first.problem == "next"
-    assert first.verdicts[1].how.startswith("WA on test 0")
+    assert first.verdicts[1].method.startswith("WA on test 0")
     assert (second.verdicts[0].outcome, third.verdicts[0].outcome) == (Outcome.BROKEN, Outcome.NO_ANSWER)
-    assert "interactive" in second.verdicts[0].how
+    assert "interactive" in second.verdicts[0].method
 
 
 def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:

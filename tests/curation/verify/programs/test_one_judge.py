@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import JUDGING, TEST, Outcome, SourceError
-from curation.verify.math_judge import Judged, JudgeTask, Response
+from curation.verify.math_judge import JudgeTask, Response, Verdict
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.files import problem_of_row, read_problems, row_of_problem
 from curation.verify.programs.judge import ProgramJudge, judge_programs, submission_in
@@ -79,7 +79,7 @@ def test_training(code: str, curated: Path) -> None:
     settings = RewardSettings.model_validate({"code": code})
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
 
-    async def said() -> list[Judged]:
+    async def said() -> list[Verdict]:
         with Verifiers(tasks.values(), 2, settings) as judges:
             attempts = (judges.judge(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
             return list(await asyncio.gather(*attempts))

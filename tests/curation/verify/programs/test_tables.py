@@ -41,7 +41,7 @@ def test_attempts_are_judged_and_only_accepted_ones_have_a_class() -> None:
     none, wrong, right = Outcome.NO_ANSWER, Outcome.WRONG, Outcome.CORRECT
     assert outcomes == [right, wrong, none, none, wrong, right]
     assert [one.answer_class for one in result.verdicts] == [0, None, None, None, None, 0]
-    assert result.verdicts[2].how == "asked for python, answered in cpp"
+    assert result.verdicts[2].method == "asked for python, answered in cpp"
     assert again == result.verdicts
     assert [one.answer for one in again] == found
 

@@ -11,7 +11,7 @@ LIMITS = Limits(cpu_s=2.0, wall_s=8.0, memory_mb=600, output_bytes=1 << 20, file
 
 def built(box: Sandbox, source: str, limits: Limits = LIMITS) -> CompileResult:
     made = box.compile({"main.cpp": source.encode()}, ["g++", "-std=c++20", "-O1", "main.cpp"], limits)
-    assert made.ran.ending is not Ending.BROKEN, made
+    assert made.run.ending is not Ending.BROKEN, made
     again = box.compile({"main.cpp": b"int main(){}"}, ["g++", "main.cpp"])
     assert again.ok, again
     return made
@@ -64,7 +64,7 @@ def test_huge_diagnostics_are_cut(box: Sandbox) -> None:
 
 def test_an_error_is_the_programs_and_told(box: Sandbox) -> None:
     made = built(box, "int main(){ return y; }")
-    assert (made.ok, made.ran.exit_code, made.artifact) == (False, 1, None)
+    assert (made.ok, made.run.exit_code, made.artifact) == (False, 1, None)
     assert "was not declared" in made.log
 
 

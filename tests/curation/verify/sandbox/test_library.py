@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, Sandbox
-from curation.verify.sandbox.library import LibraryUnavailable, cache_folder, library
+from curation.verify.sandbox.library import LibraryUnavailable, build_library, cache_folder
 
 CODES = [*range(5), *([0] * 12), 70, 0, 0]
 EXITS = '#include <cstdio>\nint main(int n, char**) { int c; if (scanf("%d", &c) == 1) return c + (n > 1 ? 100 : 0); }'
@@ -18,30 +18,30 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a compiler to be found."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     try:
-        library()
+        build_library()
     except LibraryUnavailable as why:
         pytest.skip(str(why))
     return cache_folder()
 
 
 def test_it_is_made_once(cache: Path) -> None:
-    made = library()
+    made = build_library()
     before = made.stat()
     assert made.is_relative_to(cache)
-    assert library() == made
+    assert build_library() == made
     assert made.stat() == before
 
 
 def test_what_others_could_change_is_not_loaded(cache: Path) -> None:
-    library().parent.chmod(0o777)
+    build_library().parent.chmod(0o777)
     with pytest.raises(LibraryUnavailable, match="could be changed by others"):
-        library()
+        build_library()
 
 
 def test_what_cannot_be_loaded_is_told_and_python_starts_the_programs(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = cache.parent / "other" / library().relative_to(cache.parent)
+    broken = cache.parent / "other" / build_library().relative_to(cache.parent)
     broken.parent.mkdir(parents=True, mode=0o700)
     broken.write_bytes(b"no library")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent / "other"))

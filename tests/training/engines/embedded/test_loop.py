@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import PolicyError, VerifierError
-from curation.verify.math_judge import Judged
+from curation.verify.math_judge import Verdict
 from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded import run
 from training.generation.generators import Generated, Generator, TorchGenerator
@@ -56,7 +56,7 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Verifiers, task: Task, text: str, seed: int) -> Judged:
+    async def judge(self: Verifiers, task: Task, text: str, seed: int) -> Verdict:
         raise VerifierError("the verifier keeps dying")
 
     monkeypatch.setattr(Verifiers, "judge", judge)

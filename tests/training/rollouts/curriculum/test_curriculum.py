@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from curation.config import plain
+from curation.config import to_plain
 from training.rollouts.curriculum.drawing import Drawn, draw
 from training.rollouts.curriculum.pools import Estimate, Pool, Seen, beta_cdf, estimate, pool_change, uncertain_problems
 from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSettings, PoolSettings
@@ -110,7 +110,7 @@ def test_concurrency_follows_the_memory_model():
 
 
 def test_eps_high_moves_against_the_entropy_within_its_range():
-    on = CurriculumSettings(**plain({"adapt_eps_high": True}))
+    on = CurriculumSettings(**to_plain({"adapt_eps_high": True}))
     assert adjust_eps_high([0.3], 0.5, 0.27, on).new == pytest.approx(0.275)
     assert adjust_eps_high([0.7], 0.5, 0.27, on).new == pytest.approx(0.265)
     assert adjust_eps_high([0.52], 0.5, 0.27, on) is None
@@ -126,7 +126,7 @@ def test_impossible_settings_are_refused():
         {"pools": {"probe_share": 0.4, "retry_share": 0.4}},
     ):
         with pytest.raises(ValueError, match=r"must|impossible|would leave"):
-            CurriculumSettings(**plain(table))
+            CurriculumSettings(**to_plain(table))
     assert PlateauSettings().window == 20
 
 
