@@ -53,7 +53,7 @@ class Running:
 
     def put_back(self, folder: Path) -> None:
         """The weights that the engine started with, as version 0."""
-        self.run(self.generator.update(folder, 0))
+        self.run(self.generator.update_weights(folder, 0))
 
 
 @contextmanager

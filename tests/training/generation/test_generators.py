@@ -61,7 +61,7 @@ def logprob(token: int) -> float:
 async def said_by(generator: TorchGenerator, tokens: int) -> None:
     """Return once the first request has said so much."""
     engine = generator._running()
-    await until(lambda: engine.active and len(engine.active[0].tokens) >= tokens, tick_s=0.001)
+    await until(lambda: engine.active and len(engine.active[0].token_ids) >= tokens, tick_s=0.001)
 
 
 @pytest.mark.parametrize("folder", [True, False])
@@ -71,7 +71,7 @@ def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], fol
             request = asyncio.create_task(generator.generate([1, 2, 3], seed=4, max_tokens=LONG))
             await said_by(generator, 5)
             state = sayers[B] if folder else load_model(sayers[B]).state_dict()
-            seconds = await generator.update(state, 7)
+            seconds = await generator.update_weights(state, 7)
             assert seconds > 0
             return await request
 
@@ -120,8 +120,8 @@ def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None
         async with GeneratorPool(members) as pool:
             assert pool.capacity == 4
             first = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
-            assert pool.load == 0
-            await pool.update(sayers[B], 1)
+            assert pool.in_flight == 0
+            await pool.update_weights(sayers[B], 1)
             later = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
             return list(first), list(later), [member.busy_s for member in members]
 
@@ -135,7 +135,7 @@ def test_weights_that_do_not_fit_are_refused_and_generation_goes_on(sayers: dict
     async def run() -> Generated:
         async with TorchGenerator(sayers[A]) as generator:
             with pytest.raises(PolicyError, match="do not fit"):
-                await generator.update({"strange": torch.zeros(1)}, 1)
+                await generator.update_weights({"strange": torch.zeros(1)}, 1)
             return await generator.generate([1, 2], seed=1, max_tokens=2)
 
     assert asyncio.run(run()).versions == (0, 0)

@@ -13,7 +13,7 @@ from curation.verify.math_judge import Judged
 from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded import run
 from training.generation.generators import Generated, Generator, TorchGenerator
-from training.rollouts.tasks import Task
+from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 
@@ -56,7 +56,7 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Verifiers, task: Task, text: str, seed: int) -> Judged:
+    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int) -> Judged:
         raise VerifierError("the verifier keeps dying")
 
     monkeypatch.setattr(Verifiers, "judge", judge)
