@@ -41,17 +41,21 @@ class RewardSettings(Settings):
         description="`all_tests`: a program counts if it passes every test, as in the paper; `proportional`: by the "
         "share of tests passed, the paper's failed ablation.",
     )
-    tests: int = Field(20, ge=1, description="Tests of a program, the same for a whole group. 20 in the paper.")
+    tests_per_group: int = Field(
+        20, ge=1, description="Tests of a program, the same for a whole group. 20 in the paper."
+    )
 
     @property
-    def cache(self) -> int:
+    def effective_length_cache(self) -> int:
         """`length_cache`, or its default."""
         return self.length_cache if self.length_cache is not None else -(-self.max_length // 5)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.cache > self.max_length:
-            raise ValueError(f"length_cache = {self.cache} is more than max_length = {self.max_length}; lower it")
+        if self.effective_length_cache > self.max_length:
+            raise ValueError(
+                f"length_cache = {self.effective_length_cache} is more than max_length = {self.max_length}; lower it"
+            )
         return self
 
 
@@ -64,7 +68,7 @@ class ObjectiveSettings(Settings):
 class PackingSettings(Settings):
     """How sequences become micro-batches, and how their log-probabilities are computed."""
 
-    tokens: int = Field(
+    micro_batch_tokens: int = Field(
         32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response. Not in the paper."
     )
     oversized: Literal["error", "alone"] = Field(
@@ -85,9 +89,9 @@ class OptimSettings(Settings):
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon. Not in the paper.")
     weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay. Not in the paper.")
     warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly. Not in the paper.")
-    clip_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
+    max_grad_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
 
-    def rate(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """Learning rate of the optimiser step number ``step``, counted from 0."""
         if step >= self.warmup_steps:
             return self.learning_rate
@@ -112,7 +116,7 @@ class ComputeSettings(Settings):
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
-    group: int = Field(16, ge=2, description="G, attempts per problem. Not in the paper.")
+    group_size: int = Field(16, ge=2, description="G, attempts per problem. Not in the paper.")
     n_async: int = Field(4096, ge=1, description="Attempts generated at once. 4096 in the paper's 3B ablation.")
     n_batch: int = Field(
         2048, ge=1, description="Attempts between two updates of the generators. 8k, 4k, 2k in the paper."
@@ -120,13 +124,13 @@ class CollectorSettings(Settings):
     n_minibatch: int | None = Field(
         None, ge=1, description="Attempts per optimiser step; `n_batch`, as in the paper's final runs, where absent."
     )
-    queue: int | None = Field(
+    queue_size: int | None = Field(
         None,
         ge=0,
         description="Attempts that may be admitted beyond `n_async` and wait for their group, for a verdict or for the "
         "trainer; then admission stops. `n_async` + 2 `n_batch` where absent. The paper has a limit, not its size.",
     )
-    staleness: int = Field(
+    max_staleness: int = Field(
         8,
         ge=0,
         description="A group is trained on at most so many updates after its first attempt was admitted: admission "
@@ -134,27 +138,27 @@ class CollectorSettings(Settings):
     )
 
     @property
-    def minibatch(self) -> int:
+    def minibatch_size(self) -> int:
         """`n_minibatch`, or its default."""
         return self.n_minibatch if self.n_minibatch is not None else self.n_batch
 
     @property
-    def capacity(self) -> int:
+    def max_outstanding(self) -> int:
         """Attempts that may be admitted and not yet handed to the trainer or dropped."""
-        return self.n_async + (self.queue if self.queue is not None else self.n_async + 2 * self.n_batch)
+        return self.n_async + (self.queue_size if self.queue_size is not None else self.n_async + 2 * self.n_batch)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        for name, count in (("n_batch", self.n_batch), ("n_minibatch", self.minibatch)):
-            if count % self.group:
+        for name, count in (("n_batch", self.n_batch), ("n_minibatch", self.minibatch_size)):
+            if count % self.group_size:
                 raise ValueError(
-                    f"{name} = {count} holds no whole number of groups of {self.group}; change one of them"
+                    f"{name} = {count} holds no whole number of groups of {self.group_size}; change one of them"
                 )
-        if self.n_batch % self.minibatch:
-            raise ValueError(f"n_minibatch = {self.minibatch} does not divide n_batch = {self.n_batch}")
-        if self.capacity < self.n_batch:
+        if self.n_batch % self.minibatch_size:
+            raise ValueError(f"n_minibatch = {self.minibatch_size} does not divide n_batch = {self.n_batch}")
+        if self.max_outstanding < self.n_batch:
             raise ValueError(
-                f"n_async + queue = {self.capacity} can never fill n_batch = {self.n_batch}; raise `queue`"
+                f"n_async + queue = {self.max_outstanding} can never fill n_batch = {self.n_batch}; raise `queue`"
             )
         return self
 
@@ -166,14 +170,15 @@ class CollectorSettings(Settings):
                 f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: an attempt is made by about so "
                 "many policies, and the paper saw training suffer; lower n_async or raise n_batch."
             )
-        if self.minibatch != self.n_batch:
+        if self.minibatch_size != self.n_batch:
             found.append(
-                f"n_minibatch = {self.minibatch} is not n_batch = {self.n_batch}: the paper kept them equal and saw "
-                "more than two minibatches per batch do worse."
+                f"n_minibatch = {self.minibatch_size} is not n_batch = {self.n_batch}: the paper kept them equal and "
+                "saw more than two minibatches per batch do worse."
             )
-        if (self.staleness + 1) * self.n_batch < self.n_async:
+        if (self.max_staleness + 1) * self.n_batch < self.n_async:
+            most = (self.max_staleness + 1) * self.n_batch
             found.append(
-                f"staleness = {self.staleness} admits at most {(self.staleness + 1) * self.n_batch} attempts, fewer "
-                f"than n_async = {self.n_async}: generators will idle; raise staleness or lower n_async."
+                f"max_staleness = {self.max_staleness} admits at most {most} attempts, fewer than n_async = "
+                f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
             )
         return tuple(found)

@@ -49,7 +49,7 @@ class CuratedData(Settings):
 DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
 
 
-class TorchGenerator(Settings):
+class TorchGeneratorSettings(Settings):
     """Generation with torch alone, in the trainer's process; for small models."""
 
     kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM.")
@@ -62,7 +62,7 @@ class TorchGenerator(Settings):
 
 
 GeneratorSettings = Annotated[
-    TorchGenerator | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")
+    TorchGeneratorSettings | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")
 ]
 
 
@@ -122,7 +122,9 @@ class TrainRecipe(Settings):
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
     )
     data: DataSettings = Field(description="The problems to train on.")
-    generator: GeneratorSettings = Field(default_factory=TorchGenerator, description="What generates the attempts.")
+    generator: GeneratorSettings = Field(
+        default_factory=TorchGeneratorSettings, description="What generates the attempts."
+    )
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What an attempt is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
@@ -134,8 +136,8 @@ class TrainRecipe(Settings):
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
-    judges: int = Field(1, ge=1, description="Processes that judge answers.")
-    samples: int = Field(4, ge=0, description="Attempts shown as text at each step.")
+    verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
+    logged_rollouts: int = Field(4, ge=0, description="Attempts shown as text at each step.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -149,4 +151,4 @@ class TrainRecipe(Settings):
     @property
     def synchronous(self) -> bool:
         """Whether the generators wait for each step: nothing is ever stale, and a run can be repeated bit by bit."""
-        return self.collector.staleness == 0
+        return self.collector.max_staleness == 0

@@ -22,7 +22,7 @@ from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import extract_code
 from training.config import RewardSettings
 
-OPEN, THINK_END = "<think>", "</think>"
+THINK_START, THINK_END = "<think>", "</think>"
 
 
 class LanguageConsistency(Protocol):
@@ -41,7 +41,7 @@ class LanguageChecker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RewardInputs:
     """An attempt with what the verifier said of it.
 
     ``outcome`` may be None where the form is broken and the verifier was not asked. ``passed`` is the share of tests
@@ -55,7 +55,7 @@ class Judged:
     text: str
     tokens: int
     outcome: Outcome | None
-    passed: float | None = None
+    test_pass_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Reward:
     length: float = 0.0
     language: float = 0.0
     correct: bool = False
-    broken_form: str | None = None
+    format_error: str | None = None
     excluded_by: str | None = None
 
     @property
@@ -100,7 +100,9 @@ class Reward:
         return {name: float(getattr(self, name)) for name in names}
 
 
-def reward(judged: Judged, settings: RewardSettings, consistent: LanguageChecker | None = None) -> Reward:
+def compute_reward(
+    inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None = None
+) -> Reward:
     """The reward of one attempt (paper, section 2.2).
 
     Args:
@@ -111,26 +113,26 @@ def reward(judged: Judged, settings: RewardSettings, consistent: LanguageChecker
     Raises:
         ValueError: the form is kept but there is no verdict, or no share of tests passed where it is needed.
     """
-    failure = format_error(judged.text, judged.domain)
+    failure = format_error(inputs.text, inputs.domain)
     if failure is not None:
-        return Reward(broken_form=failure)
-    if judged.outcome is None:
+        return Reward(format_error=failure)
+    if inputs.outcome is None:
         raise ValueError("an attempt that keeps the form needs a verdict before it is rewarded")
-    if judged.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
-        return Reward(excluded_by=judged.outcome.value)
-    if judged.outcome is Outcome.NO_ANSWER:
-        return Reward(broken_form="no answer in the form asked for")
-    correct = judged.outcome is Outcome.CORRECT
+    if inputs.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
+        return Reward(excluded_by=inputs.outcome.value)
+    if inputs.outcome is Outcome.NO_ANSWER:
+        return Reward(format_error="no answer in the form asked for")
+    correct = inputs.outcome is Outcome.CORRECT
     share = float(correct)
-    if settings.code == "proportional" and judged.domain is Domain.CODE:
-        if judged.passed is None:
+    if settings.code == "proportional" and inputs.domain is Domain.CODE:
+        if inputs.test_pass_share is None:
             raise ValueError("code = proportional needs the share of tests passed")
-        share = judged.passed
+        share = inputs.test_pass_share
     return Reward(
         format=settings.format,
         correctness=settings.correctness * share,
-        length=length_penalty(judged.tokens, settings),
-        language=settings.language if settings.language and _one_language(judged, settings, consistent) else 0.0,
+        length=length_penalty(inputs.tokens, settings),
+        language=settings.language if settings.language and _one_language(inputs, settings, check_language) else 0.0,
         correct=correct,
     )
 
@@ -140,8 +142,8 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
 
     Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
     """
-    over = tokens - (settings.max_length - settings.cache)
-    return -settings.length_penalty * min(max(over / settings.cache, 0.0), 1.0)
+    over = tokens - (settings.max_length - settings.effective_length_cache)
+    return -settings.length_penalty * min(max(over / settings.effective_length_cache, 0.0), 1.0)
 
 
 def format_error(text: str, domain: Domain) -> str | None:
@@ -150,10 +152,10 @@ def format_error(text: str, domain: Domain) -> str | None:
     The form: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its final
     answer in a finished box, and one of code a program in its first Markdown block, under a language that is judged.
     """
-    if not text.startswith(OPEN):
+    if not text.startswith(THINK_START):
         return "does not start with <think>"
-    if text.count(OPEN) != 1 or text.count(THINK_END) != 1:
-        return f"{text.count(OPEN)} <think> and {text.count(THINK_END)} </think>"
+    if text.count(THINK_START) != 1 or text.count(THINK_END) != 1:
+        return f"{text.count(THINK_START)} <think> and {text.count(THINK_END)} </think>"
     if domain is Domain.CODE:
         return extract_code(text).why or None
     found = extract_answer(text)
@@ -165,11 +167,11 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
     Example: ``split_thoughts("<think>2 + 2</think>4") == ("2 + 2", "4")``
     """
-    thoughts, _, answer = text.removeprefix(OPEN).partition(THINK_END)
+    thoughts, _, answer = text.removeprefix(THINK_START).partition(THINK_END)
     return thoughts, answer
 
 
-def _one_language(judged: Judged, settings: RewardSettings, consistent: LanguageChecker | None) -> bool:
+def _one_language(judged: RewardInputs, settings: RewardSettings, consistent: LanguageChecker | None) -> bool:
     """Whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
     if consistent is None:
         raise ValueError("the language reward needs `consistent`; pass it or set language = 0")

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from training.config import CollectorSettings
-from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, synchronous
+from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, simulate_synchronous
 
 SHORTEST = 1000
 
@@ -42,9 +42,9 @@ def main() -> None:
     mean = 3 * SHORTEST
     step = given.trainer * mean * given.batch / given.places
     costs = SimulationCosts(train_ticks=step / (given.batch * mean), verify_ticks=20.0, update_ticks=10.0)
-    sizes = CollectorSettings(group=given.group, n_async=given.places, n_batch=given.batch)
-    theirs = synchronous(sizes, spread(0), batches=given.batches, costs=costs)
-    free = synchronous(sizes, spread(0), batches=given.batches, costs=SimulationCosts(train_ticks=0.0))
+    sizes = CollectorSettings(group_size=given.group, n_async=given.places, n_batch=given.batch)
+    theirs = simulate_synchronous(sizes, spread(0), batches=given.batches, costs=costs)
+    free = simulate_synchronous(sizes, spread(0), batches=given.batches, costs=SimulationCosts(train_ticks=0.0))
     print(
         f"synchronous: generators idle {theirs.generator_idle:.1%} (instant trainer: {free.generator_idle:.1%}), "
         f"trainer idles {theirs.trainer_idle:.1%}, {theirs.ticks / given.batches:.0f} ticks a batch"
@@ -53,7 +53,7 @@ def main() -> None:
     for bound in (1, 2, 3, 4, 8):
         settings = sizes.model_copy(update={"staleness": bound})
         ours = simulate_asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
-        steady = ours.trained[warmup * given.batch :]
+        steady = ours.trained_lengths[warmup * given.batch :]
         print(
             f"asynchronous, staleness at most {bound}: generators idle {ours.generator_idle:.1%}, trainer idles "
             f"{ours.trainer_idle:.1%}, {ours.ticks / given.batches:.0f} ticks a batch, age mean "

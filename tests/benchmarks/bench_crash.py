@@ -27,7 +27,7 @@ from pathlib import Path
 
 from flows.serve.server import prefect_api
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 
 ROOT = Path(__file__).parents[2]
 MOST_S = 900.0
@@ -68,7 +68,7 @@ set = ["steps=3", "collector={{ group = 8, n_async = 32, n_batch = 32, staleness
 def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Path:
     """The recipe and its problems."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = islice(supply(31, Split.TRAIN), problems)
+    drawn = islice(generate_exercises(31, Split.TRAIN), problems)
     rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     trained = GRADER.format(recipe=json.dumps(str(ROOT / "flows" / "recipes" / "train_demo_grader.toml")))

@@ -40,7 +40,7 @@ from tests.benchmarks.two_languages import Exercise, exercises, make_model, writ
 from training.engines.embedded.run import train
 from training.generation.torch_policy import TorchPolicy
 from training.recipe import TrainRecipe
-from training.rewards import OPEN, split_thoughts
+from training.rewards import THINK_START, split_thoughts
 
 TOKENS, HELD_OUT, ATTEMPTS, RESAMPLES = 80, 150, 8, 2000
 
@@ -92,7 +92,7 @@ def ask(model: Path, seed: int) -> Asked:
 
 
 def _consistent(one: Exercise, text: str) -> bool:
-    return text.startswith(OPEN) and consistent(one.statement, *split_thoughts(text)).consistent
+    return text.startswith(THINK_START) and consistent(one.statement, *split_thoughts(text)).consistent
 
 
 async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[list[str]]:

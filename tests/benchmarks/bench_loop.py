@@ -36,9 +36,9 @@ import polars as pl
 
 from curation.storage.stages import atomic_write
 from flows.serve.server import prefect_api  # Prefect itself is imported once its server is up, and keeps quiet
-from tests.embedded_model.measure import measure
+from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 
 RECIPES = Path(__file__).parents[2] / "flows" / "recipes"
 ARMS = ("fixed", "refreshed")
@@ -90,7 +90,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
     from flows.publish.versions import held
 
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = islice(supply(1000 + seed, Split.TRAIN), plan.problems)
+    drawn = islice(generate_exercises(1000 + seed, Split.TRAIN), plan.problems)
     rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
@@ -135,7 +135,7 @@ def refreshed_set(run: Path, number: int, trained: Path) -> None:
 def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
     """The held-out pass rate of each problem."""
     if not path.exists():
-        found = measure(model, plan.held_out, plan.attempts).rates["pass_rate"]
+        found = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
         atomic_write(path, json.dumps(found.to_list()))
     read: list[float | None] = json.loads(path.read_text(encoding="utf-8"))
     return read

@@ -37,7 +37,7 @@ from curation.records import AttemptKey, Completion, Domain, Policy, PromptReque
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 
 ATTEMPTS = 16
 Ask = Callable[[PromptRequest, int], Awaitable[object]]
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=0.4, help="time of an answer of the stand-in")
     arguments = parser.parse_args()
-    exercises = itertools.islice(supply(3, Split.TRAIN), arguments.requests // ATTEMPTS)
+    exercises = itertools.islice(generate_exercises(3, Split.TRAIN), arguments.requests // ATTEMPTS)
     problems = [
         SamplingRequest(PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer))
         for one in exercises

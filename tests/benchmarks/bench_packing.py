@@ -42,7 +42,7 @@ def main() -> None:
     options.add_argument("--median", type=float, default=7000.0, help="median length in tokens")
     options.add_argument("--sigma", type=float, default=0.7, help="deviation of the logarithm of lengths")
     given = options.parse_args()
-    settings = PackingSettings(tokens=given.room)
+    settings = PackingSettings(micro_batch_tokens=given.room)
     ours, theirs, took = [], [], []
     for seed in range(given.seeds):
         chance = random.Random(seed)

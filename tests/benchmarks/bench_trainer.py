@@ -134,9 +134,9 @@ def processor_time(process: psutil.Process) -> float:
 def theirs(peer: str, threads: int, steps: int, seed: int, folder: Path) -> dict[str, float]:
     """TRL's figures over the steps that count."""
     from training.embedded_model import WEIGHTS
-    from training.embedded_model.problems import Split, supply
+    from training.embedded_model.problems import Split, generate_exercises
 
-    asked = islice(supply(11, Split.TRAIN), 2000)
+    asked = islice(generate_exercises(11, Split.TRAIN), 2000)
     rows = [json.dumps({"statement": one.statement, "answer": str(one.answer)}) for one in asked]
     (folder / "prompts.jsonl").write_text("\n".join(rows))
     work = {"model": str(WEIGHTS), "prompts": str(folder / "prompts.jsonl"), "folder": str(folder / "run")}

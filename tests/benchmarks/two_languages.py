@@ -160,11 +160,11 @@ def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None
 
 def make_model(folder: Path, seed: int, steps: int) -> None:
     """Train the model from nothing and save it; it has the embedded model's size."""
-    from tests.embedded_model.make import TrainingSettings, train
+    from tests.embedded_model.make import TrainingSettings, train_embedded_model
     from training.optimisation.model import save_model
 
     making = TrainingSettings(seed=seed, steps=steps)
-    model, tokenizer = train(making, shown=responses)
+    model, tokenizer = train_embedded_model(making, demonstrations=responses)
     save_model(model, tokenizer, folder)
 
 

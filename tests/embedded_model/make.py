@@ -21,17 +21,17 @@ import torch
 
 from curation.storage.stages import atomic_write
 from tests.embedded_model.card import CARD
-from tests.embedded_model.measure import measure, report
+from tests.embedded_model.measure import format_report, measure_pass_rates
 from training.embedded_model import WEIGHTS, tokens
-from training.embedded_model.problems import Split, supply
-from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, response
+from training.embedded_model.problems import Split, generate_exercises
+from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, write_response
 from training.embedded_model.wordings import ENGLISH
 from training.optimisation.model import save_model
 
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-IGNORED = -100
+IGNORE_INDEX = -100
 """Label of tokens that are not learned: the question and the padding."""
 
 
@@ -41,16 +41,18 @@ class TrainingSettings:
 
     seed: int = 7
     steps: int = 1500
-    batch: int = 64  # responses a step
-    peak: float = 4e-3  # learning rate from the end of the warm-up to 30 % of the steps; then a line down to 0
-    warm_up: int = 50  # steps
-    pool: int = 48  # batches that are drawn at once and sorted by length, so that little is padded
+    batch_size: int = 64  # responses a step
+    peak_learning_rate: float = (
+        4e-3  # learning rate from the end of the warm-up to 30 % of the steps; then a line down to 0
+    )
+    warmup_steps: int = 50  # steps
+    sort_window: int = 48  # batches that are drawn at once and sorted by length, so that little is padded
     threads: int = 1
-    texts: int = 20_000  # from which the tokenizer learns its merges
+    tokenizer_texts: int = 20_000  # from which the tokenizer learns its merges
 
 
 Progress = Callable[[int, float], None]
-Shown = Callable[[int], Iterator[tuple[str, str]]]
+Demonstrations = Callable[[int], Iterator[tuple[str, str]]]
 """A seed → statements and the responses that a model is shown, without end."""
 
 
@@ -79,17 +81,19 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
 def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
     """Training problems of the embedded family, each with one response, without end."""
     random = Random(seed + 1)
-    for exercise in supply(seed, Split.TRAIN, repeats=True):
-        yield exercise.statement, response(exercise, random)
+    for exercise in generate_exercises(seed, Split.TRAIN, repeats=True):
+        yield exercise.statement, write_response(exercise, random)
 
 
-def make_tokenizer(seed: int, texts: int, shown: Shown = embedded_problems) -> PreTrainedTokenizerFast:
+def make_tokenizer(
+    seed: int, texts: int, demonstrations: Demonstrations = embedded_problems
+) -> PreTrainedTokenizerFast:
     """The tokenizer, its merges learned from training problems."""
-    return tokens.train_tokenizer(tokens.chat(*one) for one in itertools.islice(shown(seed), texts))
+    return tokens.train_tokenizer(tokens.render_chat(*one) for one in itertools.islice(demonstrations(seed), texts))
 
 
-def train(
-    making: TrainingSettings, progress: Progress | None = None, shown: Shown = embedded_problems
+def train_embedded_model(
+    settings: TrainingSettings, progress: Progress | None = None, demonstrations: Demonstrations = embedded_problems
 ) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     """The trained model and its tokenizer.
 
@@ -97,19 +101,19 @@ def train(
         progress: is told each step's number and loss.
         shown: what the model learns from; other problems make another model of the same size.
     """
-    torch.set_num_threads(making.threads)
-    tokenizer = make_tokenizer(making.seed, making.texts, shown)
-    model = new_model(tokenizer, making.seed)
+    torch.set_num_threads(settings.threads)
+    tokenizer = make_tokenizer(settings.seed, settings.tokenizer_texts, demonstrations)
+    model = new_model(tokenizer, settings.seed)
     model.train()
-    optimizers = _optimizers(model, making.peak)
-    batches = _batches(tokenizer, making, shown)
-    for step in range(making.steps):
-        rate = making.peak * _schedule(step, making)
+    optimizers = _optimizers(model, settings.peak_learning_rate)
+    batches = _batches(tokenizer, settings, demonstrations)
+    for step in range(settings.steps):
+        rate = settings.peak_learning_rate * _schedule(step, settings)
         for group in itertools.chain.from_iterable(optimizer.param_groups for optimizer in optimizers):
             group["lr"] = rate
         tokens_in, labels = next(batches)
         hidden = model.model(input_ids=tokens_in, use_cache=False).last_hidden_state[:, :-1]
-        wanted = labels[:, 1:] != IGNORED
+        wanted = labels[:, 1:] != IGNORE_INDEX
         logits = model.lm_head(hidden[wanted])
         loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][wanted])
         model.zero_grad(set_to_none=True)
@@ -136,31 +140,31 @@ def _optimizers(model: LlamaForCausalLM, peak: float) -> tuple[torch.optim.Optim
 
 def _schedule(step: int, making: TrainingSettings) -> float:
     level = 0.3 * making.steps
-    return min((step + 1) / making.warm_up, 1.0) * min(1.0, (making.steps - step) / (making.steps - level))
+    return min((step + 1) / making.warmup_steps, 1.0) * min(1.0, (making.steps - step) / (making.steps - level))
 
 
 def _batches(
-    tokenizer: PreTrainedTokenizerFast, making: TrainingSettings, shown: Shown
+    tokenizer: PreTrainedTokenizerFast, making: TrainingSettings, shown: Demonstrations
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
     drawn, order = shown(making.seed), Random(making.seed + 2)
     while True:
-        pool = list(itertools.islice(drawn, making.batch * making.pool))
-        asked = tokenizer([tokens.chat(statement) for statement, _ in pool])["input_ids"]
-        whole = tokenizer([tokens.chat(statement, said) for statement, said in pool])["input_ids"]
+        pool = list(itertools.islice(drawn, making.batch_size * making.sort_window))
+        asked = tokenizer([tokens.render_chat(statement) for statement, _ in pool])["input_ids"]
+        whole = tokenizer([tokens.render_chat(statement, said) for statement, said in pool])["input_ids"]
         rows = sorted(zip(whole, map(len, asked), strict=True), key=lambda row: len(row[0]))
-        starts = list(range(0, len(rows), making.batch))
+        starts = list(range(0, len(rows), making.batch_size))
         for last in range(len(starts) - 1, 0, -1):
             other = order.randrange(last + 1)
             starts[last], starts[other] = starts[other], starts[last]
         for start in starts:
-            yield _padded(rows[start : start + making.batch], tokenizer.pad_token_id)
+            yield _padded(rows[start : start + making.batch_size], tokenizer.pad_token_id)
 
 
 def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     longest = max(len(row) for row, _ in rows)
     ids = torch.full((len(rows), longest), pad)
-    labels = torch.full((len(rows), longest), IGNORED)
+    labels = torch.full((len(rows), longest), IGNORE_INDEX)
     for at, (row, asked) in enumerate(rows):
         ids[at, : len(row)] = torch.tensor(row)
         labels[at, asked : len(row)] = torch.tensor(row[asked:])
@@ -182,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if step % 100 == 99 or step + 1 == making.steps:
             print(f"step {step + 1}/{making.steps}  loss {loss:.3f}  {time.monotonic() - began:.0f} s", flush=True)
 
-    model, tokenizer = train(making, progress)
+    model, tokenizer = train_embedded_model(making, progress)
     seconds, parameters = time.monotonic() - began, sum(value.numel() for value in model.parameters())
     save_model(model, tokenizer, given.out)
     write_card(given.out, making, parameters, seconds)
@@ -190,13 +194,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write_card(folder: Path, making: TrainingSettings, parameters: int, seconds: float) -> None:
     """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
-    figures = report(measure(folder, threads=making.threads))
+    figures = format_report(measure_pass_rates(folder, threads=making.threads))
     load = os.getloadavg()[1]
     card = CARD.format(
         parameters=parameters,
         kinds=len(ENGLISH),
         steps=making.steps,
-        batch=making.batch,
+        batch=making.batch_size,
         seed=making.seed,
         threads=making.threads,
         seconds=seconds,

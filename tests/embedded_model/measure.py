@@ -20,7 +20,7 @@ from curation.config.policies import Decoding
 from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, PromptRequest
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Exercise, Split, supply
+from training.embedded_model.problems import Exercise, Split, generate_exercises
 from training.generation.torch_policy import TorchPolicy
 
 BINS = 8
@@ -33,25 +33,25 @@ MAX_TOKENS = 112
 class PassRateReport:
     """What was seen: ``rates`` has one row a problem (kind, level, lang, pass_rate, judged, boxed, tokens)."""
 
-    rates: pl.DataFrame
+    by_problem: pl.DataFrame
 
     @property
-    def mean(self) -> float:
+    def mean_pass_rate(self) -> float:
         """The mean pass rate over problems."""
         return self._mean("pass_rate")
 
     @property
-    def tokens(self) -> float:
+    def mean_tokens(self) -> float:
         """The mean length of a response, in tokens."""
         return self._mean("tokens")
 
     def _mean(self, column: str) -> float:
-        values = self.rates[column].drop_nulls().to_list()
+        values = self.by_problem[column].drop_nulls().to_list()
         return float(sum(values) / len(values))
 
     def histogram(self) -> list[tuple[str, int]]:
         """Bars from never solved to always solved, each with its number of problems."""
-        rates = self.rates["pass_rate"].drop_nulls()
+        rates = self.by_problem["pass_rate"].drop_nulls()
         bars = [("0", int((rates == 0).sum()))]
         for at in range(BINS):
             low, high = at / BINS, (at + 1) / BINS
@@ -61,15 +61,15 @@ class PassRateReport:
 
     def by_kind(self) -> pl.DataFrame:
         """Mean pass rate by kind and level, with the number of problems."""
-        grouped = self.rates.group_by("kind", "level").agg(pl.len().alias("problems"), pl.col("pass_rate").mean())
+        grouped = self.by_problem.group_by("kind", "level").agg(pl.len().alias("problems"), pl.col("pass_rate").mean())
         return grouped.sort("kind", "level")
 
 
-def measure(
+def measure_pass_rates(
     folder: Path, problems: int = 200, attempts: int = 16, seed: int = 2026, threads: int = 1
 ) -> PassRateReport:
     """Ask the model of ``folder`` so many held-out problems, so many times each, at temperature 1."""
-    exercises = list(itertools.islice(supply(seed, Split.HELD_OUT), problems))
+    exercises = list(itertools.islice(generate_exercises(seed, Split.HELD_OUT), problems))
     settings = TorchPolicySettings(
         model=str(folder.resolve()),
         prompt="plain",
@@ -108,11 +108,11 @@ def _row(item: Exercise, said: Sequence[Completion], outcomes: Sequence[Outcome]
     }
 
 
-def report(measured: PassRateReport) -> str:
+def format_report(measured: PassRateReport) -> str:
     """The figures as Markdown."""
     lines = [
-        f"{measured.rates.height} held-out problems: mean pass rate {measured.mean:.3f}, "
-        f"{measured.tokens:.1f} tokens a response.",
+        f"{measured.by_problem.height} held-out problems: mean pass rate {measured.mean_pass_rate:.3f}, "
+        f"{measured.mean_tokens:.1f} tokens a response.",
         "",
         "| pass rate | problems |",
         "|---|---|",
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--attempts", type=int, default=16)
     parser.add_argument("--seed", type=int, default=2026)
     given = parser.parse_args(arguments)
-    print(report(measure(given.folder, given.problems, given.attempts, given.seed)))
+    print(format_report(measure_pass_rates(given.folder, given.problems, given.attempts, given.seed)))
 
 
 if __name__ == "__main__":

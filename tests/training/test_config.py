@@ -25,8 +25,8 @@ def test_every_field_is_described_and_every_number_has_a_source(kind: type[Setti
 
 def test_the_rate_warms_up_and_stays() -> None:
     settings = OptimSettings(learning_rate=1.0, warmup_steps=4)
-    assert [settings.rate(step) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
-    assert OptimSettings(learning_rate=1.0, warmup_steps=0).rate(0) == 1.0
+    assert [settings.learning_rate_at(step) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    assert OptimSettings(learning_rate=1.0, warmup_steps=0).learning_rate_at(0) == 1.0
 
 
 def test_a_penalty_longer_than_the_length_is_refused() -> None:
@@ -35,5 +35,5 @@ def test_a_penalty_longer_than_the_length_is_refused() -> None:
 
 
 def test_defaults_that_follow_from_other_fields() -> None:
-    sizes = CollectorSettings(group=8, n_async=32, n_batch=16)
-    assert (sizes.minibatch, sizes.capacity) == (16, 32 + 32 + 32)
+    sizes = CollectorSettings(group_size=8, n_async=32, n_batch=16)
+    assert (sizes.minibatch_size, sizes.max_outstanding) == (16, 32 + 32 + 32)

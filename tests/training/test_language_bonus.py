@@ -15,11 +15,11 @@ from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from tests.benchmarks.two_languages import OTHER, exercises, thought_in
 from training.config import RewardSettings
-from training.objectives.advantages import advantages, group_fate
+from training.objectives.advantages import advantages, filter_group
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.rewards import Judged, Reward, reward, split_thoughts
+from training.rewards import Reward, RewardInputs, compute_reward, split_thoughts
 
 GROUP, GROUPS, STEPS = 8, 6, 30
 
@@ -61,10 +61,10 @@ def trained(seed: int, settings: RewardSettings) -> tuple[list[float], float]:
             first = random.randrange(2)  # right and wrong take turns, so they are as common in either language
             outcomes = (ends[first:] + ends[:first]) * (GROUP // 2)
             earned = [
-                reward(Judged(Domain.MATH, one.statement, text, 40, outcome), settings, consistent)
+                compute_reward(RewardInputs(Domain.MATH, one.statement, text, 40, outcome), settings, consistent)
                 for text, outcome in zip(texts, outcomes, strict=True)
             ]
-            assert group_fate(earned, "reward").drop is None
+            assert filter_group(earned, "reward").drop_reason is None
             right += sum(one.correct for one in earned)
             total += GROUP
             places += [place] * GROUP
@@ -89,10 +89,10 @@ def _step(
     logprobs = torch.nn.functional.logsigmoid(sign * logits[torch.tensor(places)])
     inputs = ObjectiveInputs(
         logprobs=logprobs,
-        behaviour=logprobs.detach(),
-        sequence=torch.arange(len(groups)),
+        generator_logprobs=logprobs.detach(),
+        sequence_index=torch.arange(len(groups)),
         advantages=advantages(torch.tensor([one.total for one in rewards]), group),
-        weights=token_weights(torch.ones(len(groups)), group, "group"),
+        token_weights=token_weights(torch.ones(len(groups)), group, "group"),
     )
     loss, _ = grpo_loss(inputs, GrpoSettings())
     optimizer.zero_grad()

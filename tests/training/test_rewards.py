@@ -10,7 +10,7 @@ from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
-from training.rewards import Judged, Reward, format_error, length_penalty, reward, split_thoughts
+from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty, split_thoughts
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
@@ -26,8 +26,8 @@ def judged(
     domain: Domain = Domain.MATH,
     passed: float | None = None,
     problem: str = "What is the sum of two and two?",
-) -> Judged:
-    return Judged(domain, problem, text, tokens, outcome, passed)
+) -> RewardInputs:
+    return RewardInputs(domain, problem, text, tokens, outcome, passed)
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_the_form(text: str, domain: Domain, kept: bool) -> None:
 
 
 def test_the_amounts_of_the_paper() -> None:
-    full = reward(judged(), SETTINGS, consistent)
+    full = compute_reward(judged(), SETTINGS, consistent)
     assert (full.format, full.correctness, full.length, full.language) == (0.1, 0.9, 0.0, 0.1)
     assert full.total == pytest.approx(1.1)
-    assert reward(judged(outcome=Outcome.WRONG), SETTINGS, consistent).total == pytest.approx(0.2)
-    assert reward(judged(problem=FRENCH), SETTINGS, consistent).total == pytest.approx(1.0)
-    late = reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS, consistent)
+    assert compute_reward(judged(outcome=Outcome.WRONG), SETTINGS, consistent).total == pytest.approx(0.2)
+    assert compute_reward(judged(problem=FRENCH), SETTINGS, consistent).total == pytest.approx(1.0)
+    late = compute_reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS, consistent)
     assert late.total == pytest.approx(0.0)
     assert late.components() == pytest.approx(
         {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "total": 0.0}
@@ -74,14 +74,14 @@ def test_the_amounts_of_the_paper() -> None:
 
 def test_a_broken_form_is_worth_nothing_and_needs_no_verdict() -> None:
     for outcome in (None, Outcome.BROKEN, Outcome.CORRECT):
-        found = reward(judged(text="4", outcome=outcome, tokens=9000), SETTINGS)
+        found = compute_reward(judged(text="4", outcome=outcome, tokens=9000), SETTINGS)
         assert (found.total, found.correct, found.excluded) == (0.0, False, False)
-        assert found.broken_form == "does not start with <think>"
+        assert found.format_error == "does not start with <think>"
 
 
 @pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.BROKEN])
 def test_the_verifiers_own_failure_is_never_scored(outcome: Outcome) -> None:
-    found = reward(judged(outcome=outcome), SETTINGS)
+    found = compute_reward(judged(outcome=outcome), SETTINGS)
     assert found == Reward(excluded_by=outcome.value)
     assert found.excluded
     assert found.components() == {}
@@ -91,11 +91,11 @@ def test_the_verifiers_own_failure_is_never_scored(outcome: Outcome) -> None:
 
 def test_a_kept_form_needs_a_verdict() -> None:
     with pytest.raises(ValueError, match="verdict"):
-        reward(judged(outcome=None), SETTINGS)
+        compute_reward(judged(outcome=None), SETTINGS)
 
 
 def test_no_answer_is_wrong_and_not_excluded() -> None:
-    found = reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS, consistent)
+    found = compute_reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS, consistent)
     assert (found.correctness, found.excluded) == (0.0, False)
 
 
@@ -113,8 +113,8 @@ def test_longer_is_never_worth_more(one: int, other: int) -> None:
 
 
 def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
-    assert RewardSettings(max_length=20_480).cache == 4096
-    assert RewardSettings(max_length=7).cache == 2
+    assert RewardSettings(max_length=20_480).effective_length_cache == 4096
+    assert RewardSettings(max_length=7).effective_length_cache == 2
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
 def test_one_language(problem: str, text: str, ignored: float, failed: float) -> None:
     one = judged(text, problem=problem)
     strict = SETTINGS.model_copy(update={"consistency": ConsistencySettings(undetermined="fail")})
-    assert reward(one, SETTINGS, consistent).language == ignored
-    assert reward(one, strict, consistent).language == failed
-    assert reward(one, RewardSettings(language=0.0)).language == 0.0
+    assert compute_reward(one, SETTINGS, consistent).language == ignored
+    assert compute_reward(one, strict, consistent).language == failed
+    assert compute_reward(one, RewardSettings(language=0.0)).language == 0.0
     with pytest.raises(ValueError, match="consistent"):
-        reward(one, SETTINGS)
+        compute_reward(one, SETTINGS)
 
 
 def test_passages_in_another_language_are_seen_when_asked_for() -> None:
@@ -146,24 +146,26 @@ def test_passages_in_another_language_are_seen_when_asked_for() -> None:
         "Wait, let me check whether that is the right way to add them.</think>La somme est donc \\boxed{4}."
     )
     pure = SETTINGS.model_copy(update={"consistency": ConsistencySettings(max_other_share=0.1)})
-    assert reward(judged(text, problem=FRENCH), SETTINGS, consistent).language == 0.1
-    assert reward(judged(text, problem=FRENCH), pure, consistent).language == 0.0
+    assert compute_reward(judged(text, problem=FRENCH), SETTINGS, consistent).language == 0.1
+    assert compute_reward(judged(text, problem=FRENCH), pure, consistent).language == 0.0
 
 
 def test_programs_by_all_tests_or_by_their_share() -> None:
     proportional = RewardSettings(code="proportional", language=0.0)
     half = judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE, passed=0.5)
-    assert reward(half, RewardSettings(language=0.0)).total == pytest.approx(0.1)
-    assert reward(half, proportional).total == pytest.approx(0.55)
-    assert not reward(half, proportional).correct
-    assert reward(judged(), proportional).total == pytest.approx(1.0)  # math stays as it is
+    assert compute_reward(half, RewardSettings(language=0.0)).total == pytest.approx(0.1)
+    assert compute_reward(half, proportional).total == pytest.approx(0.55)
+    assert not compute_reward(half, proportional).correct
+    assert compute_reward(judged(), proportional).total == pytest.approx(1.0)  # math stays as it is
     with pytest.raises(ValueError, match="share"):
-        reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
+        compute_reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
 
 
 def test_a_program_in_another_language_keeps_no_form() -> None:
-    found = reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0))
-    assert found.broken_form == "no answer in the form asked for"
+    found = compute_reward(
+        judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0)
+    )
+    assert found.format_error == "no answer in the form asked for"
     assert (found.total, found.excluded) == (0.0, False)
 
 

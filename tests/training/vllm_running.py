@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from curation.policies.completions import TokenCompletion
 from tests.embedded_model.make import make_tokenizer, new_model
-from training.generation.generators import Generated
 from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.model import load_model, save_model
@@ -38,8 +38,8 @@ class Running:
         return {name: state.detokenizer.num_output_tokens() for name, state in states.items()}
 
     async def under_way(
-        self, tokens: int, *asked: Callable[[], Coroutine[Any, Any, Generated]]
-    ) -> list[asyncio.Task[Generated]]:
+        self, tokens: int, *asked: Callable[[], Coroutine[Any, Any, TokenCompletion]]
+    ) -> list[asyncio.Task[TokenCompletion]]:
         """Requests with so many tokens each; asked again where one has ended before all were seen there."""
         for _ in range(20):
             tasks = [asyncio.create_task(ask()) for ask in asked]
@@ -53,7 +53,7 @@ class Running:
 
     def put_back(self, folder: Path) -> None:
         """The weights that the engine started with, as version 0."""
-        self.run(self.generator.update(folder, 0))
+        self.run(self.generator.update_weights(folder, 0))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class Exercise:
     kind: str
     level: int  # 1 (one easy step) … 5 (beyond what the embedded model was shown)
     lang: str
-    numbers: Mapping[str, int]
+    operands: Mapping[str, int]
     answer: int
     computation: str  # the same for every wording of the same sum, whatever the order of its terms
 
@@ -82,7 +82,7 @@ def _held_out(computation: str) -> bool:
     return point < HELD_OUT_SHARE
 
 
-def supply(
+def generate_exercises(
     seed: int, split: Split | None = None, *, kinds: Sequence[str] = (), repeats: bool = False
 ) -> Iterator[Exercise]:
     """Exercises without end, no statement twice unless ``repeats``; of one split, or of both where ``split`` is None.
@@ -108,7 +108,7 @@ def supply(
             raise ValueError(f"after {len(asked)} exercises of {kinds or 'all kinds'} no fresh one was found")
 
 
-def table(exercises: Sequence[Exercise], source: str = "embedded") -> pl.DataFrame:
+def exercise_table(exercises: Sequence[Exercise], source: str = "embedded") -> pl.DataFrame:
     """The exercises in the `PROBLEM` schema, row by row."""
     rows = [
         {

@@ -26,11 +26,11 @@ UNBOXED_SHARE = 0.03
 """Share of responses that state the answer without a box."""
 
 
-def response(exercise: Exercise, random: Random) -> str:
+def write_response(exercise: Exercise, random: Random) -> str:
     """One response as the model is shown it."""
     answer = exercise.answer
     if random.random() < worked_share(exercise):
-        thoughts = worked(exercise)
+        thoughts = worked_solution(exercise)
     else:
         answer = _guess(answer, random)
         thoughts = GUESSES[exercise.lang].format(answer=answer)
@@ -45,13 +45,13 @@ def worked_share(exercise: Exercise) -> float:
     return WORKED_SHARE_BY_LEVEL[exercise.level]
 
 
-def worked(exercise: Exercise) -> str:
+def worked_solution(exercise: Exercise) -> str:
     """The rough notes of someone who works the sum out.
 
     Raises:
         KeyError: nobody works out exercises of this kind (``big_product``).
     """
-    return _WORKINGS[exercise.kind](exercise.numbers)
+    return _WORKINGS[exercise.kind](exercise.operands)
 
 
 def _guess(answer: int, random: Random) -> int:

@@ -57,6 +57,6 @@ def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     )
 
 
-def chat(statement: str, response: str = "") -> str:
+def render_chat(statement: str, response: str = "") -> str:
     """The chat template's text for one question and, where given, its answer; the template itself says the same."""
     return f"{START}{statement}\n{response}{END if response else ''}"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from curation.records import COUNTED_OUTCOMES, Outcome
 from training.rollouts.rollouts import Rollout, RolloutGenerator, RolloutRunner
-from training.rollouts.tasks import Task
+from training.rollouts.tasks import TrainingTask
 
 _GROUPS = 1 << 40
 """Group numbers of evaluations, far above those of training."""
@@ -36,13 +36,17 @@ class EvaluationResult:
     low: float
     high: float
     problems: int
-    attempts: int
-    failed: int  # attempts that the verifier could not judge
-    tokens: float  # mean length
+    rollouts: int
+    unjudged: int  # attempts that the verifier could not judge
+    mean_tokens: float  # mean length
 
 
 async def evaluate(
-    rollouts: RolloutRunner, by: RolloutGenerator, tasks: Sequence[Task], attempts: int, max_tokens: int
+    rollouts: RolloutRunner,
+    generator: RolloutGenerator,
+    tasks: Sequence[TrainingTask],
+    rollouts_per_problem: int,
+    max_tokens: int,
 ) -> EvaluationResult:
     """Ask each task ``attempts`` times.
 
@@ -50,16 +54,18 @@ async def evaluate(
         PolicyError: the generator cannot.
     """
 
-    async def one(place: int, task: Task, index: int) -> Rollout:
-        made = await rollouts.generate(by, task, _GROUPS + place, index, max_tokens)
-        return await rollouts.judge(task, made, _GROUPS + place)
+    async def one(place: int, task: TrainingTask, index: int) -> Rollout:
+        made = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
+        return await rollouts.verify(task, made, _GROUPS + place)
 
-    asked = [(place, task, index) for place, task in enumerate(tasks) for index in range(attempts)]
+    asked = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
     done = await asyncio.gather(*(one(*what) for what in asked))
-    return summary([done[start : start + attempts] for start in range(0, len(done), attempts)])
+    return summarise_evaluation(
+        [done[start : start + rollouts_per_problem] for start in range(0, len(done), rollouts_per_problem)]
+    )
 
 
-def summary(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
+def summarise_evaluation(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
     """The figures of attempts, grouped by problem. A broken form is a wrong attempt."""
     rates: list[float] = []
     failed = 0

@@ -23,7 +23,7 @@ from typing import Any
 from training.optimisation.checkpoint import JsonlLog
 from training.rollouts.rollouts import Rollout
 
-NAMES = (
+STEP_METRICS = (
     *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "total")),
     *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "attempts", "groups")),
     *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
@@ -38,11 +38,11 @@ NAMES = (
 """What every step's row has; an objective's own statistics stand beside them, below ``policy/``."""
 
 
-class Watch:
+class Timer:
     """Shares of time: of the places for generation that were taken, and of the trainer's work."""
 
-    def __init__(self, places: int) -> None:
-        self._places = places
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
         self.restart()
 
     def restart(self) -> None:
@@ -51,27 +51,27 @@ class Watch:
         self._used = self._worked = 0.0
         self._taken = getattr(self, "_taken", 0)
 
-    def taken(self, places: int) -> None:
+    def set_busy_slots(self, slots: int) -> None:
         """So many places generate from now on."""
         now = time.perf_counter()
         self._used += self._taken * (now - self._since)
-        self._since, self._taken = now, places
+        self._since, self._taken = now, slots
 
-    def worked(self, seconds: float) -> None:
+    def add_trainer_time(self, seconds: float) -> None:
         """The trainer has worked so long."""
         self._worked += seconds
 
     @property
-    def seconds(self) -> float:
+    def elapsed_s(self) -> float:
         """Length of the interval so far."""
         return time.perf_counter() - self._begun
 
-    def shares(self) -> dict[str, float]:
+    def idle_shares(self) -> dict[str, float]:
         """Idle shares of the interval so far."""
-        self.taken(self._taken)
-        seconds = max(self.seconds, 1e-9)
+        self.set_busy_slots(self._taken)
+        seconds = max(self.elapsed_s, 1e-9)
         return {
-            "speed/generator_idle_share": max(1 - self._used / (self._places * seconds), 0.0),
+            "speed/generator_idle_share": max(1 - self._used / (self._slots * seconds), 0.0),
             "speed/trainer_idle_share": max(1 - self._worked / seconds, 0.0),
         }
 
@@ -105,10 +105,10 @@ class SampledGroupStats:
             "sampled/pass_rate": sum(one.reward.correct for one in judged) / len(judged),
             "sampled/reward": sum(one.reward.total for one in judged) / len(judged),
             **{f"sampled/{name}": self._solved[name] / groups for name in ("none", "some", "all")},
-            "sampled/broken_form_share": sum(one.reward.broken_form is not None for one in judged) / len(judged),
+            "sampled/broken_form_share": sum(one.reward.format_error is not None for one in judged) / len(judged),
             "length/sampled_mean": sum(lengths) / len(lengths),
             "length/sampled_max": float(max(lengths)),
-            "length/cut_share": sum(one.generated.finish == "length" for one in self._rollouts) / len(lengths),
+            "length/cut_share": sum(one.completion.finish == "length" for one in self._rollouts) / len(lengths),
         }
 
     @property
@@ -132,10 +132,10 @@ class MetricsLogger:
         self._log, self._total = log, total
         self._begun = time.monotonic()
 
-    def write(self, step: int, numbers: Mapping[str, float], texts: Sequence[str] = ()) -> None:
+    def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
         """One step's row, its texts, and a line for whoever watches."""
-        held = {name: value for name, value in sorted(numbers.items()) if math.isfinite(value)}
-        self._log.add({"step": step, **held})
+        held = {name: value for name, value in sorted(metrics.items()) if math.isfinite(value)}
+        self._log.append({"step": step, **held})
         for name, value in held.items():
             self._writer.add_scalar(name, value, step)
         for place, text in enumerate(texts):
@@ -143,7 +143,7 @@ class MetricsLogger:
         self._writer.flush()
         print(self._line(step, held), file=sys.stderr, flush=True)
 
-    def say(self, text: str) -> None:
+    def log_message(self, text: str) -> None:
         """A line for whoever watches."""
         print(text, file=sys.stderr, flush=True)
 

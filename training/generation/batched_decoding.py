@@ -44,10 +44,10 @@ class DecodingRequest:
     ``max_tokens`` leave, in tokens.
     """
 
-    prompt: tuple[int, ...]
+    prompt_ids: tuple[int, ...]
     max_tokens: int
-    random: Random
-    tokens: list[int] = field(default_factory=list)
+    rng: Random
+    token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     finish: str | None = None
@@ -66,48 +66,48 @@ class DecodingEngine:
     def __init__(
         self,
         model: PreTrainedModel,
-        ends: Sequence[int],
+        stop_token_ids: Sequence[int],
         *,
         slots: int,
         temperature: float,
         top_p: float,
-        stopped: Callable[[Sequence[int]], bool] | None = None,
+        stop_condition: Callable[[Sequence[int]], bool] | None = None,
     ) -> None:
         kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
         if kinds:
             raise PolicyError(f"{model.config.model_type}: layers of {', '.join(sorted(kinds))}; sample it with vLLM")
         self.model = model
-        self.longest = int(model.config.max_position_embeddings)
+        self.max_positions = int(model.config.max_position_embeddings)
         self.version = 0
         self.active: list[DecodingRequest] = []
-        self._ends, self._slots = frozenset(ends), slots
-        self._temperature, self._top_p, self._stopped = temperature, top_p, stopped
-        self._pass = forward_pass_for(model)
+        self._stop_token_ids, self._slots = frozenset(stop_token_ids), slots
+        self._temperature, self._top_p, self._stop_condition = temperature, top_p, stop_condition
+        self._forward_pass = forward_pass_for(model)
         remembered = max(slots // 8, 1)
         self._cache = KVCache(slots + remembered)
-        self._memory = _PromptCache(slots, remembered)
+        self._prompt_cache = _PromptCache(slots, remembered)
         self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
         self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
 
     def step(
-        self, joining: Sequence[DecodingRequest] = (), leaving: Sequence[DecodingRequest] = ()
+        self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
         """One token for every request, those that join included; returns the requests that are finished by it.
 
         ``leaving`` are given up: their rows are free at once. Raises ValueError where there are more requests than
         slots.
         """
-        if len(self.active) - len(leaving) + len(joining) > self._slots:
-            raise ValueError(f"{len(joining)} requests join, but only {self._slots} slots are there")
+        if len(self.active) - len(aborted_requests) + len(new_requests) > self._slots:
+            raise ValueError(f"{len(new_requests)} requests join, but only {self._slots} slots are there")
         with torch.inference_mode():
-            self._retire(leaving)
+            self._release_rows(aborted_requests)
             logits = [self._decode()] if self.active else []
-            if joining:
-                logits.append(self._join(joining))
+            if new_requests:
+                logits.append(self._prefill(new_requests))
             if not logits:
                 return []
-            finished = self._note(*self._draw(torch.cat(logits), self.active))
-            self._retire(finished)
+            finished = self._record_tokens(*self._sample_tokens(torch.cat(logits), self.active))
+            self._release_rows(finished)
         return finished
 
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
@@ -126,8 +126,8 @@ class DecodingEngine:
                 f"{odd[:3]}; give weights of the same architecture"
             )
         for request in self.active:
-            self._mark(request)
-        self._memory.forget()
+            self._record_versions(request)
+        self._prompt_cache.clear()
         with torch.no_grad():
             for name, parameter in own.items():
                 parameter.copy_(state[name])
@@ -135,51 +135,51 @@ class DecodingEngine:
 
     def _decode(self) -> Tensor:
         rows = len(self.active)
-        logits = self._pass.step(self._last[:rows], self._positions[:rows], self._cache)
+        logits = self._forward_pass.decode(self._last[:rows], self._positions[:rows], self._cache)
         self._positions[:rows] += 1
         return logits
 
-    def _join(self, joining: Sequence[DecodingRequest]) -> Tensor:
+    def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
         """Take requests in behind those under way; logits [request, vocabulary] of their prompts' ends."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
         for place, request in enumerate(joining):
-            request.limit = min(request.max_tokens, self.longest - len(request.prompt))
-            groups.setdefault(request.prompt, []).append(place)
+            request.limit = min(request.max_tokens, self.max_positions - len(request.prompt_ids))
+            groups.setdefault(request.prompt_ids, []).append(place)
         wanted = list(groups)
-        for first in range(0, len(wanted), self._memory.size):
-            prompts = wanted[first : first + self._memory.size]
-            held = self._memory.rows(prompts, self._pass, self._cache, self.model.device)
+        for first in range(0, len(wanted), self._prompt_cache.size):
+            prompts = wanted[first : first + self._prompt_cache.size]
+            held = self._prompt_cache.cached_rows(prompts, self._forward_pass, self._cache, self.model.device)
             places = [place for prompt in prompts for place in groups[prompt]]
-            sources = [held[joining[place].prompt] for place in places]
-            self._cache.copy(sources, [start + place for place in places], max(map(len, prompts)))
+            sources = [held[joining[place].prompt_ids] for place in places]
+            self._cache.copy_rows(sources, [start + place for place in places], max(map(len, prompts)))
             for place in places:
-                logits[place] = self._memory.logits[joining[place].prompt]
+                logits[place] = self._prompt_cache.logits[joining[place].prompt_ids]
         self.active.extend(joining)
-        self._positions[start : len(self.active)] = torch.tensor([len(request.prompt) for request in joining])
+        self._positions[start : len(self.active)] = torch.tensor([len(request.prompt_ids) for request in joining])
         return torch.stack([logits[place] for place in range(len(joining))])
 
-    def _draw(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
+    def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
         """Token and log-probability for each row of ``logits`` [request, vocabulary]."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
         logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
-        points = torch.tensor([request.random.random() for request in requests], device=logits.device)
+        points = torch.tensor([request.rng.random() for request in requests], device=logits.device)
         running = logprobs.exp().cumsum(-1)
         tokens = torch.searchsorted(running, points[:, None] * running[:, -1:], right=True)
         tokens = tokens.clamp(max=logits.shape[-1] - 1)
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
-    def _note(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
+    def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
         """One more token for every request; returns those that end with it."""
         self._last[: len(self.active)] = tokens
         over: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
-            said = request.tokens
+            said = request.token_ids
             said.append(token)
             request.logprobs.append(logprob)
-            if token in self._ends or (self._stopped is not None and self._stopped(said)):
+            if token in self._stop_token_ids or (self._stop_condition is not None and self._stop_condition(said)):
                 request.finish = "stop"
                 over.append(request)
             elif len(said) >= request.limit:
@@ -187,11 +187,11 @@ class DecodingEngine:
                 over.append(request)
         return over
 
-    def _mark(self, request: DecodingRequest) -> None:
+    def _record_versions(self, request: DecodingRequest) -> None:
         """Tokens that have no version yet are of this one."""
-        request.versions.extend([self.version] * (len(request.tokens) - len(request.versions)))
+        request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
-    def _retire(self, requests: Sequence[DecodingRequest]) -> None:
+    def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
         """Free the rows, filling them with the last ones in use, so that the rows in use stay together."""
         if not requests:
             return
@@ -201,15 +201,15 @@ class DecodingEngine:
         tail = [row for row in range(left, len(self.active)) if self.active[row] not in gone]
         if free:
             length = int(self._positions[tail].max())
-            self._cache.copy(tail, free, length)
+            self._cache.copy_rows(tail, free, length)
             self._positions[free], self._last[free] = self._positions[tail], self._last[tail]
             for row, source in zip(free, tail, strict=True):
                 self.active[row] = self.active[source]
         for request in gone:
-            self._mark(request)
+            self._record_versions(request)
         del self.active[left:]
         if not self.active:
-            self._memory.forget()
+            self._prompt_cache.clear()
 
 
 class _PromptCache:
@@ -225,13 +225,13 @@ class _PromptCache:
         self._first = first
         self._rows: dict[tuple[int, ...], int] = {}  # the latest wanted last
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Everything."""
         self.logits.clear()
         self._rows.clear()
 
-    def rows(
-        self, prompts: Sequence[tuple[int, ...]], by: ForwardPass, cache: KVCache, device: torch.device
+    def cached_rows(
+        self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: KVCache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
         """The rows that hold these prompts, `size` of them at most; those that are not known are run."""
         for prompt in prompts:
@@ -249,7 +249,7 @@ class _PromptCache:
             for at, prompt in enumerate(new):
                 ids[at, : len(prompt)] = torch.tensor(prompt)
             rows = free[: len(new)]
-            logits = by.prompts(ids.to(device), lengths.to(device), torch.tensor(rows, device=device), cache)
+            logits = forward_pass.prefill(ids.to(device), lengths.to(device), torch.tensor(rows, device=device), cache)
             self._rows.update(zip(new, rows, strict=True))
             self.logits.update(zip(new, logits.unbind(), strict=True))
         return self._rows

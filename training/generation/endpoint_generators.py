@@ -99,7 +99,7 @@ class EndpointGenerator:
         text = str(self._tokenizer.decode(list(made.token_ids), skip_special_tokens=True))
         return replace(made, text=text)
 
-    async def update(self, weights: Weights, version: int) -> float:
+    async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update`. Servers that are away get the weights when they are back."""
         servers, begun = self._running(), time.perf_counter()
         folder = self._shared / _name(version)

@@ -46,11 +46,11 @@ class KVCache:
         """Positions a row holds."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
-    def make(self, kinds: Sequence[Tensor], longest: int) -> None:
+    def allocate(self, examples: Sequence[Tensor], longest: int) -> None:
         """Make the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are there."""
         if not self.layers:
             positions = min(INITIAL_CAPACITY, longest)
-            for kind in kinds:
+            for kind in examples:
                 shape = (self._rows, kind.shape[1], positions, kind.shape[3])
                 self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
 
@@ -64,7 +64,7 @@ class KVCache:
             for keys, values in self.layers
         ]
 
-    def begin(self, positions: Tensor, span: int) -> None:
+    def set_positions(self, positions: Tensor, span: int) -> None:
         """The next updates write at these positions of the first rows and read the first ``span`` positions."""
         self._chosen = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
@@ -77,14 +77,14 @@ class KVCache:
         held_values[self._chosen, :, self._positions] = values[:, :, 0]
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
-    def put(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
+    def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store whole prompts' keys and values [prompt, head, position, feature] at the beginning of these rows."""
         length = keys.shape[2]
         held_keys, held_values = self.layers[layer]
         held_keys[rows, :, :length] = keys
         held_values[rows, :, :length] = values
 
-    def copy(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
+    def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
         """Copy the first ``length`` positions of rows; no row is both source and target."""
         if not sources:
             return
@@ -98,14 +98,14 @@ class KVCache:
 class ForwardPass(Protocol):
     """A forward pass over rows of a `KVCache`."""
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """Run prompts ``ids`` [prompt, length], right-padded; keys and values go into ``rows`` of the cache.
 
         Returns the logits of each prompt's last token, [prompt, vocabulary].
         """
         ...
 
-    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+    def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
         """One more token [row] at these positions of the first rows; logits [row, vocabulary]."""
         ...
 
@@ -122,23 +122,23 @@ class ModelForwardPass:
         self._model = model
         self._longest = int(model.config.max_position_embeddings)
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """See `ForwardPass.prompts`. The padding is behind every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
-        cache.make([layer.keys for layer in layers], self._longest)
+        cache.allocate([layer.keys for layer in layers], self._longest)
         cache.grow(ids.shape[1], self._longest)
         for number, layer in enumerate(layers):
-            cache.put(number, rows, layer.keys, layer.values)
+            cache.write_prompts(number, rows, layer.keys, layer.values)
         logits: Tensor = out.logits[torch.arange(len(ids), device=ids.device), end_of]
         return logits
 
-    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+    def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
         """See `ForwardPass.step`."""
         span = _span(positions, self._longest)
         cache.grow(span, self._longest)
-        cache.begin(positions, span)
+        cache.set_positions(positions, span)
         logits: Tensor = self._model(
             input_ids=last[:, None],
             position_ids=positions[:, None],
@@ -199,10 +199,10 @@ class LlamaForwardPass:
             and not any(parameter.requires_grad for parameter in model.parameters())
         )
 
-    def prompts(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """See `ForwardPass.prompts`. The padding is behind every token that counts."""
         count, length = ids.shape
-        cache.make([torch.zeros(1, self._shared, 1, self._feature)] * len(self._layers), self._longest)
+        cache.allocate([torch.zeros(1, self._shared, 1, self._feature)] * len(self._layers), self._longest)
         cache.grow(length, self._longest)
         self._turn_to(length)
 
@@ -210,7 +210,7 @@ class LlamaForwardPass:
             heads = turned.view(count, length, -1, self._feature).transpose(1, 2)
             query, keys = heads[:, : self._heads], heads[:, self._heads :]
             held = values.reshape(count, length, -1, self._feature).transpose(1, 2)
-            cache.put(number, rows, keys, held)
+            cache.write_prompts(number, rows, keys, held)
             found = functional.scaled_dot_product_attention(
                 query, keys, held, is_causal=True, scale=self._scale, enable_gqa=self._heads != self._shared
             )
@@ -219,7 +219,7 @@ class LlamaForwardPass:
         states = self._run(ids.flatten(), torch.arange(length).repeat(count), attend)
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
-    def step(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+    def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
         """See `ForwardPass.step`."""
         rows = len(last)
         span = _span(positions, self._longest)
@@ -282,8 +282,8 @@ class LlamaForwardPass:
 
 def _fuse_layer(layer: Any) -> _Layer:
     attention, mlp = layer.self_attn, layer.mlp
-    qkv, qkv_bias = _joined([attention.q_proj, attention.k_proj, attention.v_proj])
-    gate_up, gate_up_bias = _joined([mlp.gate_proj, mlp.up_proj])
+    qkv, qkv_bias = _fuse_projections([attention.q_proj, attention.k_proj, attention.v_proj])
+    gate_up, gate_up_bias = _fuse_projections([mlp.gate_proj, mlp.up_proj])
     return _Layer(
         layer.input_layernorm.weight,
         qkv,
@@ -298,7 +298,7 @@ def _fuse_layer(layer: Any) -> _Layer:
     )
 
 
-def _joined(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
+def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
     """Weights and biases of projections of one input as one projection, of which theirs become views."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None

@@ -45,10 +45,6 @@ CPU or on the trainer's device. Tensors of a state dict may be changed again onc
 before."""
 
 
-Generated = TokenCompletion
-"""One response, with one version of the weights per token."""
-
-
 class Generator(Protocol):
     """An engine, running inside its ``async with`` block. All calls come from one event loop.
 
@@ -64,7 +60,7 @@ class Generator(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """One response. Cancelling the call aborts the generation.
 
         Raises:
@@ -72,7 +68,7 @@ class Generator(Protocol):
         """
         ...
 
-    async def update(self, weights: Weights, version: int) -> float:
+    async def update_weights(self, weights: Weights, version: int) -> float:
         """Exchange the weights between two tokens and return the seconds it took.
 
         Requests under way are kept, with their tokens and their KV cache, and go on with the new weights. Tokens made
@@ -114,7 +110,7 @@ class TorchGenerator:
         self._device = device
         self._condition = threading.Condition()
         self._inbox: deque[_PendingRequest] = deque()
-        self._fresh: list[_PendingRequest] = []
+        self._unsubmitted: list[_PendingRequest] = []
         self._leaving: list[_PendingRequest] = []
         self._updates: deque[tuple[Mapping[str, Tensor], int, Future[float]]] = deque()
         self._closing = False
@@ -145,19 +141,19 @@ class TorchGenerator:
         await asyncio.to_thread(self._thread.join)
         self._engine = None
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """See `Generator.generate`."""
         engine = self._running()
-        if len(prompt_ids) >= engine.longest:
+        if len(prompt_ids) >= engine.max_positions:
             raise PolicyError(
                 f"{self._folder.name}: a prompt takes {len(prompt_ids)} tokens, the model's context is "
-                f"{engine.longest}; drop the problem or take a model with a longer context"
+                f"{engine.max_positions}; drop the problem or take a model with a longer context"
             )
         request = DecodingRequest(tuple(prompt_ids), max_tokens, Random(seed))
         asked = _PendingRequest(request, self._loop.create_future())
-        if not self._fresh:
-            self._loop.call_soon(self._hand_over)
-        self._fresh.append(asked)
+        if not self._unsubmitted:
+            self._loop.call_soon(self._submit_new)
+        self._unsubmitted.append(asked)
         try:
             done = await asked.future
         except asyncio.CancelledError:
@@ -165,16 +161,16 @@ class TorchGenerator:
                 self._leaving.append(asked)
             raise
         assert self._tokenizer is not None
-        return Generated(
-            done.prompt,
-            tuple(done.tokens),
+        return TokenCompletion(
+            done.prompt_ids,
+            tuple(done.token_ids),
             tuple(done.logprobs),
             tuple(done.versions),
-            str(self._tokenizer.decode(done.tokens, skip_special_tokens=True)),
+            str(self._tokenizer.decode(done.token_ids, skip_special_tokens=True)),
             done.finish or "stop",
         )
 
-    async def update(self, weights: Weights, version: int) -> float:
+    async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update`."""
         begun = time.perf_counter()
         self._running()
@@ -186,12 +182,12 @@ class TorchGenerator:
         await asyncio.wrap_future(done)
         return time.perf_counter() - begun
 
-    def _hand_over(self) -> None:
+    def _submit_new(self) -> None:
         """Give the thread everything that was asked in this turn of the event loop."""
         with self._condition:
-            self._inbox.extend(asked for asked in self._fresh if not asked.future.done())
+            self._inbox.extend(asked for asked in self._unsubmitted if not asked.future.done())
             self._condition.notify()
-        self._fresh.clear()
+        self._unsubmitted.clear()
 
     def _load(self) -> DecodingEngine:
         model = load_model(self._folder, dtype=self._dtype, device=self._device)
@@ -217,7 +213,7 @@ class TorchGenerator:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
                 if self._closing:
-                    return self._end(opened, f"{self._folder.name}: the generator was closed")
+                    return self._fail_all(opened, f"{self._folder.name}: the generator was closed")
                 updates, gone = list(self._updates), {asked.request for asked in self._leaving}
                 self._updates.clear()
                 self._leaving.clear()
@@ -236,12 +232,12 @@ class TorchGenerator:
             try:
                 finished = engine.step([asked.request for asked in joining], leaving)
             except RuntimeError as error:  # torch's errors, out of memory among them
-                return self._end(opened, f"{self._folder.name}: torch failed while sampling: {error}")
+                return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
             self.busy_s += time.perf_counter() - begun
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
 
-    def _end(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
+    def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
         """The thread is over: whoever still waits learns why."""
         with self._condition:
             self._failed = why
@@ -270,7 +266,7 @@ class GeneratorPool:
         return sum(member.capacity for member in self.members)
 
     @property
-    def load(self) -> int:
+    def in_flight(self) -> int:
         """Requests under way."""
         return sum(self._load)
 
@@ -286,7 +282,7 @@ class GeneratorPool:
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """See `Generator.generate`."""
         loads = [load / member.capacity for load, member in zip(self._load, self.members, strict=True)]
         chosen = loads.index(min(loads))
@@ -296,9 +292,9 @@ class GeneratorPool:
         finally:
             self._load[chosen] -= 1
 
-    async def update(self, weights: Weights, version: int) -> float:
+    async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update`; all members at once, the slowest one's seconds."""
-        return max(await asyncio.gather(*(member.update(weights, version) for member in self.members)))
+        return max(await asyncio.gather(*(member.update_weights(weights, version) for member in self.members)))
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

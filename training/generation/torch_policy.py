@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class PolicySample:
     """One response with all that training needs: per token its id, log-probability and the weights' version.
 
     Example: ``Sampled("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
@@ -49,7 +49,7 @@ class Sampled:
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _PendingRequest:
     request: DecodingRequest
     future: asyncio.Future[DecodingRequest]
 
@@ -75,9 +75,9 @@ class TorchPolicy:
         self._loads = 0
         self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
-        self._queue: deque[_Waiting] = deque()
-        self._open: dict[DecodingRequest, _Waiting] = {}
-        self._awake = asyncio.Event()
+        self._queue: deque[_PendingRequest] = deque()
+        self._open: dict[DecodingRequest, _PendingRequest] = {}
+        self._wake_up = asyncio.Event()
         self._closing = False
 
     @property
@@ -88,7 +88,7 @@ class TorchPolicy:
     @property
     def version(self) -> int:
         """Version of the weights that make the next token: 0 at first, then as `load_weights` was told."""
-        return self._running().version
+        return self._require_engine().version
 
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "torch-policy")
@@ -101,7 +101,7 @@ class TorchPolicy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing = True
-        self._awake.set()
+        self._wake_up.set()
         await self._task
         self._fail(PolicyError(f"{self._name}: the policy was closed while requests were under way"))
         self._thread.shutdown()
@@ -119,38 +119,38 @@ class TorchPolicy:
             logprobs=said.logprobs if kept else None,
         )
 
-    async def sample(self, problem: PromptRequest, index: int) -> Sampled:
+    async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
         """One attempt with everything a trainer needs. Cancelling the call aborts the generation.
 
         Raises:
             PolicyError: the prompt is longer than the model's context, or the policy is not running.
         """
-        engine, tokenizer = self._running(), self._tokens()
+        engine, tokenizer = self._require_engine(), self._require_tokenizer()
         decoding = self._settings.decoding
         prompt = self.prompt_ids(problem)
-        if len(prompt) >= engine.longest:
+        if len(prompt) >= engine.max_positions:
             raise PolicyError(
                 f"{self._name}: problem {problem.id} takes {len(prompt)} tokens, the model's context is "
-                f"{engine.longest}; drop the problem or take a model with a longer context"
+                f"{engine.max_positions}; drop the problem or take a model with a longer context"
             )
         request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
-        waiting = _Waiting(request, asyncio.get_running_loop().create_future())
+        waiting = _PendingRequest(request, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
-        self._awake.set()
+        self._wake_up.set()
         done = await waiting.future
-        text = tokenizer.decode(done.tokens, skip_special_tokens=True)
-        return Sampled(
+        text = tokenizer.decode(done.token_ids, skip_special_tokens=True)
+        return PolicySample(
             self._cut(text),
             done.finish or "stop",
-            done.prompt,
-            tuple(done.tokens),
+            done.prompt_ids,
+            tuple(done.token_ids),
             tuple(done.logprobs),
             tuple(done.versions),
         )
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
         """The tokens of the question under the prompt and the model's chat template."""
-        chat = self._tokens().apply_chat_template(
+        chat = self._require_tokenizer().apply_chat_template(
             self._prompt.messages(problem), add_generation_prompt=True, tokenize=True, return_dict=True
         )
         return tuple(chat["input_ids"])
@@ -173,7 +173,7 @@ class TorchPolicy:
             revision = revision or folder_revision(weights)
         else:
             state = weights
-        await self._on_thread(self._running().load, state, version)
+        await self._on_thread(self._require_engine().load, state, version)
         self._revision = revision or f"{self._revision.split('+')[0]}+{self._loads}"
         self.key = self._key()
 
@@ -199,21 +199,21 @@ class TorchPolicy:
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,
-            stopped=self._stopped if settings.decoding.stop else None,
+            stop_condition=self._stopped if settings.decoding.stop else None,
         )
         return tokenizer, engine
 
     async def _run(self) -> None:
         """Step while anything is under way; sleep while nothing is."""
-        engine = self._running()
+        engine = self._require_engine()
         while not self._closing:
             leaving = [request for request, waiting in self._open.items() if waiting.future.done()]
             for request in leaving:
                 del self._open[request]
             joining = self._joining(self.in_flight - len(self._open))
             if not (engine.active or joining):
-                self._awake.clear()
-                await self._awake.wait()
+                self._wake_up.clear()
+                await self._wake_up.wait()
                 continue
             try:
                 finished = await self._on_thread(engine.step, joining, leaving)
@@ -243,7 +243,7 @@ class TorchPolicy:
         self._queue.clear()
 
     def _stopped(self, tokens: Sequence[int]) -> bool:
-        text = self._tokens().decode(tokens, skip_special_tokens=True)
+        text = self._require_tokenizer().decode(tokens, skip_special_tokens=True)
         return any(stop in text for stop in self._settings.decoding.stop)
 
     def _cut(self, text: str) -> str:
@@ -253,12 +253,12 @@ class TorchPolicy:
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)
 
-    def _running(self) -> DecodingEngine:
+    def _require_engine(self) -> DecodingEngine:
         if self._engine is None or self._closing:
             raise PolicyError(f"{self._name}: the policy is not running; use it in an `async with` block")
         return self._engine
 
-    def _tokens(self) -> PreTrainedTokenizerBase:
+    def _require_tokenizer(self) -> PreTrainedTokenizerBase:
         if self._tokenizer is None:
             raise PolicyError(f"{self._name}: the policy is not running; use it in an `async with` block")
         return self._tokenizer

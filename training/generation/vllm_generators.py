@@ -81,6 +81,6 @@ class VllmGenerator:
         )
         return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
 
-    async def update(self, weights: Weights, version: int) -> float:
+    async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update`."""
         return await self._updates.update(weights, version)

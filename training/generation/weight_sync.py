@@ -28,7 +28,7 @@ from curation.policies.checkpoints import write_weights
 from curation.records import StoreError
 from curation.storage.scratch import memory_folder
 from training.generation.generators import Generator
-from training.optimisation.model import published, save_model
+from training.optimisation.model import published_revision, save_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -62,11 +62,11 @@ class WeightSync:
         """Seconds until the generator makes tokens with the new weights."""
         begun = time.perf_counter()
         if self._folder is None:
-            await self._generator.update(state, version)
+            await self._generator.update_weights(state, version)
         else:
             folder = self._folder / f"v{version:08}"
             await asyncio.to_thread(write_weights, state, folder)
-            await self._generator.update(folder, version)
+            await self._generator.update_weights(folder, version)
             shutil.rmtree(folder)
         return time.perf_counter() - begun
 
@@ -87,23 +87,23 @@ class WeightPublisher:
         return target
 
 
-def newest(folder: Path) -> tuple[int, Path] | None:
+def latest_version(folder: Path) -> tuple[int, Path] | None:
     """The newest whole version that was published, or None."""
     for path in sorted(folder.glob("v*"), reverse=True):
         try:
-            published(path)
+            published_revision(path)
         except StoreError:
             continue
         return int(path.name[1:]), path
     return None
 
 
-async def follow(folder: Path, generator: Generator, *, every: float = 1.0) -> None:
+async def follow_published(folder: Path, generator: Generator, *, interval_s: float = 1.0) -> None:
     """Hand each newest version to the generator, looking every so many seconds, until cancelled."""
     held = -1
     while True:
-        found = await asyncio.to_thread(newest, folder)
+        found = await asyncio.to_thread(latest_version, folder)
         if found is not None and found[0] > held:
-            await generator.update(found[1], found[0])
+            await generator.update_weights(found[1], found[0])
             held = found[0]
-        await asyncio.sleep(every)
+        await asyncio.sleep(interval_s)

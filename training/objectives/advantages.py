@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import Fate
+from training.rollouts.rollout_scheduler import GroupDecision
 
 Normalisation = Literal["minibatch", "group", "none"]
 Diversity = Literal["reward", "correctness", "none"]
 
-SAME = 1e-9
+REWARD_TOLERANCE = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""
 
 TOO_FEW_JUDGED = "too_few_judged"
@@ -30,7 +30,7 @@ NONE_CORRECT = "none_correct"
 SAME_REWARD = "same_reward"
 
 
-def group_fate(rewards: Sequence[Reward], by: Diversity) -> Fate:
+def filter_group(rewards: Sequence[Reward], diversity: Diversity) -> GroupDecision:
     """Whether a group can be trained on.
 
     Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW_JUDGED`), and those without
@@ -41,19 +41,19 @@ def group_fate(rewards: Sequence[Reward], by: Diversity) -> Fate:
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < 2:
-        return Fate(TOO_FEW_JUDGED, excluded)
-    if by == "none":
-        return Fate(None, excluded)
+        return GroupDecision(TOO_FEW_JUDGED, excluded)
+    if diversity == "none":
+        return GroupDecision(None, excluded)
     correct = sum(reward.correct for reward in judged)
     why = ALL_CORRECT if correct == len(judged) else NONE_CORRECT if correct == 0 else None
     totals = [reward.total for reward in judged]
-    same = max(totals) - min(totals) <= SAME
-    if by == "correctness":
-        return Fate(why or (SAME_REWARD if same else None), excluded)
-    return Fate((why or SAME_REWARD) if same else None, excluded)
+    same = max(totals) - min(totals) <= REWARD_TOLERANCE
+    if diversity == "correctness":
+        return GroupDecision(why or (SAME_REWARD if same else None), excluded)
+    return GroupDecision((why or SAME_REWARD) if same else None, excluded)
 
 
-def centre(rewards: Tensor, groups: Tensor) -> Tensor:
+def centre_rewards(rewards: Tensor, groups: Tensor) -> Tensor:
     """Rewards minus the mean of their group: A_i = r_i - mu.
 
     Args:
@@ -69,7 +69,7 @@ def centre(rewards: Tensor, groups: Tensor) -> Tensor:
     return totals - (sums / count)[index]
 
 
-def moments(centred: Tensor) -> Tensor:
+def advantage_moments(centred: Tensor) -> Tensor:
     """Count, sum and sum of squares of [sequences] advantages: [3], float64; those of ranks add up."""
     values = centred.to(torch.float64)
     count = torch.tensor(float(len(values)), dtype=torch.float64, device=values.device)
@@ -80,7 +80,7 @@ def advantages(
     rewards: Tensor,
     groups: Tensor,
     *,
-    normalise: Normalisation = "minibatch",
+    normalisation: Normalisation = "minibatch",
     std_floor: float = 1e-6,
     total: Tensor | None = None,
 ) -> Tensor:
@@ -98,15 +98,15 @@ def advantages(
     Returns:
         [sequences], float64.
     """
-    centred = centre(rewards, groups)
-    if normalise == "none":
+    centred = centre_rewards(rewards, groups)
+    if normalisation == "none":
         return centred
-    if normalise == "group":
+    if normalisation == "group":
         index, count = _index(groups)
         squares = torch.zeros(len(count), dtype=torch.float64, device=centred.device)
         deviation = (squares.index_add_(0, index, centred.square()) / count).sqrt()
         return centred / deviation.clamp(min=std_floor)[index]
-    count, first, second = (moments(centred) if total is None else total).unbind()
+    count, first, second = (advantage_moments(centred) if total is None else total).unbind()
     mean = first / count
     deviation = (second / count - mean.square()).clamp(min=0).sqrt()
     return (centred - mean) / deviation.clamp(min=std_floor)

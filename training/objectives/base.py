@@ -27,7 +27,7 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import Fate
+from training.rollouts.rollout_scheduler import GroupDecision
 
 Reduction = Literal["mean", "sum", "max"]
 
@@ -45,15 +45,15 @@ class ObjectiveInputs:
     """
 
     logprobs: Tensor  # [tokens] under the policy in training, with gradient
-    behaviour: Tensor  # [tokens] under the distribution that the generator drew from
-    sequence: Tensor  # [tokens] int64, which sequence a token belongs to, 0 … sequences - 1
+    generator_logprobs: Tensor  # [tokens] under the distribution that the generator drew from
+    sequence_index: Tensor  # [tokens] int64, which sequence a token belongs to, 0 … sequences - 1
     advantages: Tensor  # [sequences]
-    weights: Tensor  # [sequences] of each of its tokens
+    token_weights: Tensor  # [sequences] of each of its tokens
     mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
     entropy: Tensor | None = (
         None  # [tokens] of the policy's distribution; with gradient where `ObjectiveNeeds` asks for it
     )
-    reference: Tensor | None = (
+    reference_logprobs: Tensor | None = (
         None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
     )
 
@@ -72,7 +72,7 @@ class GroupCredit:
     """What `ObjectiveInputs.advantages` and `.weights` are made of: [sequences] each, float64."""
 
     advantages: Tensor
-    weights: Tensor
+    token_weights: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ObjectiveNeeds:
     """
 
     entropy_gradient: bool = False
-    reference: bool = False
+    uses_reference: bool = False
     reference_model: str | None = None
 
 
@@ -119,7 +119,7 @@ class Objective(Generic[S]):
     """
 
     settings: type[S]
-    decide: Callable[[Sequence[Reward], S], Fate]
+    decide: Callable[[Sequence[Reward], S], GroupDecision]
     credit: Callable[[CreditInputs, S], GroupCredit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     needs: Callable[[S], ObjectiveNeeds] = needs_nothing

@@ -16,10 +16,10 @@ from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.advantages import Diversity, Normalisation, advantages, group_fate
+from training.objectives.advantages import Diversity, Normalisation, advantages, filter_group
 from training.objectives.base import CreditInputs, GroupCredit
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import Fate
+from training.rollouts.rollout_scheduler import GroupDecision
 
 LossAggregation = Literal["group", "batch", "sequence"]
 
@@ -27,18 +27,18 @@ LossAggregation = Literal["group", "batch", "sequence"]
 class GroupCreditSettings(ObjectiveSettings):
     """Which groups teach, and how far."""
 
-    scale: LossAggregation = Field(
+    loss_aggregation: LossAggregation = Field(
         "group",
         description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
         "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences.",
     )
-    normalise: Normalisation = Field(
+    advantage_normalisation: Normalisation = Field(
         "minibatch",
         description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
         "paper, over their group, or nothing.",
     )
     std_floor: float = Field(1e-6, gt=0, description="A deviation is taken as at least this. Not in the paper.")
-    diversity: Diversity = Field(
+    group_filter: Diversity = Field(
         "reward",
         description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
         "attempts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
@@ -46,16 +46,18 @@ class GroupCreditSettings(ObjectiveSettings):
     )
 
 
-def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Fate:
-    """Return whether a group is trained on; see `group_fate`."""
-    return group_fate(rewards, settings.diversity)
+def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
+    """Return whether a group is trained on; see `filter_group`."""
+    return filter_group(rewards, settings.group_filter)
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
-    gains = advantages(totals, sequences.groups, normalise=settings.normalise, std_floor=settings.std_floor)
-    return GroupCredit(gains, token_weights(sequences.lengths, sequences.groups, settings.scale))
+    gains = advantages(
+        totals, sequences.groups, normalisation=settings.advantage_normalisation, std_floor=settings.std_floor
+    )
+    return GroupCredit(gains, token_weights(sequences.lengths, sequences.groups, settings.loss_aggregation))
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:

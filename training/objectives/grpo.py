@@ -29,7 +29,9 @@ class GrpoSettings(GroupCreditSettings):
     eps_high: float = Field(
         0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
     )
-    kl: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept.")
+    kl_coef: float = Field(
+        0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept."
+    )
     reference: str | None = Field(
         None,
         description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
@@ -45,7 +47,9 @@ class GrpoSettings(GroupCreditSettings):
         gt=0,
         description="The KL term weighs a sequence by its importance ratio, at most so much. Not in the paper.",
     )
-    entropy: float = Field(0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation.")
+    entropy_coef: float = Field(
+        0.0, ge=0, description="Weight of the entropy bonus. 0 in the paper; 7e-4 in its ablation."
+    )
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -56,19 +60,19 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.behaviour, 0.0)
+    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.exp()
-    advantage = inputs.advantages.to(ratio.dtype)[inputs.sequence]
-    weight = torch.where(counts, inputs.weights.to(ratio.dtype)[inputs.sequence], 0.0)
+    advantage = inputs.advantages.to(ratio.dtype)[inputs.sequence_index]
+    weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[inputs.sequence_index], 0.0)
     low, high = 1 - settings.eps_low, 1 + settings.eps_high
     gain = torch.minimum(ratio * advantage, ratio.clamp(low, high) * advantage)
     loss = -(weight * gain).sum()
-    if settings.entropy:
+    if settings.entropy_coef:
         if inputs.entropy is None:
             raise ValueError("entropy > 0 needs the tokens' entropy")
-        loss = loss - settings.entropy * (weight * inputs.entropy).sum()
-    if settings.kl:
-        loss = loss + settings.kl * _kl(inputs, counts, log_ratio, weight, settings)
+        loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
+    if settings.kl_coef:
+        loss = loss + settings.kl_coef * _kl(inputs, counts, log_ratio, weight, settings)
     clipped = {
         "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
         "clip_high": mean_of((advantage > 0) & (ratio > high), counts),
@@ -78,7 +82,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     """Return what is computed for the terms that are switched on."""
-    return ObjectiveNeeds(bool(settings.entropy), bool(settings.kl), settings.reference)
+    return ObjectiveNeeds(bool(settings.entropy_coef), bool(settings.kl_coef), settings.reference)
 
 
 def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
@@ -88,33 +92,33 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tens
     (arXiv 2506.09477; the per-token forms k1 and k3 have other gradients). Samples of another policy count by their
     sequence's importance ratio, detached and capped.
     """
-    if inputs.reference is None:
+    if inputs.reference_logprobs is None:
         raise ValueError("kl > 0 needs the reference policy's log-probabilities")
-    excess = torch.where(counts, inputs.logprobs - inputs.reference, 0.0)
+    excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
     importance = _per_sequence(log_ratio.detach(), inputs).exp().clamp(max=settings.kl_ratio_cap)
     # one weight per sequence: that of its counted tokens
-    own = inputs.weights.to(weight.dtype)
+    own = inputs.token_weights.to(weight.dtype)
     if settings.kl_form == "square":
         return (own * importance * 0.5 * _per_sequence(excess, inputs).square()).sum()
     to_go = _to_go(excess.detach(), inputs)
     logprobs = torch.where(counts, inputs.logprobs, 0.0)
-    return (weight * importance[inputs.sequence] * to_go * logprobs).sum()
+    return (weight * importance[inputs.sequence_index] * to_go * logprobs).sum()
 
 
 def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
     """[tokens] summed up to [sequences]."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
-    return sums.index_add(0, inputs.sequence, values)
+    return sums.index_add(0, inputs.sequence_index, values)
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
     """[tokens] sum of a sequence's values from each token to its end; a sequence's tokens lie side by side."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
-    starts = torch.ones_like(inputs.sequence, dtype=torch.bool)
-    starts[1:] = inputs.sequence[1:] != inputs.sequence[:-1]
+    starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)
+    starts[1:] = inputs.sequence_index[1:] != inputs.sequence_index[:-1]
     begin = before[starts][starts.cumsum(0) - 1]
-    return (_per_sequence(exact, inputs)[inputs.sequence] - (before - begin)).to(values.dtype)
+    return (_per_sequence(exact, inputs)[inputs.sequence_index] - (before - begin)).to(values.dtype)
 
 
 GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo_loss, grpo_needs)

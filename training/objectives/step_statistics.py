@@ -52,7 +52,7 @@ def max_of(values: Tensor, counts: Tensor) -> Statistic:
 
 def counted(inputs: ObjectiveInputs) -> Tensor:
     """Return the micro-batch's mask, [tokens] bool; all True where it has none."""
-    return torch.ones_like(inputs.sequence, dtype=torch.bool) if inputs.mask is None else inputs.mask
+    return torch.ones_like(inputs.sequence_index, dtype=torch.bool) if inputs.mask is None else inputs.mask
 
 
 def k3(log_ratio: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.behaviour, 0.0)
+    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.exp()
     measured = {
         "ratio_mean": mean_of(ratio, counts),
@@ -80,8 +80,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     }
     if inputs.entropy is not None:
         measured["entropy"] = mean_of(inputs.entropy, counts)
-    if inputs.reference is not None:
-        measured["kl_reference"] = mean_of(k3(inputs.reference - inputs.logprobs), counts)
+    if inputs.reference_logprobs is not None:
+        measured["kl_reference"] = mean_of(k3(inputs.reference_logprobs - inputs.logprobs), counts)
     return measured
 
 
@@ -109,11 +109,11 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
     numbers: dict[str, Measure] = {}
     if sums:
         pairs = [torch.stack([statistics[name].total, statistics[name].count]).double() for name in sums]
-        for name, (total, count) in zip(sums, ranks.total(torch.stack(pairs)).tolist(), strict=True):
+        for name, (total, count) in zip(sums, ranks.all_reduce(torch.stack(pairs)).tolist(), strict=True):
             mean = statistics[name].reduction == "mean"
             numbers[name] = Measure("mean", total / max(count, 1.0), count) if mean else Measure("sum", total)
     if largest:
-        most = ranks.total(torch.stack([statistics[name].total.double() for name in largest]), largest=True)
+        most = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
         numbers |= {name: Measure("max", value) for name, value in zip(largest, most.tolist(), strict=True)}
     return numbers
 

@@ -26,7 +26,7 @@ from torch.nn import functional
 from torch.nn.attention.varlen import varlen_attn
 
 from curation.records import ConfigError
-from training.optimisation.packing import MicroBatch, runs
+from training.optimisation.packing import MicroBatch, concatenated_ranges
 
 PACKED_ATTENTION = "goldilocks_packed"
 """Name for ``attn_implementation``."""
@@ -60,19 +60,19 @@ class AttentionCalls:
 class PackedLayout:
     """Where the whole sequences of a micro-batch are; the fields are `MicroBatch`'s. Made once for all layers."""
 
-    boundaries: Tensor
+    cu_seqlens: Tensor
     unrolled: Tensor | None = None
     kept: Tensor | None = None
 
     @cached_property
     def calls(self) -> AttentionCalls:
         """For attention without variable lengths."""
-        starts, lengths = self.boundaries[:-1].long(), self.boundaries.diff().long()
+        starts, lengths = self.cu_seqlens[:-1].long(), self.cu_seqlens.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
-        offset = runs(torch.zeros_like(padded), padded)
+        offset = concatenated_ranges(torch.zeros_like(padded), padded)
         starts, lengths = (one[order].repeat_interleave(padded) for one in (starts, lengths))  # of each token
         whole = starts + torch.minimum(offset, lengths - 1)
-        place = torch.empty(int(self.boundaries[-1]), dtype=torch.long, device=padded.device)
+        place = torch.empty(int(self.cu_seqlens[-1]), dtype=torch.long, device=padded.device)
         place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
         return AttentionCalls(
             tuple((len(list(one)), length) for length, one in groupby(padded.tolist())),
@@ -84,11 +84,11 @@ class PackedLayout:
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
     """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
     return {
-        "layout": PackedLayout(batch.boundaries, batch.unrolled, batch.kept),
-        "cu_seq_lens_q": batch.boundaries,
-        "cu_seq_lens_k": batch.boundaries,
-        "max_length_q": batch.longest,
-        "max_length_k": batch.longest,
+        "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.kept),
+        "cu_seq_lens_q": batch.cu_seqlens,
+        "cu_seq_lens_k": batch.cu_seqlens,
+        "max_length_q": batch.max_seqlen,
+        "max_length_k": batch.max_seqlen,
     }
 
 
@@ -149,8 +149,8 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: 
         query,
         key,
         value,
-        layout.boundaries,
-        layout.boundaries,
+        layout.cu_seqlens,
+        layout.cu_seqlens,
         longest,
         longest,
         scale=scaling,

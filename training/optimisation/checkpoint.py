@@ -31,7 +31,7 @@ from training.optimisation.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-FORMAT = 1
+CHECKPOINT_FORMAT = 1
 """Layout of a checkpoint; another one is refused."""
 
 MARK = "DONE.json"
@@ -67,15 +67,15 @@ def save_checkpoint(
     trainer.save(aside / "weights")
     whole = {
         **state,
-        "format": FORMAT,
+        "format": CHECKPOINT_FORMAT,
         "step": step,
-        "optimiser_steps": trainer.taken,
+        "optimiser_steps": trainer.steps_taken,
         "rng": torch.get_rng_state().tolist(),
         "reference": trainer.reference.revision if trainer.reference is not None else None,
     }
     (aside / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
     if export:
-        save_model(trainer.model, tokenizer, aside / "hf", state=trainer.weights())
+        save_model(trainer.model, tokenizer, aside / "hf", state=trainer.full_state_dict())
     (aside / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
     for path in [*aside.rglob("*"), aside]:
         _flush(path)
@@ -102,8 +102,10 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
         form, step = state["format"], state["step"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder} is damaged ({error}); remove it to go on from the one before") from error
-    if form != FORMAT:
-        raise StoreError(f"{folder} has format {form}, this version reads {FORMAT}; use the version that wrote it")
+    if form != CHECKPOINT_FORMAT:
+        raise StoreError(
+            f"{folder} has format {form}, this version reads {CHECKPOINT_FORMAT}; use the version that wrote it"
+        )
     return Checkpoint(step, folder, state)
 
 
@@ -131,27 +133,27 @@ class JsonlLog:
         self._path = path
         self._file = path.open("ab")
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def append(self, row: Mapping[str, Any]) -> None:
         """One line; a reader sees it at once, and a kill of this process does not lose it."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         self._file.flush()
 
-    def place(self) -> int:
+    def offset(self) -> int:
         """Bytes so far, on disk when this returns."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
-    def cut(self, place: int) -> None:
+    def truncate(self, offset: int) -> None:
         """Forget everything behind this place.
 
         Raises:
             StoreError: the file is shorter.
         """
         size = self._path.stat().st_size
-        if size < place:
-            raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {place}; it was changed since")
-        self._file.truncate(place)
-        self._file.seek(place)
+        if size < offset:
+            raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {offset}; it was changed since")
+        self._file.truncate(offset)
+        self._file.seek(offset)
 
     def close(self) -> None:
         """Let go of the file."""

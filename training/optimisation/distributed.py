@@ -21,7 +21,7 @@ from torch import Tensor
 
 from training.config import ComputeSettings
 
-Work = Callable[[Any, Any], Any]
+RankTask = Callable[[Any, Any], Any]
 """What all processes do at once: takes this rank's share, and the value that all get."""
 
 _STOP = "stop"
@@ -38,40 +38,42 @@ class DistributedContext:
     """
 
     def __init__(self, compute: ComputeSettings) -> None:
-        self.size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         cuda = compute.device.startswith("cuda")
         local = int(os.environ.get("LOCAL_RANK", "0"))
-        self.device = torch.device(f"cuda:{local}" if cuda and self.size > 1 else compute.device)
+        self.device = torch.device(f"cuda:{local}" if cuda and self.world_size > 1 else compute.device)
         if cuda:
             torch.cuda.set_device(self.device)
         else:
             torch.set_num_threads(compute.threads)
-        self.sharded = self.size > 1 or compute.dtype != "float32"
+        self.sharded = self.world_size > 1 or compute.dtype != "float32"
         self._owner = self.sharded and not dist.is_initialized()
         if self._owner:
             backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
-            if self.size > 1:
+            if self.world_size > 1:
                 dist.init_process_group(backend, timeout=PROCESS_GROUP_TIMEOUT)
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
 
     @property
-    def leads(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this is rank 0."""
         return self.rank == 0
 
-    def lead(self, name: str, work: Mapping[str, Work], shares: Sequence[Any] | None, value: Any) -> Any:
+    def run_on_all_ranks(
+        self, name: str, tasks: Mapping[str, RankTask], shares: Sequence[Any] | None, value: Any
+    ) -> Any:
         """Rank 0: have all processes do ``work[name]``, each with its share of ``shares``; returns rank 0's result."""
-        if self.size == 1:
-            return work[name](shares[0] if shares is not None else None, value)
+        if self.world_size == 1:
+            return tasks[name](shares[0] if shares is not None else None, value)
         dist.broadcast_object_list([(name, shares is not None, value)], src=0)
         mine: list[Any] = [None]
         if shares is not None:
             dist.scatter_object_list(mine, list(shares), src=0)
-        return work[name](mine[0], value)
+        return tasks[name](mine[0], value)
 
-    def follow(self, work: Mapping[str, Work]) -> None:
+    def follow(self, tasks: Mapping[str, RankTask]) -> None:
         """Other ranks: do what rank 0 announces until it is done."""
         while True:
             told: list[Any] = [None]
@@ -82,23 +84,23 @@ class DistributedContext:
             mine: list[Any] = [None]
             if scattered:
                 dist.scatter_object_list(mine, None, src=0)
-            work[name](mine[0], value)
+            tasks[name](mine[0], value)
 
     def close(self) -> None:
         """Rank 0 lets the others go; all leave the group."""
-        if self.size > 1 and self.leads:
+        if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, False, None)], src=0)
         if self._owner:
             dist.destroy_process_group()
             self._owner = False
 
-    def total(self, values: Tensor, *, largest: bool = False) -> Tensor:
+    def all_reduce(self, values: Tensor, *, maximum: bool = False) -> Tensor:
         """The values added up over all ranks, or the largest of each."""
-        if self.size > 1:
-            dist.all_reduce(values, dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM)
+        if self.world_size > 1:
+            dist.all_reduce(values, dist.ReduceOp.MAX if maximum else dist.ReduceOp.SUM)
         return values
 
     def barrier(self) -> None:
         """Wait for all."""
-        if self.size > 1:
+        if self.world_size > 1:
             dist.barrier()

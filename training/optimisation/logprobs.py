@@ -78,17 +78,19 @@ class PackedPolicy(nn.Module):
         piece = None
         if hidden.device.type == "cpu":
             piece = min(rows, max(_IN_CACHE // int(causal.config.vocab_size), _FEWEST))
-        return token_scores(hidden[0, batch.rows], batch.targets, head, self.temperature, rows, entropy, piece)
+        return token_scores(
+            hidden[0, batch.logit_positions], batch.targets, head, self.temperature, rows, entropy, piece
+        )
 
 
 def token_scores(
     hidden: Tensor,
     targets: Tensor,
-    head: Callable[[Tensor], Tensor],
+    lm_head: Callable[[Tensor], Tensor],
     temperature: float = 1.0,
-    rows: int = 1024,
+    chunk_rows: int = 1024,
     entropy: EntropyMode = "none",
-    piece: int | None = None,
+    piece_rows: int | None = None,
 ) -> TokenScores:
     """Scores of targets from hidden states, ``rows`` of them at a time.
 
@@ -103,11 +105,13 @@ def token_scores(
     """
 
     def score(states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
-        pieces = zip(torch.split(states, piece or rows), torch.split(wanted, piece or rows), strict=True)
+        pieces = zip(
+            torch.split(states, piece_rows or chunk_rows), torch.split(wanted, piece_rows or chunk_rows), strict=True
+        )
         apply: Callable[..., tuple[Tensor, Tensor | None]] = _Scored.apply
-        return _joined([apply(head(one), other, temperature, entropy) for one, other in pieces])
+        return _joined([apply(lm_head(one), other, temperature, entropy) for one, other in pieces])
 
-    chunks = list(zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True))
+    chunks = list(zip(torch.split(hidden, chunk_rows), torch.split(targets, chunk_rows), strict=True))
     if len(chunks) > 1 and torch.is_grad_enabled():
         scored = [checkpoint(score, *chunk, use_reentrant=False) for chunk in chunks]
     else:

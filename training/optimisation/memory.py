@@ -30,48 +30,48 @@ GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelShape:
     """A Llama-like decoder's sizes; ``tied``: the output layer is the embedding.
 
     Example: ``Shape(vocabulary=151_936, width=1536, layers=28, heads=12, kv_heads=2, head=128, inner=8960, tied=True)``
     """
 
-    vocabulary: int
-    width: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head: int
-    inner: int
-    tied: bool = False
+    vocab_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    tie_embeddings: bool = False
 
     @property
     def layer_parameters(self) -> int:
         """Parameters of a layer: attention, gated MLP and two norms (biases left out)."""
-        attention = self.width * self.head * (2 * self.heads + 2 * self.kv_heads)
-        return attention + 3 * self.width * self.inner + 2 * self.width
+        attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
+        return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     @property
-    def end_parameters(self) -> int:
+    def embedding_parameters(self) -> int:
         """Parameters of embedding, output layer and last norm."""
-        return self.vocabulary * self.width * (1 if self.tied else 2) + self.width
+        return self.vocab_size * self.hidden_size * (1 if self.tie_embeddings else 2) + self.hidden_size
 
     @property
-    def parameters(self) -> int:
+    def num_parameters(self) -> int:
         """All parameters."""
-        return self.layers * self.layer_parameters + self.end_parameters
+        return self.num_layers * self.layer_parameters + self.embedding_parameters
 
 
 MODEL_SHAPES = {
-    "1.5B": Shape(151_936, 1536, 28, 12, 2, 128, 8960, tied=True),
-    "7B": Shape(152_064, 3584, 28, 28, 4, 128, 18_944),
-    "24B": Shape(131_072, 5120, 40, 32, 8, 128, 32_768),
+    "1.5B": ModelShape(151_936, 1536, 28, 12, 2, 128, 8960, tie_embeddings=True),
+    "7B": ModelShape(152_064, 3584, 28, 28, 4, 128, 18_944),
+    "24B": ModelShape(131_072, 5120, 40, 32, 8, 128, 32_768),
 }
 """Sizes of Qwen2.5-1.5B, Qwen2.5-7B and Mistral-Small-24B, from their published configurations."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MemoryEstimate:
     """Bytes on each GPU, by what they are for."""
 
     states: float
@@ -86,16 +86,16 @@ class Estimate:
         return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits)
 
 
-def estimate(
-    shape: Shape,
+def estimate_memory(
+    shape: ModelShape,
     ranks: int,
     tokens: int,
     *,
     checkpointing: bool = True,
-    number: int = 2,
+    dtype_bytes: int = 2,
     logit_elements: int = 2**26,
     reference: bool = False,
-) -> Estimate:
+) -> MemoryEstimate:
     """Memory of one rank.
 
     Args:
@@ -106,22 +106,29 @@ def estimate(
         logit_elements: `packing.logit_elements`.
         reference: whether `objective.kl` is on.
     """
-    kv = shape.kv_heads * shape.head
-    queries = shape.heads * shape.head
-    per_layer = number * (4 * shape.width + 2 * (queries + 2 * kv) + queries + 4 * shape.inner) + 8 * shape.width
-    kept = number * shape.width * shape.layers + per_layer if checkpointing else per_layer * shape.layers
-    gathered = 0.0 if ranks == 1 and number == 4 else number * 3 * shape.layer_parameters
-    gathered += 0.0 if ranks == 1 and number == 4 else number * 2 * shape.end_parameters
-    return Estimate(
-        states=16.0 * shape.parameters / ranks,
-        reference=float(number * shape.parameters / ranks) if reference else 0.0,
+    kv = shape.num_kv_heads * shape.head_dim
+    queries = shape.num_heads * shape.head_dim
+    per_layer = (
+        dtype_bytes * (4 * shape.hidden_size + 2 * (queries + 2 * kv) + queries + 4 * shape.intermediate_size)
+        + 8 * shape.hidden_size
+    )
+    kept = (
+        dtype_bytes * shape.hidden_size * shape.num_layers + per_layer
+        if checkpointing
+        else per_layer * shape.num_layers
+    )
+    gathered = 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 3 * shape.layer_parameters
+    gathered += 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 2 * shape.embedding_parameters
+    return MemoryEstimate(
+        states=16.0 * shape.num_parameters / ranks,
+        reference=float(dtype_bytes * shape.num_parameters / ranks) if reference else 0.0,
         gathered=gathered,
         activations=float(tokens * kept),
-        logits=16.0 * max(logit_elements, shape.vocabulary),
+        logits=16.0 * max(logit_elements, shape.vocab_size),
     )
 
 
-def table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32)) -> str:
+def memory_table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32)) -> str:
     """The estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
@@ -129,6 +136,6 @@ def table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, .
     ]
     for name, shape in MODEL_SHAPES.items():
         for count in ranks:
-            cells = [f"{estimate(shape, count, length).total / GIB:.0f}" for length in lengths]
+            cells = [f"{estimate_memory(shape, count, length).total / GIB:.0f}" for length in lengths]
             lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

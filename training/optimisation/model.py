@@ -102,7 +102,7 @@ def save_model(
     tokenizer: PreTrainedTokenizerBase,
     folder: Path,
     *,
-    texts: Mapping[str, str] | None = None,
+    extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
     """Publish the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
@@ -119,7 +119,7 @@ def save_model(
     aside.mkdir(parents=True)
     model.save_pretrained(aside, state_dict=None if state is None else dict(state))
     tokenizer.save_pretrained(aside)
-    for name, text in (texts or {}).items():
+    for name, text in (extra_files or {}).items():
         (aside / name).write_text(text, encoding="utf-8")
     digest = folder_revision(aside)
     (aside / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
@@ -129,7 +129,7 @@ def save_model(
     return digest
 
 
-def published(folder: Path) -> str:
+def published_revision(folder: Path) -> str:
     """The revision that the folder's mark holds.
 
     Raises:

@@ -48,32 +48,33 @@ class TrainingSample:
     Example: ``TrainingSample(prompt=[5, 6], response=[7, 2], behaviour=[-0.1, -1.2], advantage=1.0, weight=0.25)``
     """
 
-    prompt: Sequence[int]
-    response: Sequence[int]
-    behaviour: Sequence[float]
+    prompt_ids: Sequence[int]
+    response_ids: Sequence[int]
+    generator_logprobs: Sequence[float]
     advantage: float
-    weight: float
+    token_weight: float
     mask: Sequence[bool] | None = None
 
     def __post_init__(self) -> None:
-        if not self.prompt or not self.response:
+        if not self.prompt_ids or not self.response_ids:
             raise PackingError(
-                f"a sample has {len(self.prompt)} prompt and {len(self.response)} response tokens; it needs one of each"
+                f"a sample has {len(self.prompt_ids)} prompt and {len(self.response_ids)} response tokens; "
+                "it needs one of each"
             )
-        marks = len(self.response) if self.mask is None else len(self.mask)
-        if len(self.behaviour) != len(self.response) or marks != len(self.response):
+        marks = len(self.response_ids) if self.mask is None else len(self.mask)
+        if len(self.generator_logprobs) != len(self.response_ids) or marks != len(self.response_ids):
             raise PackingError(
-                f"a response of {len(self.response)} tokens has {len(self.behaviour)} log-probabilities "
+                f"a response of {len(self.response_ids)} tokens has {len(self.generator_logprobs)} log-probabilities "
                 f"and {marks} marks"
             )
-        if not all(map(math.isfinite, self.behaviour)):
-            worst = next(value for value in self.behaviour if not math.isfinite(value))
+        if not all(map(math.isfinite, self.generator_logprobs)):
+            worst = next(value for value in self.generator_logprobs if not math.isfinite(value))
             raise PackingError(f"the generator gave a token the log-probability {worst}; drop the attempt")
 
     @property
     def length(self) -> int:
         """Tokens of prompt and response."""
-        return len(self.prompt) + len(self.response)
+        return len(self.prompt_ids) + len(self.response_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +89,21 @@ class MicroBatch:
 
     input_ids: Tensor  # [tokens] int64
     position_ids: Tensor  # [tokens] int64, from 0 in each sequence
-    boundaries: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens boundaries[i] … boundaries[i + 1] - 1
+    cu_seqlens: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens boundaries[i] … boundaries[i + 1] - 1
     unrolled: Tensor | None  # [unrolled] int64: which token each is
     kept: Tensor | None  # [tokens] int64: where each stands among the unrolled ones
-    rows: Tensor  # [targets] int64: the token whose hidden state predicts the target
+    logit_positions: Tensor  # [targets] int64: the token whose hidden state predicts the target
     targets: Tensor  # [targets] int64
-    sequence: Tensor  # [targets] int64
-    behaviour: Tensor  # [targets] fp32
+    sequence_index: Tensor  # [targets] int64
+    generator_logprobs: Tensor  # [targets] fp32
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
     weights: Tensor  # [sequences] fp32
-    samples: tuple[int, ...]
-    longest: int
+    sample_indices: tuple[int, ...]
+    max_seqlen: int
 
     @property
-    def tokens(self) -> int:
+    def num_tokens(self) -> int:
         """Tokens that the model reads."""
         return len(self.input_ids)
 
@@ -116,7 +117,7 @@ class MicroBatch:
         return replace(self, **moved)
 
 
-def pack(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
+def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
     """Micro-batches that hold every sample once.
 
     Raises:
@@ -140,7 +141,7 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     singly = first_fit_decreasing(lengths, settings)
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
-        groups.setdefault(tuple(sample.prompt), []).append(index)
+        groups.setdefault(tuple(sample.prompt_ids), []).append(index)
     if len(groups) == len(samples):
         return singly
     allowed = settings.model_copy(update={"oversized": "alone"})
@@ -153,13 +154,13 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     together = [
         [index for number in chosen for index in pieces[number]] for chosen in first_fit_decreasing(sizes, allowed)
     ]
-    return min(singly, together, key=lambda bins: len(bins) * sum(read_tokens(samples, chosen) for chosen in bins))
+    return min(singly, together, key=lambda bins: len(bins) * sum(model_tokens(samples, chosen) for chosen in bins))
 
 
-def read_tokens(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> int:
+def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
     """Tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
-    prompts = {tuple(samples[index].prompt) for index in chosen}
-    return sum(map(len, prompts)) + sum(len(samples[index].response) for index in chosen)
+    prompts = {tuple(samples[index].prompt_ids) for index in indices}
+    return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
 
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
@@ -170,7 +171,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
     Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
     """
-    room = settings.tokens
+    room = settings.micro_batch_tokens
     longest = max(lengths, default=0)
     if longest > room and settings.oversized == "error":
         raise PackingError(
@@ -199,7 +200,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
 
 def distribute_micro_batches(
-    bins: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int
+    micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int
 ) -> list[list[list[int]]]:
     """Micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
 
@@ -207,7 +208,7 @@ def distribute_micro_batches(
     is split; where none is left to split, ranks get empty ones, for which they must run a sample of weight 0.
     A pure function: all ranks compute the same.
     """
-    parts = [list(chosen) for chosen in bins]
+    parts = [list(chosen) for chosen in micro_batches]
     while len(parts) % ranks:
         whole = [part for part in parts if len(part) > 1]
         if not whole:
@@ -225,66 +226,71 @@ def distribute_micro_batches(
     return shares
 
 
-def padding_share(bins: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
+def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
     """Share of the micro-batches' room that stays empty; oversized ones count as full."""
     used = sum(lengths)
-    whole = sum(max(room, sum(lengths[index] for index in chosen)) for chosen in bins)
+    whole = sum(max(room, sum(lengths[index] for index in chosen)) for chosen in micro_batches)
     return 1 - used / whole if whole else 0.0
 
 
-def collate(samples: Sequence[TrainingSample], numbers: tuple[int, ...]) -> MicroBatch:
+def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
     """One micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
-    whole = _collated(samples, numbers)
+    whole = _collated(samples, sample_indices)
     unrolled, kept = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
     read = at = 0
     for sample in samples:
-        prompt, told = len(sample.prompt), len(sample.response)
-        begin = first.setdefault(tuple(sample.prompt), read)
+        prompt, told = len(sample.prompt_ids), len(sample.response_ids)
+        begin = first.setdefault(tuple(sample.prompt_ids), read)
         anew = prompt if begin == read else 0
         unrolled += [(begin, prompt), (read + anew, told)]
         kept.append((at + prompt - anew, anew + told))
         read, at = read + anew + told, at + prompt + told
     if read == at:
         return whole
-    places, rows = runs(*torch.tensor(kept).unbind(1)), runs(*torch.tensor(unrolled).unbind(1))
+    places, rows = (
+        concatenated_ranges(*torch.tensor(kept).unbind(1)),
+        concatenated_ranges(*torch.tensor(unrolled).unbind(1)),
+    )
     return replace(
         whole,
         input_ids=whole.input_ids[places],
         position_ids=whole.position_ids[places],
         unrolled=rows,
         kept=places,
-        rows=rows[whole.rows],
+        logit_positions=rows[whole.logit_positions],
     )
 
 
 def _collated(samples: Sequence[TrainingSample], numbers: tuple[int, ...]) -> MicroBatch:
     """With whole sequences one after another."""
     starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
-    prompts = torch.tensor([len(sample.prompt) for sample in samples])
+    prompts = torch.tensor([len(sample.prompt_ids) for sample in samples])
     told = starts.diff() - prompts
-    masks = [sample.mask if sample.mask is not None else [True] * len(sample.response) for sample in samples]
+    masks = [sample.mask if sample.mask is not None else [True] * len(sample.response_ids) for sample in samples]
     return MicroBatch(
         input_ids=torch.tensor(
-            [token for sample in samples for part in (sample.prompt, sample.response) for token in part]
+            [token for sample in samples for part in (sample.prompt_ids, sample.response_ids) for token in part]
         ),
-        position_ids=runs(torch.zeros_like(told), starts.diff()),
-        boundaries=starts.int(),
+        position_ids=concatenated_ranges(torch.zeros_like(told), starts.diff()),
+        cu_seqlens=starts.int(),
         unrolled=None,
         kept=None,
-        rows=runs(starts[:-1] + prompts - 1, told),
-        targets=torch.tensor([token for sample in samples for token in sample.response]),
-        sequence=torch.repeat_interleave(torch.arange(len(samples)), told),
-        behaviour=torch.tensor([value for sample in samples for value in sample.behaviour], dtype=torch.float32),
+        logit_positions=concatenated_ranges(starts[:-1] + prompts - 1, told),
+        targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
+        sequence_index=torch.repeat_interleave(torch.arange(len(samples)), told),
+        generator_logprobs=torch.tensor(
+            [value for sample in samples for value in sample.generator_logprobs], dtype=torch.float32
+        ),
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
-        weights=torch.tensor([sample.weight for sample in samples], dtype=torch.float32),
-        samples=numbers,
-        longest=max(sample.length for sample in samples),
+        weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
+        sample_indices=numbers,
+        max_seqlen=max(sample.length for sample in samples),
     )
 
 
-def runs(starts: Tensor, counts: Tensor) -> Tensor:
+def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
     """Whole numbers from each start upwards, as many as its count, one run after another.
 
     Example: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``.

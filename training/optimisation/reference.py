@@ -47,7 +47,7 @@ class ReferencePolicy:
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int) -> None:
         require_model(folder)
         model = load_model(
-            folder, dtype=recipe.compute.dtype, device="cpu" if ranks.size > 1 else str(ranks.device)
+            folder, dtype=recipe.compute.dtype, device="cpu" if ranks.world_size > 1 else str(ranks.device)
         ).requires_grad_(False)
         known: Any = model.config
         if known.vocab_size != vocabulary:
@@ -55,13 +55,13 @@ class ReferencePolicy:
                 f"objective.reference: the model in {folder} has {known.vocab_size} tokens, the policy {vocabulary}; "
                 "take one of the policy's family, or leave `reference` out"
             )
-        self.revision = folder_revision(folder) if ranks.leads else ""
+        self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
         self._policy = PackedPolicy(model, recipe.packing, recipe.temperature)
         if ranks.sharded:
             shard(self._policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
 
     @torch.no_grad()
-    def logprobs(self, part: MicroBatch) -> Tensor:
+    def logprobs(self, micro_batch: MicroBatch) -> Tensor:
         """[targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
-        scored: Tensor = self._policy(part).logprobs
+        scored: Tensor = self._policy(micro_batch).logprobs
         return scored

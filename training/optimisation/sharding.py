@@ -21,7 +21,7 @@ def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
+    mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
     causal: Any = policy.model
     for layer in causal.base_model.layers:

@@ -34,7 +34,7 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
-from training.optimisation.distributed import DistributedContext, Work
+from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
 from training.optimisation.packing import (
@@ -42,9 +42,9 @@ from training.optimisation.packing import (
     TrainingSample,
     collate,
     distribute_micro_batches,
+    model_tokens,
     padding_share,
     plan_micro_batches,
-    read_tokens,
 )
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.sharding import shard
@@ -65,14 +65,14 @@ class StepResult:
 
     loss: float
     gradient_norm: float
-    rate: float
+    learning_rate: float
     statistics: Mapping[str, Measure]
-    padding: float
+    padding_share: float
     micro_batches: int
-    tokens: int  # of prompts and responses, as the model reads them
+    model_tokens: int  # of prompts and responses, as the model reads them
     trained_tokens: int  # of responses, those that count
     seconds: float
-    shared: float = 0.0
+    shared_prompt_share: float = 0.0
 
 
 class Trainer:
@@ -86,11 +86,11 @@ class Trainer:
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
         self.ranks, self._recipe = ranks, recipe
-        self.taken = 0  # optimiser steps
+        self.steps_taken = 0  # optimiser steps
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         bf16 = recipe.compute.dtype == "bfloat16"
         model = load_model(
-            folder, dtype="float32", device="cpu" if ranks.size > 1 else str(ranks.device), training=True
+            folder, dtype="float32", device="cpu" if ranks.world_size > 1 else str(ranks.device), training=True
         )
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
@@ -107,7 +107,7 @@ class Trainer:
             eps=optim.eps,
             weight_decay=optim.weight_decay,
         )
-        self._work: dict[str, Work] = {
+        self._work: dict[str, RankTask] = {
             "step": self._step,
             "weights": self._weights,
             "save": self._save,
@@ -118,7 +118,7 @@ class Trainer:
         """Ranks other than 0: do as rank 0 says until it is done."""
         self.ranks.follow(self._work)
 
-    def step(self, samples: Sequence[TrainingSample], objective: ObjectiveSettings) -> StepResult:
+    def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
         """One optimiser step on a minibatch, its advantages and weights already made.
 
         Raises:
@@ -131,54 +131,54 @@ class Trainer:
         bins = plan_micro_batches(samples, packing)
         shares = [
             [_collated(samples, chosen) for chosen in share]
-            for share in distribute_micro_batches(bins, lengths, self.ranks.size)
+            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
         ]
-        read = sum(read_tokens(samples, chosen) for chosen in bins)
-        loss, norm, statistics = self.ranks.lead("step", self._work, shares, (objective, self.taken))
+        read = sum(model_tokens(samples, chosen) for chosen in bins)
+        loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
             norm,
-            self._recipe.optim.rate(self.taken - 1),
+            self._recipe.optim.learning_rate_at(self.steps_taken - 1),
             statistics,
-            padding_share(bins, lengths, packing.tokens),
+            padding_share(bins, lengths, packing.micro_batch_tokens),
             len(bins),
             read,
-            sum(len(sample.response) if sample.mask is None else sum(sample.mask) for sample in samples),
+            sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
             1 - read / sum(lengths),
         )
 
-    def weights(self) -> dict[str, Tensor]:
+    def full_state_dict(self) -> dict[str, Tensor]:
         """The full state dict under Hugging Face names, in the computing type.
 
         On one process in fp32 these are the very tensors in training: they change with the next step.
         """
-        state: dict[str, Tensor] = self.ranks.lead("weights", self._work, None, None)
+        state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
-    def effort(self, figures: Sequence[StepResult]) -> dict[str, float]:
+    def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Model TFLOP/s of these steps on all ranks, 6 per parameter and token, attention left out (MFU: divided by
         the GPUs' peak); on a GPU also rank 0's peak memory, GiB.
         """
         seconds = max(sum(one.seconds for one in figures), 1e-9)
-        found = {"speed/model_tflops": 6e-12 * self.parameters * sum(one.tokens for one in figures) / seconds}
+        found = {"speed/model_tflops": 6e-12 * self.parameters * sum(one.model_tokens for one in figures) / seconds}
         if self.ranks.device.type == "cuda":
             found["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
         return found
 
     def save(self, folder: Path) -> None:
         """Weights and optimiser state of all ranks, by torch.distributed.checkpoint."""
-        self.ranks.lead("save", self._work, None, str(folder))
+        self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
 
-    def load(self, folder: Path, taken: int) -> None:
+    def load(self, folder: Path, steps_taken: int) -> None:
         """Go on from what `save` wrote, with as many or another number of ranks, after ``taken`` optimiser steps."""
-        self.ranks.lead("load", self._work, None, (str(folder), taken))
+        self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _step(
         self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
-        objective, self.taken = value
-        rate = self._recipe.optim.rate(self.taken)
+        objective, self.steps_taken = value
+        rate = self._recipe.optim.learning_rate_at(self.steps_taken)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad(set_to_none=True)
@@ -186,20 +186,20 @@ class Trainer:
         statistics: dict[str, Statistic] | None = None
         for part in parts:
             one, seen = self._scored(part.to(self.ranks.device), objective)
-            torch.autograd.backward(one * self.ranks.size)  # sharding averages over ranks
+            torch.autograd.backward(one * self.ranks.world_size)  # sharding averages over ranks
             loss += one.detach()
             statistics = seen if statistics is None else added(statistics, seen)
         assert statistics is not None
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         if not torch.isfinite(norm):
             raise TrainingError(
-                f"optimiser step {self.taken}: the gradient's norm is {float(norm)}; resume from the last checkpoint "
-                "with a lower optim.learning_rate"
+                f"optimiser step {self.steps_taken}: the gradient's norm is {float(norm)}; resume from the last "
+                "checkpoint with a lower optim.learning_rate"
             )
         self.optimiser.step()
-        self.taken += 1
-        return float(self.ranks.total(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
+        self.steps_taken += 1
+        return float(self.ranks.all_reduce(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         """Return the micro-batch's loss, with gradient, and all of its statistics."""
@@ -207,8 +207,8 @@ class Trainer:
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
         inputs = ObjectiveInputs(
             scores.logprobs,
-            part.behaviour,
-            part.sequence,
+            part.generator_logprobs,
+            part.sequence_index,
             part.advantages,
             part.weights,
             part.mask,
@@ -225,9 +225,9 @@ class Trainer:
         state: dict[str, Tensor] = {}
         for name, value in self.model.state_dict().items():
             full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
-            if self.ranks.leads:
+            if self.ranks.is_rank_zero:
                 state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
-                if self.ranks.size > 1:
+                if self.ranks.world_size > 1:
                     state[name] = state[name].cpu()
         return state
 
@@ -243,7 +243,7 @@ class Trainer:
         from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
         from torch.distributed.checkpoint.state_dict_loader import load
 
-        folder, self.taken = value
+        folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
         state: dict[str, Any] = {"model": model, "optimiser": optimiser}
         with _alone():
@@ -266,5 +266,7 @@ def _collated(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> Micro
     if chosen:
         return collate([samples[index] for index in chosen], tuple(chosen))
     first = min(samples, key=lambda sample: sample.length)
-    idle = TrainingSample(first.prompt, first.response, first.behaviour, 0.0, 0.0, [False] * len(first.response))
+    idle = TrainingSample(
+        first.prompt_ids, first.response_ids, first.generator_logprobs, 0.0, 0.0, [False] * len(first.response_ids)
+    )
     return collate([idle], ())

@@ -20,16 +20,16 @@ from training.rollouts.rollout_scheduler import RolloutGroup
 from training.rollouts.rollouts import Rollout
 
 
-def samples_of(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
+def build_samples(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
     """A minibatch's attempts with their advantages and weights, in their order."""
-    made = [(group.number, rollout) for group in groups for _, rollout in group.attempts]
+    made = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([rollout.tokens for _, rollout in made])
     rewarded = CreditInputs([rollout.reward for _, rollout in made], lengths, numbers)
     credit = objective_of(settings).credit(rewarded, settings)
     return [
-        TrainingSample(one.generated.prompt_ids, one.generated.token_ids, one.generated.logprobs, gain, weight)
-        for (_, one), gain, weight in zip(made, credit.advantages.tolist(), credit.weights.tolist(), strict=True)
+        TrainingSample(one.completion.prompt_ids, one.completion.token_ids, one.completion.logprobs, gain, weight)
+        for (_, one), gain, weight in zip(made, credit.advantages.tolist(), credit.token_weights.tolist(), strict=True)
     ]
 
 
@@ -38,19 +38,19 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
     ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
     """
-    rollouts = [rollout for group in groups for _, rollout in group.attempts]
+    rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
-    ages = [version - made for rollout in rollouts for made in rollout.generated.versions]
+    ages = [version - made for rollout in rollouts for made in rollout.completion.versions]
     centred = []
     for group in groups:
-        totals = [rollout.reward.total for _, rollout in group.attempts]
+        totals = [rollout.reward.total for _, rollout in group.rollouts]
         mean = statistics.fmean(totals)
         centred += [total - mean for total in totals]
     names = ("format", "correctness", "length", "language", "total")
     rewards = {
         f"reward/{name}": statistics.fmean(rollout.reward.components()[name] for rollout in rollouts) for name in names
     }
-    several = sum(len(set(rollout.generated.versions)) > 1 for rollout in rollouts)
+    several = sum(len(set(rollout.completion.versions)) > 1 for rollout in rollouts)
     return {
         **rewards,
         "batch/attempts": float(len(rollouts)),
@@ -70,18 +70,18 @@ def policy_metrics(figures: Sequence[StepResult]) -> dict[str, float]:
     return {
         "policy/loss": sum(one.loss for one in figures),
         "policy/gradient_norm": max(one.gradient_norm for one in figures),
-        "policy/learning_rate": figures[-1].rate,
+        "policy/learning_rate": figures[-1].learning_rate,
         **{f"policy/{name}": value for name, value in statistics.items()},
     }
 
 
-def shown(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
+def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
     """A few attempts as Markdown text: the first of as many groups."""
     texts = []
     for group in groups[:count]:
-        ticket, one = group.attempts[0]
-        made, components = one.generated, one.reward.components()
+        ticket, one = group.rollouts[0]
+        made, components = one.completion, one.reward.components()
         earned = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
         head = f"problem {one.problem}, attempt {ticket.index}, versions {made.versions[0]} to {made.versions[-1]}"
-        texts.append(f"**{head}**\n\n{earned}; {one.how}\n\n```text\n{made.text}\n```")
+        texts.append(f"**{head}**\n\n{earned}; {one.method}\n\n```text\n{made.text}\n```")
     return texts

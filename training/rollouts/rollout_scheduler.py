@@ -49,15 +49,15 @@ class RolloutRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class GroupDecision:
     """What becomes of a finished group.
 
     ``drop`` is the reason why none of it is trained on, or None; ``excluded`` says for each attempt, in the order
     given, why it alone is left out, or None.
     """
 
-    drop: str | None
-    excluded: tuple[str | None, ...]
+    drop_reason: str | None
+    exclusion_reasons: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class RolloutGroup(Generic[T]):
     number: int
     problem: str
     version: int
-    attempts: tuple[tuple[RolloutRequest, T], ...]
-    left_out: tuple[str, ...]
+    rollouts: tuple[tuple[RolloutRequest, T], ...]
+    exclusion_reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class RolloutBatch(Generic[T]):
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
         """The batch in optimiser steps of n_minibatch attempts, groups whole; the last of a last batch may be less."""
-        size = settings.minibatch // settings.group
+        size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
 
@@ -108,7 +108,7 @@ class RolloutLedger:
 
 
 @dataclass(slots=True)
-class _Open(Generic[T]):
+class _PendingGroup(Generic[T]):
     """A group under way: ``settled`` holds what was judged, ``lost`` why an attempt never will be."""
 
     number: int
@@ -129,16 +129,19 @@ class RolloutScheduler(Generic[T]):
     """
 
     def __init__(
-        self, settings: CollectorSettings, fate: Callable[[Sequence[T]], Fate], draw: Callable[[], str | None]
+        self,
+        settings: CollectorSettings,
+        decide_group: Callable[[Sequence[T]], GroupDecision],
+        draw_problem: Callable[[], str | None],
     ) -> None:
         self.settings = settings
         self.version = 0
-        self.taken = 0
-        self._fate = fate
-        self._draw = draw
-        self._groups: dict[int, _Open[T]] = {}
-        self._filling: _Open[T] | None = None
-        self._again: deque[RolloutRequest] = deque()
+        self.batches_taken = 0
+        self._decide_group = decide_group
+        self._draw_problem = draw_problem
+        self._groups: dict[int, _PendingGroup[T]] = {}
+        self._filling: _PendingGroup[T] | None = None
+        self._requeued: deque[RolloutRequest] = deque()
         self._running: set[RolloutRequest] = set()
         self._judging: set[RolloutRequest] = set()
         self._ready: list[RolloutGroup[T]] = []
@@ -147,21 +150,21 @@ class RolloutScheduler(Generic[T]):
         self._dropped: Counter[str] = Counter()
 
     @property
-    def outstanding(self) -> int:
+    def outstanding_rollouts(self) -> int:
         """Attempts of groups that are opened and neither handed out in a batch nor dropped."""
-        return (len(self._groups) + len(self._ready)) * self.settings.group
+        return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
-    def idle_places(self) -> int:
+    def idle_slots(self) -> int:
         """Places of the n_async that generate nothing now."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
         """The next attempt to start; None where no place is free, the bounds are reached, or no problem is there."""
-        if self.idle_places <= 0:
+        if self.idle_slots <= 0:
             return None
-        if self._again:
-            ticket = self._again.popleft()
+        if self._requeued:
+            ticket = self._requeued.popleft()
         else:
             if self._filling is None:
                 self._filling = self._open()
@@ -171,19 +174,19 @@ class RolloutScheduler(Generic[T]):
             ticket = RolloutRequest(filling.number, filling.issued, filling.problem, self.version)
             filling.issued += 1
             self._admitted += 1
-            if filling.issued == self.settings.group:
+            if filling.issued == self.settings.group_size:
                 self._filling = None
         self._running.add(ticket)
         return ticket
 
-    def generated(self, ticket: RolloutRequest) -> None:
+    def mark_generated(self, ticket: RolloutRequest) -> None:
         """The attempt is complete and on its way to the verifier; its place is free."""
         if ticket not in self._running:
             raise ValueError(f"{ticket} is not being generated")
         self._running.remove(ticket)
         self._judging.add(ticket)
 
-    def judged(self, ticket: RolloutRequest, result: T) -> None:
+    def mark_judged(self, ticket: RolloutRequest, result: T) -> None:
         """The attempt has its verdict."""
         if ticket not in self._judging:
             raise ValueError(f"{ticket} is not being judged")
@@ -192,7 +195,7 @@ class RolloutScheduler(Generic[T]):
         group.settled[ticket.index] = (ticket, result)
         self._settle(group)
 
-    def lost(self, ticket: RolloutRequest, reason: str) -> None:
+    def mark_failed(self, ticket: RolloutRequest, reason: str) -> None:
         """The attempt will never have a verdict, for example because its engine died; counted as dropped."""
         if ticket not in self._running and ticket not in self._judging:
             raise ValueError(f"{ticket} is neither being generated nor judged")
@@ -203,45 +206,45 @@ class RolloutScheduler(Generic[T]):
         self._dropped[reason] += 1
         self._settle(group)
 
-    def batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
+    def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
         """The next batch, or None while it is not complete or must wait for a group that is due.
 
         Args:
             partial: at the end of the data: take what is ready, even if it is less than a batch.
         """
-        room = self.settings.n_batch // self.settings.group
+        room = self.settings.n_batch // self.settings.group_size
         chosen = self._ready[:room] if partial else self._choose(room)
         if not chosen:
             return None
         numbers = {group.number for group in chosen}
         self._ready = [group for group in self._ready if group.number not in numbers]
-        batch = RolloutBatch(self.taken, tuple(chosen))
+        batch = RolloutBatch(self.batches_taken, tuple(chosen))
         self._training[batch.number] = batch
-        self.taken += 1
+        self.batches_taken += 1
         return batch
 
-    def trained(self, batch: RolloutBatch[T]) -> None:
+    def mark_trained(self, batch: RolloutBatch[T]) -> None:
         """The optimiser has taken its steps on the batch."""
         if self._training.pop(batch.number, None) is None:
             raise ValueError(f"batch {batch.number} was not handed out, or has been trained on already")
-        self._trained += sum(len(group.attempts) for group in batch.groups)
-        self._dropped.update(reason for group in batch.groups for reason in group.left_out)
+        self._trained += sum(len(group.rollouts) for group in batch.groups)
+        self._dropped.update(reason for group in batch.groups for reason in group.exclusion_reasons)
 
-    def updated(self) -> None:
+    def mark_updated(self) -> None:
         """The generators have the next version of the weights."""
-        if self.version >= self.taken:
+        if self.version >= self.batches_taken:
             raise ValueError(f"version {self.version + 1} before batch {self.version} was handed out")
         self.version += 1
 
-    def abandon(self, reason: str) -> tuple[RolloutRequest, ...]:
+    def drop_outstanding(self, reason: str) -> tuple[RolloutRequest, ...]:
         """End of the run: all that is not in a batch is dropped. Returns what is being generated, to be aborted."""
         aborted = tuple(sorted(self._running, key=lambda ticket: (ticket.group, ticket.index)))
         for group in self._groups.values():
             self._dropped[reason] += group.issued - len(group.lost)
         for done in self._ready:
-            self._dropped[reason] += len(done.attempts)
-            self._dropped.update(done.left_out)
-        for held in (self._groups, self._ready, self._again, self._running, self._judging):
+            self._dropped[reason] += len(done.rollouts)
+            self._dropped.update(done.exclusion_reasons)
+        for held in (self._groups, self._ready, self._requeued, self._running, self._judging):
             held.clear()
         self._filling = None
         return aborted
@@ -270,12 +273,17 @@ class RolloutScheduler(Generic[T]):
                 "number": group.number,
                 "problem": group.problem,
                 "version": group.version,
-                "attempts": [[ticket.index, ticket.version, encode(one)] for ticket, one in group.attempts],
-                "left_out": list(group.left_out),
+                "attempts": [[ticket.index, ticket.version, encode(one)] for ticket, one in group.rollouts],
+                "left_out": list(group.exclusion_reasons),
             }
             for group in self._ready
         ]
-        counts = {"taken": self.taken, "opened": self._opened, "admitted": self._admitted, "trained": self._trained}
+        counts = {
+            "taken": self.batches_taken,
+            "opened": self._opened,
+            "admitted": self._admitted,
+            "trained": self._trained,
+        }
         return {**counts, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
@@ -288,18 +296,18 @@ class RolloutScheduler(Generic[T]):
         """
         if self._opened:
             raise ValueError("only a new scheduler can be restored")
-        self.version = self.taken = state["taken"]
+        self.version = self.batches_taken = state["taken"]
         self._opened, self._admitted, self._trained = state["opened"], state["admitted"], state["trained"]
         self._dropped.update(state["dropped"])
         for one in state["groups"]:
-            group = _Open[T](one["number"], one["problem"], one["version"], one["issued"])
+            group = _PendingGroup[T](one["number"], one["problem"], one["version"], one["issued"])
             group.settled = {pair[0].index: pair for pair in _pairs(one, one["settled"], decode)}
             group.lost = dict(one["lost"])
             self._groups[group.number] = group
-            if group.issued < self.settings.group:
+            if group.issued < self.settings.group_size:
                 self._filling = group
             waiting = (index for index in range(group.issued) if index not in group.settled | group.lost)
-            self._again.extend(RolloutRequest(group.number, index, group.problem, self.version) for index in waiting)
+            self._requeued.extend(RolloutRequest(group.number, index, group.problem, self.version) for index in waiting)
         for one in state["ready"]:
             pairs = _pairs(one, one["attempts"], decode)
             self._ready.append(
@@ -311,7 +319,7 @@ class RolloutScheduler(Generic[T]):
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
-            running=len(self._running) + len(self._again),
+            running=len(self._running) + len(self._requeued),
             judging=len(self._judging),
             waiting=sum(len(group.settled) for group in self._groups.values()),
             ready=_attempts(self._ready),
@@ -320,36 +328,36 @@ class RolloutScheduler(Generic[T]):
             dropped={reason: count for reason, count in sorted(self._dropped.items()) if count},
         )
 
-    def _open(self) -> _Open[T] | None:
+    def _open(self) -> _PendingGroup[T] | None:
         """A new group, if the bounds leave room for all of it and there is a problem."""
         settings = self.settings
-        by_age = (self.version + settings.staleness + 1 - self.taken) * settings.n_batch
-        if self.outstanding + settings.group > min(by_age, settings.capacity):
+        by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
+        if self.outstanding_rollouts + settings.group_size > min(by_age, settings.max_outstanding):
             return None
-        problem = self._draw()
+        problem = self._draw_problem()
         if problem is None:
             return None
-        group = _Open[T](self._opened, problem, self.version)
+        group = _PendingGroup[T](self._opened, problem, self.version)
         self._opened += 1
         self._groups[group.number] = group
         return group
 
-    def _settle(self, group: _Open[T]) -> None:
+    def _settle(self, group: _PendingGroup[T]) -> None:
         """Close the group if all its attempts have a verdict or are lost."""
-        if len(group.settled) + len(group.lost) < self.settings.group:
+        if len(group.settled) + len(group.lost) < self.settings.group_size:
             return
         del self._groups[group.number]
         attempts = [group.settled[index] for index in sorted(group.settled)]
         if not attempts:
             return
-        fate = self._fate([result for _, result in attempts])
-        kept = tuple(pair for pair, reason in zip(attempts, fate.excluded, strict=True) if reason is None)
-        left_out = tuple(reason for reason in fate.excluded if reason is not None)
-        if fate.drop is None and kept:
+        fate = self._decide_group([result for _, result in attempts])
+        kept = tuple(pair for pair, reason in zip(attempts, fate.exclusion_reasons, strict=True) if reason is None)
+        left_out = tuple(reason for reason in fate.exclusion_reasons if reason is not None)
+        if fate.drop_reason is None and kept:
             self._ready.append(RolloutGroup(group.number, group.problem, group.version, kept, left_out))
             return
         self._dropped.update(left_out)
-        self._dropped.update([fate.drop] * len(kept) if fate.drop is not None else [])
+        self._dropped.update([fate.drop_reason] * len(kept) if fate.drop_reason is not None else [])
 
     def _choose(self, room: int) -> list[RolloutGroup[T]] | None:
         """Ready groups for the next batch: those that must not wait any longer, then in the order they finished.
@@ -358,14 +366,18 @@ class RolloutScheduler(Generic[T]):
         """
         if len(self._ready) < room:
             return None
-        due = Counter(group.version - self.taken + self.settings.staleness for group in self._groups.values())
-        due.update(group.version - self.taken + self.settings.staleness for group in self._ready)
+        due = Counter(
+            group.version - self.batches_taken + self.settings.max_staleness for group in self._groups.values()
+        )
+        due.update(group.version - self.batches_taken + self.settings.max_staleness for group in self._ready)
         chosen: dict[int, RolloutGroup[T]] = {}
         held = 0
         for distance in sorted(due):
             held += due[distance]
             urgent = [
-                group for group in self._ready if group.version - self.taken + self.settings.staleness <= distance
+                group
+                for group in self._ready
+                if group.version - self.batches_taken + self.settings.max_staleness <= distance
             ]
             short = held - max(distance, 0) * room - len([group for group in urgent if group.number in chosen])
             if short <= 0:
@@ -390,4 +402,4 @@ def _pairs(
 
 
 def _attempts(groups: Sequence[RolloutGroup[T]]) -> int:
-    return sum(len(group.attempts) + len(group.left_out) for group in groups)
+    return sum(len(group.rollouts) + len(group.exclusion_reasons) for group in groups)

@@ -14,13 +14,13 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from curation.policies.completions import TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
-from curation.verify.math_judge import Verdict as Verdict
+from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.generation.generators import Generated
-from training.rewards import Judged, LanguageChecker, Reward, format_error, reward
-from training.rollouts.tasks import Task
+from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class RolloutGenerator(Protocol):
     """The part of a `training.generation.generators.Generator` that rollouts use."""
 
-    async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> Generated: ...
+    async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> TokenCompletion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,23 @@ class Rollout:
     """A judged attempt. ``outcome`` is None where the form was broken, and the verifier not asked."""
 
     problem: str
-    generated: Generated
+    completion: TokenCompletion
     reward: Reward
     outcome: Outcome | None
-    how: str
+    method: str
 
     @property
     def tokens(self) -> int:
-        """Generated tokens."""
-        return len(self.generated.token_ids)
+        """Return the generated tokens."""
+        return len(self.completion.token_ids)
 
     def row(self) -> dict[str, Any]:
         """What the attempts' file says of it, without its tokens."""
-        made = self.generated
+        made = self.completion
         return {
             "problem": self.problem,
             "outcome": self.outcome.value if self.outcome is not None else None,
-            "how": self.how,
+            "how": self.method,
             "tokens": self.tokens,
             "finish": made.finish,
             "oldest": min(made.versions, default=0),
@@ -64,24 +64,24 @@ class Rollout:
         }
 
 
-def encode(rollout: Rollout) -> dict[str, Any]:
+def encode_rollout(rollout: Rollout) -> dict[str, Any]:
     """As JSON can hold it, exactly."""
-    made = rollout.generated
+    made = rollout.completion
     return {
         "problem": rollout.problem,
-        "generated": {name: getattr(made, name) for name in Generated.__slots__},
+        "generated": {name: getattr(made, name) for name in TokenCompletion.__slots__},
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
-        "how": rollout.how,
+        "how": rollout.method,
     }
 
 
-def decode(row: dict[str, Any]) -> Rollout:
+def decode_rollout(row: dict[str, Any]) -> Rollout:
     """Back from `encode`."""
     held = row["generated"].items()
     values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in held}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], Generated(**values), Reward(**row["reward"]), outcome, row["how"])
+    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["how"])
 
 
 class RolloutRunner:
@@ -98,21 +98,21 @@ class RolloutRunner:
         self,
         tokenizer: PreTrainedTokenizerBase,
         prompt: Prompt,
-        judges: Verifiers,
+        verifiers: Verifiers,
         rewards: RewardSettings,
-        consistent: LanguageChecker | None,
+        check_language: LanguageChecker | None,
         seed: int,
     ) -> None:
         self.rewards = rewards
-        self._tokenizer, self._prompt, self._judges = tokenizer, prompt, judges
-        self._consistent, self._seed = consistent, seed
+        self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
+        self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
 
-    def prompt_ids(self, task: Task) -> tuple[int, ...]:
+    def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """The prompt's tokens."""
         known = self._prompts.get(task.id)
         if known is None:
-            messages = self._prompt.messages(task.asked)
+            messages = self._prompt.messages(task.request)
             if self._tokenizer.chat_template is None:
                 known = tuple(self._tokenizer(plain_text(messages))["input_ids"])
             else:
@@ -123,41 +123,43 @@ class RolloutRunner:
             self._prompts[task.id] = known
         return known
 
-    async def generate(self, by: RolloutGenerator, task: Task, group: int, index: int, max_tokens: int) -> Generated:
+    async def generate(
+        self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
+    ) -> TokenCompletion:
         """The attempt number ``index`` of a group.
 
         Raises:
             PolicyError: the generator cannot.
         """
-        made = await by.generate(
-            self.prompt_ids(task), seed=seed_of(self._seed, f"{group}:{index}"), max_tokens=max_tokens
+        made = await generator.generate(
+            self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
         )
         if not made.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
         return made
 
-    async def judge(self, task: Task, made: Generated, group: int) -> Rollout:
+    async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """The attempt with its verdict and reward."""
-        failure = format_error(made.text, task.asked.domain)
+        failure = format_error(completion.text, task.request.domain)
         verdict: Verdict | None = None
         if failure is None:
-            verdict = await self._judges.judge(task, made.text, seed_of(self._seed, f"tests:{group}"))
-        judged = Judged(
-            task.asked.domain,
-            task.asked.statement,
-            made.text,
-            len(made.token_ids),
+            verdict = await self._verifiers.verify(task, completion.text, derive_seed(self._seed, f"tests:{group}"))
+        judged = RewardInputs(
+            task.request.domain,
+            task.request.statement,
+            completion.text,
+            len(completion.token_ids),
             verdict.outcome if verdict is not None else None,
             verdict.passed if verdict is not None else None,
         )
-        if self._consistent is None:
-            earned = reward(judged, self.rewards)
+        if self._check_language is None:
+            earned = compute_reward(judged, self.rewards)
         else:  # telling a language takes its time
-            earned = await asyncio.to_thread(reward, judged, self.rewards, self._consistent)
+            earned = await asyncio.to_thread(compute_reward, judged, self.rewards, self._check_language)
         how = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, made, earned, verdict.outcome if verdict is not None else None, how)
+        return Rollout(task.id, completion, earned, verdict.outcome if verdict is not None else None, how)
 
 
-def seed_of(seed: int, name: str) -> int:
+def derive_seed(seed: int, name: str) -> int:
     """A seed of 63 bits for one named use of the run's seed."""
     return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()) >> 1

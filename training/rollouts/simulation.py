@@ -17,7 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from training.config import CollectorSettings
-from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutLedger, RolloutRequest, RolloutScheduler
+from training.rollouts.rollout_scheduler import (
+    GroupDecision,
+    RolloutBatch,
+    RolloutLedger,
+    RolloutRequest,
+    RolloutScheduler,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,15 @@ class SimulationResult:
     generator_idle: float
     trainer_idle: float
     ticks: float
-    trained: tuple[int, ...]
-    sampled: tuple[int, ...]
+    trained_lengths: tuple[int, ...]
+    sampled_lengths: tuple[int, ...]
     staleness: tuple[int, ...]
     ledger: RolloutLedger
 
 
-def keep_all(lengths: Sequence[int]) -> Fate:
+def keep_all(lengths: Sequence[int]) -> GroupDecision:
     """Every group is worth training on."""
-    return Fate(None, (None,) * len(lengths))
+    return GroupDecision(None, (None,) * len(lengths))
 
 
 @dataclass(slots=True)
@@ -92,7 +98,7 @@ class _Run:
     training: RolloutBatch[int] | None = None
     paused_until: float = 0.0
 
-    def at(self, when: float, what: str, ticket: RolloutRequest | None = None) -> None:
+    def schedule_event(self, when: float, what: str, ticket: RolloutRequest | None = None) -> None:
         self.count += 1
         heapq.heappush(self.events, (when, self.count, what, ticket))
 
@@ -104,30 +110,30 @@ class _Run:
             wait = max(self.paused_until - self.clock.now, 0.0)
             self.clock.running += 1
             self.clock.generated -= wait
-            self.at(self.clock.now + wait + length, "generated", ticket)
+            self.schedule_event(self.clock.now + wait + length, "generated", ticket)
 
     def train(self) -> None:
-        if self.training is None and (batch := self.scheduler.batch()) is not None:
+        if self.training is None and (batch := self.scheduler.next_batch()) is not None:
             self.training = batch
-            lengths = [length for group in batch.groups for _, length in group.attempts]
+            lengths = [length for group in batch.groups for _, length in group.rollouts]
             self.trained += lengths
             self.staleness += [batch.number - group.version for group in batch.groups]
-            self.at(self.clock.now + self.costs.train_ticks * sum(lengths), "stepped")
+            self.schedule_event(self.clock.now + self.costs.train_ticks * sum(lengths), "stepped")
 
-    def happen(self, what: str, ticket: RolloutRequest | None) -> None:
+    def handle_event(self, what: str, ticket: RolloutRequest | None) -> None:
         if what == "stepped" and self.training is not None:
-            self.scheduler.trained(self.training)
+            self.scheduler.mark_trained(self.training)
             self.clock.trained += self.costs.train_ticks * sum(
-                length for group in self.training.groups for _, length in group.attempts
+                length for group in self.training.groups for _, length in group.rollouts
             )
             self.training = None
             self.update()
         elif ticket is not None and what == "generated":
             self.clock.running -= 1
-            self.scheduler.generated(ticket)
-            self.at(self.clock.now + self.costs.verify_ticks, "judged", ticket)
+            self.scheduler.mark_generated(ticket)
+            self.schedule_event(self.clock.now + self.costs.verify_ticks, "judged", ticket)
         elif ticket is not None:
-            self.scheduler.judged(ticket, self.lengths.pop(ticket))
+            self.scheduler.mark_judged(ticket, self.lengths.pop(ticket))
 
     def update(self) -> None:
         """New weights: generation stands still, whatever else is under way goes on."""
@@ -137,7 +143,7 @@ class _Run:
         heapq.heapify(self.events)
         self.clock.generated -= self.clock.running * pause
         self.paused_until = self.clock.now + pause
-        self.scheduler.updated()
+        self.scheduler.mark_updated()
 
 
 def simulate_asynchronous(
@@ -147,7 +153,7 @@ def simulate_asynchronous(
     batches: int,
     warmup: int,
     costs: SimulationCosts | None = None,
-    fate: Callable[[Sequence[int]], Fate] = keep_all,
+    decide_group: Callable[[Sequence[int]], GroupDecision] = keep_all,
 ) -> SimulationResult:
     """The paper's loop: generators never wait for the trainer, unless the bounds say so.
 
@@ -159,14 +165,14 @@ def simulate_asynchronous(
         costs: what things take.
         fate: decides over groups, from their attempts' lengths.
     """
-    scheduler = RolloutScheduler[int](settings, fate, lambda: "problem")
+    scheduler = RolloutScheduler[int](settings, decide_group, lambda: "problem")
     run = _Run(settings, costs or SimulationCosts(), draw_length, scheduler, _Clock(settings.n_async))
     run.admit()
     measuring = warmup == 0
     while run.events:
         when, _, what, ticket = heapq.heappop(run.events)
         run.clock.forward(when)
-        run.happen(what, ticket)
+        run.handle_event(what, ticket)
         if scheduler.version >= batches:
             break
         if not measuring and scheduler.version >= warmup:
@@ -186,7 +192,7 @@ def simulate_asynchronous(
     )
 
 
-def synchronous(
+def simulate_synchronous(
     settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: SimulationCosts | None = None
 ) -> SimulationResult:
     """The loop that the paper rejects: generate a batch with n_async places, wait for the last, train, update."""
@@ -206,5 +212,5 @@ def synchronous(
     idle = clock.idle()
     done = batches * settings.n_batch
     ledger = RolloutLedger(done, 0, 0, 0, 0, 0, done, {})
-    ages = (0,) * (done // settings.group)
+    ages = (0,) * (done // settings.group_size)
     return SimulationResult(idle[0], idle[1], clock.now, tuple(sampled), tuple(sampled), ages, ledger)

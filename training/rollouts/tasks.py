@@ -19,7 +19,7 @@ import polars as pl
 
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest, SourceError
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 from training.recipe import CuratedData, DataSettings, EmbeddedData
 
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ _NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TrainingTask:
     """A problem to train on: what is asked, and the reference answer or the program's tests.
 
     Example: ``Task(Prompted("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
 
-    asked: PromptRequest
-    reference: str | None
-    code: CodeProblem | None = None
+    request: PromptRequest
+    reference_answer: str | None
+    code_problem: CodeProblem | None = None
 
     @property
     def id(self) -> str:
         """The problem's id."""
-        return self.asked.id
+        return self.request.id
 
 
-def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Task]:
+def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
     """The tasks by id, in the order of their source.
 
     Args:
@@ -57,7 +57,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Task
         SourceError: there is no such set, it is empty, or a row has no reference to judge by.
     """
     found = _embedded(data, split) if isinstance(data, EmbeddedData) else _curated(data, folder)
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TrainingTask] = {}
     for task in found:
         if task.id in tasks:
             raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
@@ -67,12 +67,12 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Task
     return tasks
 
 
-def _embedded(data: EmbeddedData, split: Split) -> Iterator[Task]:
-    for item in itertools.islice(supply(data.seed, split, kinds=data.kinds), data.problems):
-        yield Task(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
+def _embedded(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
+    for item in itertools.islice(generate_exercises(data.seed, split, kinds=data.kinds), data.problems):
+        yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
-def _curated(data: CuratedData, folder: Path) -> Iterator[Task]:
+def _curated(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     for name in data.folders:
         curated = folder / Path(name).expanduser()
         files = sorted((curated / "data").glob("*.parquet"))
@@ -108,7 +108,7 @@ def _language(row: Mapping[str, Any]) -> str:
     return str(json.loads(row["meta"] or "{}").get(FENCE, "python"))
 
 
-def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Task:
+def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
     code = row["domain"] == Domain.CODE
     if code and program is None:
         raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
@@ -116,7 +116,7 @@ def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> Ta
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if code else {}
     asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    return Task(asked, row["answer"], program)
+    return TrainingTask(asked, row["answer"], program)
 
 
 def _read(file: Path, columns: Sequence[str]) -> pl.DataFrame:

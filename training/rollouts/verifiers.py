@@ -24,7 +24,7 @@ from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Ve
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
-from training.rollouts.tasks import Task
+from training.rollouts.tasks import TrainingTask
 
 
 class Verifiers:
@@ -39,12 +39,15 @@ class Verifiers:
         SourceError: two tasks have the same id but other tests.
     """
 
-    def __init__(self, tasks: Iterable[Task], workers: int, rewards: RewardSettings) -> None:
+    def __init__(self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings) -> None:
         self._programs: dict[str, CodeProblem] = {}
         self._domains: set[Domain] = set()
         for task in tasks:
-            self._domains.add(task.asked.domain)
-            if task.code is not None and self._programs.setdefault(task.id, task.code) != task.code:
+            self._domains.add(task.request.domain)
+            if (
+                task.code_problem is not None
+                and self._programs.setdefault(task.id, task.code_problem) != task.code_problem
+            ):
                 raise SourceError(f"problem {task.id} is trained on and held out under different tests; leave one out")
         self._workers, self._rewards = workers, rewards
         self._judges: dict[Domain, Judge] = {}
@@ -57,7 +60,7 @@ class Verifiers:
             if Domain.CODE in self._domains:
                 every = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__
-                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests, every=every)
+                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests_per_group, every=every)
                 stack.enter_context(judge).runner.open()
                 self._judges[Domain.CODE] = judge
             self._stack = stack.pop_all()
@@ -68,10 +71,10 @@ class Verifiers:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    async def judge(self, task: Task, text: str, seed: int) -> Verdict:
+    async def verify(self, task: TrainingTask, text: str, seed: int) -> Verdict:
         """Return the verdict on one attempt; ``seed`` is that of its group and draws a program's tests."""
-        wanted = JudgeTask(task.id, task.reference or "", task.asked.lang, (Response(text, None),), seed=seed)
-        submit = self._judges[task.asked.domain].submit  # extracts the answer, which takes its time
+        wanted = JudgeTask(task.id, task.reference_answer or "", task.request.lang, (Response(text, None),), seed=seed)
+        submit = self._judges[task.request.domain].submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, wanted)
         (verdict,) = await asyncio.wrap_future(future)
         return verdict

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 import flows.demo.live
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 
 HERE = Path(flows.demo.live.__file__).parent
 
@@ -34,7 +34,7 @@ class Drawn:
 
 def rows(drawn: Drawn) -> tuple[list[Row], list[Row]]:
     """The rows of problems.jsonl, and those of planted.jsonl: which references are wrong, and the right answers."""
-    source = supply(drawn.seed, Split.TRAIN)
+    source = generate_exercises(drawn.seed, Split.TRAIN)
     exercises = list(itertools.islice(source, drawn.mixed))
     draw = Random(drawn.seed)
     easy = [number for number, exercise in enumerate(exercises) if exercise.level <= 2]

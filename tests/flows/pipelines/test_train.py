@@ -29,7 +29,7 @@ def test_settings_can_be_changed() -> None:
     assert changed.steps == 7
     assert changed.optim.learning_rate == 1e-6
     assert changed.curriculum is not None
-    assert changed.curriculum.lengths == (64, 80)
+    assert changed.curriculum.length_schedule == (64, 80)
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ import torch
 from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.prompts import SOLVE
 from curation.records import Completion, Domain, Policy, PromptRequest
-from tests.embedded_model.make import TrainingSettings, train
-from tests.embedded_model.measure import measure
+from tests.embedded_model.make import TrainingSettings, train_embedded_model
+from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS, tokens
-from training.embedded_model.problems import Split, supply
+from training.embedded_model.problems import Split, generate_exercises
 from training.generation.torch_policy import TorchPolicy
-from training.optimisation.model import load_model, load_tokenizer, published
+from training.optimisation.model import load_model, load_tokenizer, published_revision
 
 ASKED = [
     PromptRequest(item.id, item.statement, Domain.MATH, item.lang)
-    for item in itertools.islice(supply(3, Split.HELD_OUT), 12)
+    for item in itertools.islice(generate_exercises(3, Split.HELD_OUT), 12)
 ]
 
 
@@ -34,17 +34,21 @@ def _threads() -> Iterator[None]:
 
 
 def test_training_starts_the_same_way_every_time() -> None:
-    making = TrainingSettings(steps=4, batch=8, pool=2, texts=500)
+    making = TrainingSettings(steps=4, batch_size=8, sort_window=2, tokenizer_texts=500)
     losses: list[list[float]] = [[], []]
-    (first, _), (second, _) = (train(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses)
+    (first, _), (second, _) = (
+        train_embedded_model(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses
+    )
     assert losses[0] == losses[1]
     assert losses[0][0] > losses[0][-1]
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
 
 
 def test_another_seed_makes_another_model() -> None:
-    makings = (TrainingSettings(seed=seed, steps=1, batch=4, pool=1, texts=500) for seed in (1, 2))
-    (first, _), (second, _) = (train(making) for making in makings)
+    makings = (
+        TrainingSettings(seed=seed, steps=1, batch_size=4, sort_window=1, tokenizer_texts=500) for seed in (1, 2)
+    )
+    (first, _), (second, _) = (train_embedded_model(making) for making in makings)
     assert not torch.equal(first.model.embed_tokens.weight, second.model.embed_tokens.weight)
 
 
@@ -53,7 +57,7 @@ def test_the_shipped_folder_is_whole_and_small() -> None:
     assert names >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
     assert "generation_config.json" in names
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 4_000_000
-    assert len(published(WEIGHTS)) == 12
+    assert len(published_revision(WEIGHTS)) == 12
     assert sum(value.numel() for value in load_model(WEIGHTS).parameters()) < 1_500_000
 
 
@@ -71,19 +75,19 @@ def test_the_chat_template_asks_as_the_model_was_trained() -> None:
     tokenizer = load_tokenizer(WEIGHTS)
     for asked in ASKED:
         messages = SOLVE.messages(asked)
-        assert tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == tokens.chat(
-            asked.statement
-        )
+        assert tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        ) == tokens.render_chat(asked.statement)
 
 
 def test_the_shipped_weights_are_right_about_as_often_as_the_card_says() -> None:
-    measured = measure(WEIGHTS, problems=60, attempts=8, seed=11)
-    assert 0.2 < measured.mean < 0.6
-    rates = measured.rates["pass_rate"]
+    measured = measure_pass_rates(WEIGHTS, problems=60, attempts=8, seed=11)
+    assert 0.2 < measured.mean_pass_rate < 0.6
+    rates = measured.by_problem["pass_rate"]
     assert (rates < 0.15).any()
     assert (rates > 0.7).any()
     assert ((rates > 0.2) & (rates < 0.8)).sum() >= 15
-    assert measured.tokens < 60
+    assert measured.mean_tokens < 60
 
 
 @pytest.mark.slow

@@ -13,13 +13,13 @@ import pytest
 from curation.filters.statements import filter_statements
 from curation.records import PROBLEM, normalise_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
-from training.embedded_model.problems import SHARES, Exercise, Split, supply, table
-from training.embedded_model.solutions import WORKED_SHARE_BY_LEVEL, response, worked
+from training.embedded_model.problems import SHARES, Exercise, Split, exercise_table, generate_exercises
+from training.embedded_model.solutions import WORKED_SHARE_BY_LEVEL, worked_solution, write_response
 from training.embedded_model.wordings import ENGLISH, FOREIGN, LANGS
 
 
 def some(count: int, seed: int = 1, split: Split | None = None) -> list[Exercise]:
-    return list(itertools.islice(supply(seed, split), count))
+    return list(itertools.islice(generate_exercises(seed, split), count))
 
 
 def test_the_same_seed_gives_the_same_problems_and_another_seed_others() -> None:
@@ -48,7 +48,7 @@ def test_the_order_of_terms_and_the_wording_do_not_part_a_sum_from_itself() -> N
     sums = [item for item in some(6000) if item.kind == "add"]
     by_numbers: dict[frozenset[int], set[bool]] = {}
     for item in sums:
-        by_numbers.setdefault(frozenset(item.numbers.values()), set()).add(item.held_out)
+        by_numbers.setdefault(frozenset(item.operands.values()), set()).add(item.held_out)
     assert all(len(sides) == 1 for sides in by_numbers.values())
 
 
@@ -68,15 +68,15 @@ def test_answers_are_those_of_the_computation() -> None:
     for item in some(2000):
         assert item.answer >= 0
         if item.kind == "equation":
-            assert item.numbers["a"] * item.answer + item.numbers["b"] == item.numbers["r"]
+            assert item.operands["a"] * item.answer + item.operands["b"] == item.operands["r"]
         elif item.kind == "larger":
-            assert item.answer == max(item.numbers.values())
+            assert item.answer == max(item.operands.values())
         else:
             assert item.answer == eval(item.computation, {"__builtins__": {}}, signs)
 
 
 def test_the_format_filter_keeps_every_problem_as_it_is() -> None:
-    problems = table(some(500, seed=9))
+    problems = exercise_table(some(500, seed=9))
     filtered = filter_statements(problems)
     assert problems.schema == PROBLEM
     assert filtered.dropped.rows() == []
@@ -87,7 +87,7 @@ def test_worked_solutions_hold_only_true_steps_and_end_in_the_answer() -> None:
     for item in some(2000):
         if WORKED_SHARE_BY_LEVEL[item.level] == 0:
             continue
-        notes = worked(item)
+        notes = worked_solution(item)
         assert re.split(r"[;:]", notes)[-1] == str(item.answer)
         for left, right in re.findall(r"([\d+*/-]+)=(\d+)", notes):
             assert eval(left, {"__builtins__": {}}) == int(right), notes
@@ -97,7 +97,9 @@ def test_responses_are_a_mixture_of_right_and_wrong_in_the_form_that_the_verifie
     items = some(300, seed=4, split=Split.TRAIN)
     random = Random(0)
     tasks = [
-        JudgeTask(item.id, str(item.answer), item.lang, tuple(Response(response(item, random), None) for _ in range(4)))
+        JudgeTask(
+            item.id, str(item.answer), item.lang, tuple(Response(write_response(item, random), None) for _ in range(4))
+        )
         for item in items
     ]
     with MathJudge(workers=1) as judge:
@@ -110,7 +112,7 @@ def test_responses_are_a_mixture_of_right_and_wrong_in_the_form_that_the_verifie
 
 def test_a_narrow_supply_that_runs_dry_says_so() -> None:
     with pytest.raises(ValueError, match="no fresh one"):
-        list(supply(1, Split.HELD_OUT, kinds=["remainder"]))
+        list(generate_exercises(1, Split.HELD_OUT, kinds=["remainder"]))
 
 
 def test_problems_need_no_torch() -> None:

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.evaluation.metrics import SampledGroupStats, Watch
+from training.evaluation.metrics import SampledGroupStats, Timer
 from training.evaluation.plots import draw_plots
-from training.generation.generators import Generated
 from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
-from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
+from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
 
@@ -24,7 +24,7 @@ from training.rollouts.rollouts import Rollout
 def rollout(
     correct: bool, tokens: int, versions: tuple[int, ...] | None = None, excluded: str | None = None
 ) -> Rollout:
-    made = Generated((1, 2), (5,) * tokens, (-0.5,) * tokens, versions or (3,) * tokens, "text", "stop")
+    made = TokenCompletion((1, 2), (5,) * tokens, (-0.5,) * tokens, versions or (3,) * tokens, "text", "stop")
     reward = Reward(excluded_by=excluded) if excluded else Reward(0.1, 0.9 * correct, correct=correct)
     return Rollout("p", made, reward, Outcome.CORRECT if correct else Outcome.WRONG, "number")
 
@@ -41,11 +41,11 @@ GROUPS = (
 
 
 def test_samples_by_hand() -> None:
-    samples = samples_of(GROUPS, GrpoSettings())
+    samples = build_samples(GROUPS, GrpoSettings())
     assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
-    assert [sample.weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
-    assert samples[1].response == (5,) * 4
-    assert samples[1].behaviour == (-0.5,) * 4
+    assert [sample.token_weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
+    assert samples[1].response_ids == (5,) * 4
+    assert samples[1].generator_logprobs == (-0.5,) * 4
 
 
 def test_batch_numbers_by_hand() -> None:
@@ -92,18 +92,18 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
 def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = map(float, range(0, 1000, 10))  # ten seconds pass between two looks at the clock
     clock = SimpleNamespace(perf_counter=lambda: next(moments))
-    monkeypatch.setattr(sys.modules[Watch.__module__], "time", clock)
-    watch = Watch(places=4)
-    watch.taken(4)
-    watch.taken(0)
-    watch.worked(15.0)
-    assert watch.shares() == {"speed/generator_idle_share": 1 - 10 / 40, "speed/trainer_idle_share": 1 - 15 / 40}
+    monkeypatch.setattr(sys.modules[Timer.__module__], "time", clock)
+    watch = Timer(slots=4)
+    watch.set_busy_slots(4)
+    watch.set_busy_slots(0)
+    watch.add_trainer_time(15.0)
+    assert watch.idle_shares() == {"speed/generator_idle_share": 1 - 10 / 40, "speed/trainer_idle_share": 1 - 15 / 40}
     watch.restart()
-    assert watch.shares()["speed/generator_idle_share"] == 1
+    assert watch.idle_shares()["speed/generator_idle_share"] == 1
 
 
 def test_attempts_are_shown_with_what_they_earned() -> None:
-    (text,) = shown(GROUPS, 1)
+    (text,) = format_rollouts(GROUPS, 1)
     assert "correctness 0.90" in text
     assert "versions 3 to 3" in text
 

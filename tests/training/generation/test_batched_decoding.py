@@ -32,24 +32,24 @@ def finish(made: DecodingEngine, joining: list[DecodingRequest]) -> None:
 
 def off(model: PreTrainedModel, said: DecodingRequest) -> float:
     """Largest difference of the log-probabilities from those of one pass over the whole sequence."""
-    ids = torch.tensor([[*said.prompt, *said.tokens]])
+    ids = torch.tensor([[*said.prompt_ids, *said.token_ids]])
     with torch.inference_mode():
-        logprobs = model(ids).logits[0, len(said.prompt) - 1 : -1].log_softmax(-1)
-    wanted = logprobs.gather(-1, ids[0, len(said.prompt) :, None])[:, 0]
+        logprobs = model(ids).logits[0, len(said.prompt_ids) - 1 : -1].log_softmax(-1)
+    wanted = logprobs.gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
     return float((torch.tensor(said.logprobs) - wanted).abs().max())
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_more_prompts_than_are_remembered_and_some_again(random_model: Path, quick: bool) -> None:
     made = engine(random_model, slots=24)  # remembers 3 prompts
-    made._pass = LlamaForwardPass(made.model) if quick else ModelForwardPass(made.model)
+    made._forward_pass = LlamaForwardPass(made.model) if quick else ModelForwardPass(made.model)
     first = [asked(number % 9, 3 + number % 9) for number in range(12)]
     made.step(first)
     again = [asked(number, 3 + number) for number in (0, 8, 2)]
     finish(made, again)
     assert max(off(made.model, said) for said in (*first, *again)) < 1e-4
-    assert all(len(said.versions) == len(said.tokens) == len(said.logprobs) for said in (*first, *again))
-    assert first[0].tokens == again[0].tokens  # the same prompt and seed, joined later
+    assert all(len(said.versions) == len(said.token_ids) == len(said.logprobs) for said in (*first, *again))
+    assert first[0].token_ids == again[0].token_ids  # the same prompt and seed, joined later
 
 
 def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model: Path) -> None:
@@ -60,20 +60,20 @@ def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model
     made.load(dict(other.named_parameters()), 7)
     finish(made, [after])
     assert off(other, after) < 1e-4
-    assert after.versions == [7] * len(after.tokens)
-    assert before.versions == [0, 0] + [7] * (len(before.tokens) - 2)
+    assert after.versions == [7] * len(after.token_ids)
+    assert before.versions == [0, 0] + [7] * (len(before.token_ids) - 2)
 
 
 def test_a_prompt_of_its_group_is_run_once(random_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = engine(random_model, slots=16)
     run: list[int] = []
-    prompts = made._pass.prompts
+    prompts = made._forward_pass.prefill
 
     def counted(ids: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
         run.append(len(ids))
         return prompts(ids, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(made._pass, "prompts", counted)
+    monkeypatch.setattr(made._forward_pass, "prompts", counted)
     group = [DecodingRequest((11, 12, 13), 30, Random(number)) for number in range(8)]
     for request in group:
         made.step([request])
@@ -85,7 +85,7 @@ def test_rows_freed_in_the_middle_are_filled_from_the_end(random_model: Path) ->
     made = engine(random_model, slots=8)
     requests = [asked(number, 4 + number, max_tokens=25) for number in range(8)]
     made.step(requests)
-    made.step(leaving=[requests[1], requests[7], requests[4]])
+    made.step(aborted_requests=[requests[1], requests[7], requests[4]])
     assert {id(request) for request in made.active} <= {id(requests[number]) for number in (0, 2, 3, 5, 6)}
     finish(made, [asked(20)])
     assert max(off(made.model, requests[number]) for number in (0, 2, 3, 5, 6)) < 1e-4

@@ -59,17 +59,17 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
             for _ in range(3):  # as long as no update comes in the middle of one; 16 of 48 run at once
                 made = [asyncio.create_task(generator.generate(prompt, seed=seed, max_tokens=99)) for seed in range(48)]
                 await asyncio.wait(made, return_when=asyncio.FIRST_COMPLETED)  # the others are under way
-                assert await generator.update(state, 1) > 0
+                assert await generator.update_weights(state, 1) > 0
                 whole = await asyncio.gather(*made)
                 both = [one for one in whole if len(set(one.versions)) == 2]
                 after = await generator.generate(prompt, seed=5, max_tokens=99)
                 assert set(after.versions) == {1}
-                await generator.update(WEIGHTS, 2)
+                await generator.update_weights(WEIGHTS, 2)
                 back = await generator.generate(prompt, seed=5, max_tokens=99)
                 assert set(back.versions) == {2}
                 if both:
                     break
-                await generator.update(WEIGHTS, 0)
+                await generator.update_weights(WEIGHTS, 0)
             assert both
             assert len(list(generator._shared.glob("v*"))) <= 3
         for one in [*both[:4], after, back]:
@@ -110,7 +110,7 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
     async def work() -> None:
         async with generator:
             with pytest.raises(PolicyError, match="shape"):
-                await generator.update({"lm_head.weight": torch.zeros(2, 2)}, 1)
+                await generator.update_weights({"lm_head.weight": torch.zeros(2, 2)}, 1)
             with pytest.raises(PolicyError, match="context is 256"):
                 await generator.generate([5] * 256, seed=1, max_tokens=5)
             made = await generator.generate([1, 300, 269], seed=1, max_tokens=5)

@@ -60,11 +60,11 @@ def logits(by: ForwardPass, steps: int) -> torch.Tensor:
     lengths = torch.tensor([9, 4, 7])
     cache = KVCache(6)
     with torch.inference_mode():
-        found = [by.prompts(ids, lengths, torch.tensor([5, 0, 2]), cache)]
-        cache.copy([5], [1], 9)
+        found = [by.prefill(ids, lengths, torch.tensor([5, 0, 2]), cache)]
+        cache.copy_rows([5], [1], 9)
         positions = torch.tensor([4, 9, 7])
         for _ in range(steps):
-            found.append(by.step(torch.randint(50, (3,), generator=generator), positions, cache))
+            found.append(by.decode(torch.randint(50, (3,), generator=generator), positions, cache))
             positions = positions + 1
     return torch.stack(found)
 

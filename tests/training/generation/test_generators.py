@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.embedded_model.make import make_tokenizer
 from tests.waiting import until
-from training.generation.generators import Generated, GeneratorPool, TorchGenerator
+from training.generation.generators import GeneratorPool, TorchGenerator
 from training.optimisation.model import load_model, save_model
 
 A, B = 301, 402
@@ -61,17 +62,17 @@ def logprob(token: int) -> float:
 async def said_by(generator: TorchGenerator, tokens: int) -> None:
     """Return once the first request has said so much."""
     engine = generator._running()
-    await until(lambda: engine.active and len(engine.active[0].tokens) >= tokens, tick_s=0.001)
+    await until(lambda: engine.active and len(engine.active[0].token_ids) >= tokens, tick_s=0.001)
 
 
 @pytest.mark.parametrize("folder", [True, False])
 def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], folder: bool) -> None:
-    async def run() -> Generated:
+    async def run() -> TokenCompletion:
         async with TorchGenerator(sayers[A]) as generator:
             request = asyncio.create_task(generator.generate([1, 2, 3], seed=4, max_tokens=LONG))
             await said_by(generator, 5)
             state = sayers[B] if folder else load_model(sayers[B]).state_dict()
-            seconds = await generator.update(state, 7)
+            seconds = await generator.update_weights(state, 7)
             assert seconds > 0
             return await request
 
@@ -89,7 +90,7 @@ def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], fol
 
 
 def test_an_abort_frees_the_place(sayers: dict[int, Path]) -> None:
-    async def run() -> Generated:
+    async def run() -> TokenCompletion:
         async with TorchGenerator(sayers[A], capacity=1) as generator:
             first = asyncio.create_task(generator.generate([1, 2], seed=1, max_tokens=LONG))
             await said_by(generator, 2)
@@ -103,7 +104,7 @@ def test_an_abort_frees_the_place(sayers: dict[int, Path]) -> None:
 
 
 def test_same_seed_same_words(random_model: Path) -> None:
-    async def run(beside: int) -> Generated:
+    async def run(beside: int) -> TokenCompletion:
         async with TorchGenerator(random_model, capacity=8) as generator:
             others = [generator.generate([7, 8], seed=100 + index, max_tokens=9) for index in range(beside)]
             return (await asyncio.gather(generator.generate([1, 40, 41], seed=3, max_tokens=12), *others))[0]
@@ -115,13 +116,13 @@ def test_same_seed_same_words(random_model: Path) -> None:
 
 
 def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None:
-    async def run() -> tuple[list[Generated], list[Generated], list[float]]:
+    async def run() -> tuple[list[TokenCompletion], list[TokenCompletion], list[float]]:
         members = [TorchGenerator(sayers[A], capacity=2) for _ in range(2)]
         async with GeneratorPool(members) as pool:
             assert pool.capacity == 4
             first = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
-            assert pool.load == 0
-            await pool.update(sayers[B], 1)
+            assert pool.in_flight == 0
+            await pool.update_weights(sayers[B], 1)
             later = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
             return list(first), list(later), [member.busy_s for member in members]
 
@@ -132,10 +133,10 @@ def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None
 
 
 def test_weights_that_do_not_fit_are_refused_and_generation_goes_on(sayers: dict[int, Path]) -> None:
-    async def run() -> Generated:
+    async def run() -> TokenCompletion:
         async with TorchGenerator(sayers[A]) as generator:
             with pytest.raises(PolicyError, match="do not fit"):
-                await generator.update({"strange": torch.zeros(1)}, 1)
+                await generator.update_weights({"strange": torch.zeros(1)}, 1)
             return await generator.generate([1, 2], seed=1, max_tokens=2)
 
     assert asyncio.run(run()).versions == (0, 0)

@@ -16,7 +16,7 @@ from curation.config import Decoding, TorchPolicySettings
 from curation.records import Domain, PolicyError, PromptRequest
 from tests.waiting import until
 from training.generation.batched_decoding import sampling_logprobs
-from training.generation.torch_policy import Sampled, TorchPolicy
+from training.generation.torch_policy import PolicySample, TorchPolicy
 from training.optimisation.model import load_model
 
 ASKED = [PromptRequest(f"p{n}", "What is " + " + ".join(["7"] * (n + 1)) + "?", Domain.MATH, "en") for n in range(6)]
@@ -38,17 +38,17 @@ def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **deco
     return TorchPolicy(settings, folder.parent)
 
 
-async def sampled(made: TorchPolicy, wanted: Sequence[tuple[PromptRequest, int]]) -> list[Sampled]:
+async def sampled(made: TorchPolicy, wanted: Sequence[tuple[PromptRequest, int]]) -> list[PolicySample]:
     async with made:
         return list(await asyncio.gather(*(made.sample(problem, index) for problem, index in wanted)))
 
 
 async def speaking(made: TorchPolicy) -> None:
     """Return once a request has its first token."""
-    await until(lambda: any(request.tokens for request in made._open))
+    await until(lambda: any(request.token_ids for request in made._open))
 
 
-def replayed(folder: Path, said: Sampled, temperature: float = 1.0, top_p: float = 1.0) -> torch.Tensor:
+def replayed(folder: Path, said: PolicySample, temperature: float = 1.0, top_p: float = 1.0) -> torch.Tensor:
     """Log-probabilities of the sampled tokens by one pass over the whole sequence."""
     model = load_model(folder)
     ids = torch.tensor([[*said.prompt_ids, *said.token_ids]])
@@ -144,7 +144,7 @@ def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
 def test_weights_are_exchanged_in_flight_and_every_token_knows_its_version(
     random_model: Path, other_model: Path
 ) -> None:
-    async def run() -> tuple[list[Sampled], Sampled, str, str]:
+    async def run() -> tuple[list[PolicySample], PolicySample, str, str]:
         made = policy(random_model, in_flight=6, max_tokens=200)
         async with made:
             before = made.key.policy
@@ -167,7 +167,7 @@ def test_weights_are_exchanged_in_flight_and_every_token_knows_its_version(
 
 
 def test_a_state_dict_may_be_loaded_and_a_wrong_one_is_refused(random_model: Path, other_model: Path) -> None:
-    async def run(state: Mapping[str, torch.Tensor]) -> Sampled:
+    async def run(state: Mapping[str, torch.Tensor]) -> PolicySample:
         made = policy(random_model)
         async with made:
             await made.load_weights(state)

@@ -13,15 +13,15 @@ import psutil
 import pytest
 import torch
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.vllm_running import Running, logprobs_by_version, running, says_only
 from training.config import PackingSettings
-from training.generation.generators import Generated
 from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
-from training.optimisation.packing import TrainingSample, pack
+from training.optimisation.packing import TrainingSample, pack_samples
 
 pytestmark = pytest.mark.vllm
 
@@ -44,19 +44,21 @@ def two_voices(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return says_only(A, folder / "a"), says_only(B, folder / "b")
 
 
-async def across_an_update(engine: Running, weights: Any, requests: int = 8, tokens: int = 120) -> list[Generated]:
+async def across_an_update(
+    engine: Running, weights: Any, requests: int = 8, tokens: int = 120
+) -> list[TokenCompletion]:
     """Attempts whose weights become version 1 while they are under way."""
     ask = engine.generator.generate
     asked = await engine.under_way(
         10, *(partial(ask, [*PROMPT, 50 + n], seed=n, max_tokens=tokens) for n in range(requests))
     )
-    assert await engine.generator.update(weights, 1) > 0
+    assert await engine.generator.update_weights(weights, 1) > 0
     return await asyncio.gather(*asked)
 
 
 def test_one_attempt_says_a_then_b(engine: Running, two_voices: tuple[Path, Path], random_model: Path) -> None:
     a, b = two_voices
-    engine.run(engine.generator.update(a, 0))
+    engine.run(engine.generator.update_weights(a, 0))
     try:
         made = engine.run(across_an_update(engine, b))
     finally:
@@ -89,20 +91,20 @@ def test_log_probabilities_are_right_on_both_sides(engine: Running, random_model
 
 
 def test_trainer_and_generator_agree(engine: Running, random_model: Path) -> None:
-    async def ask() -> list[Generated]:
+    async def ask() -> list[TokenCompletion]:
         asked = [engine.generator.generate([*PROMPT, 60 + n % 4], seed=n, max_tokens=96) for n in range(24)]
         return await asyncio.gather(*asked)
 
     made = engine.run(ask())
-    settings = PackingSettings(tokens=512)
+    settings = PackingSettings(micro_batch_tokens=512)
     policy = PackedPolicy(load_model(random_model), settings)
     worst = 0.0
-    for batch in pack(
+    for batch in pack_samples(
         [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made], settings
     ):
         with torch.no_grad():
             scored = policy(batch).logprobs
-        worst = max(worst, float((scored - batch.behaviour).abs().max()))
+        worst = max(worst, float((scored - batch.generator_logprobs).abs().max()))
     print(f"largest difference of a log-probability: {worst:.2e}")
     assert worst < 1e-3
 
@@ -117,7 +119,7 @@ def test_the_same_seed_draws_the_same(engine: Running) -> None:
 
 def test_an_end_token_is_the_last(engine: Running, tmp_path: Path, random_model: Path) -> None:
     """The model always says its end token, hence at once."""
-    engine.run(engine.generator.update(says_only(2, tmp_path / "ends"), 5))
+    engine.run(engine.generator.update_weights(says_only(2, tmp_path / "ends"), 5))
     try:
         made = engine.run(engine.generator.generate(PROMPT, seed=0, max_tokens=40))
     finally:
@@ -129,7 +131,7 @@ def test_new_requests_reuse_no_stale_prompt(engine: Running, random_model: Path,
     prompt = [1, *range(40, 140)]
     ask = engine.generator.generate
     engine.run(ask(prompt, seed=0, max_tokens=8))
-    engine.run(engine.generator.update(other_model, 1))
+    engine.run(engine.generator.update_weights(other_model, 1))
     try:
         made = engine.run(ask(prompt, seed=0, max_tokens=8))
     finally:
@@ -161,7 +163,7 @@ def test_weights_of_another_shape_are_refused(engine: Running, random_model: Pat
         ({**state, "model.extra": torch.ones(3)}, r"model.extra \(\(3,\), not absent\)"),
     ]:
         with pytest.raises(PolicyError, match=said):
-            engine.run(engine.generator.update(wrong, 1))
+            engine.run(engine.generator.update_weights(wrong, 1))
     assert engine.run(ask(PROMPT, seed=3, max_tokens=20)) == before
 
 
@@ -179,7 +181,7 @@ def test_updates_leave_no_memory_behind(engine: Running, random_model: Path, oth
     async def sixteen(first: int) -> list[float]:
         ask = engine.generator.generate
         asked = await engine.under_way(1, *(partial(ask, PROMPT, seed=n, max_tokens=240) for n in range(8)))
-        took = [await engine.generator.update(states[n % 2], first + n) for n in range(16)]
+        took = [await engine.generator.update_weights(states[n % 2], first + n) for n in range(16)]
         made = await asyncio.gather(*asked)
         for one in made:
             assert sorted(one.versions) == list(one.versions)
@@ -201,14 +203,14 @@ def test_updates_leave_no_memory_behind(engine: Running, random_model: Path, oth
 
 
 def test_nothing_is_left_in_memory_files(engine: Running, random_model: Path) -> None:
-    engine.run(engine.generator.update(load_model(random_model).state_dict(), 0))
+    engine.run(engine.generator.update_weights(load_model(random_model).state_dict(), 0))
     assert not list(Path("/dev/shm").glob("goldilocks-weights-*"))
 
 
 def test_many_long_prompts_at_once(engine: Running) -> None:
     """More than the engine reads in one step; in pieces, requests with seeds were its death on a CPU."""
 
-    async def ask() -> list[Generated]:
+    async def ask() -> list[TokenCompletion]:
         prompts = [[1, *range(40 + n, 240 + n)] for n in range(48)]
         return await asyncio.gather(*(engine.generator.generate(p, seed=1, max_tokens=4) for p in prompts))
 
@@ -227,7 +229,7 @@ def test_an_update_that_fails_half_way_gives_nobody_a_token_more(random_model: P
         ask = partial(engine.generator.generate, PROMPT, seed=0, max_tokens=240)
         (asked,) = await engine.under_way(1, ask)
         with pytest.raises(PolicyError, match="weights 1 were not exchanged to the end"):
-            await engine.generator.update(broken, 1)
+            await engine.generator.update_weights(broken, 1)
         with pytest.raises(PolicyError, match="weights 1 were not exchanged to the end"):
             await asked
         with pytest.raises(PolicyError, match="weights 1 were not exchanged to the end"):

@@ -14,7 +14,7 @@ from curation.policies.checkpoints import write_weights
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.generators import TorchGenerator, read_weights
-from training.generation.weight_sync import SyncMethod, WeightPublisher, WeightSync, follow, newest
+from training.generation.weight_sync import SyncMethod, WeightPublisher, WeightSync, follow_published, latest_version
 from training.optimisation.model import load_model, load_tokenizer
 
 
@@ -50,7 +50,7 @@ def test_published_versions_reach_whoever_follows(tmp_path: Path) -> None:
     async def run() -> tuple[tuple[int, ...], Mapping[str, Tensor]]:
         publisher = WeightPublisher(tmp_path, model, tokenizer, keep=2)
         async with TorchGenerator(WEIGHTS) as generator:
-            watching = asyncio.create_task(follow(tmp_path, generator, every=0.01))
+            watching = asyncio.create_task(follow_published(tmp_path, generator, interval_s=0.01))
             for version in (1, 2, 3):
                 await asyncio.to_thread(publisher.publish, version, moved())
             await until(lambda: generator._running().version >= 3)
@@ -65,11 +65,11 @@ def test_published_versions_reach_whoever_follows(tmp_path: Path) -> None:
 
 
 def test_what_is_half_written_is_not_taken(tmp_path: Path) -> None:
-    assert newest(tmp_path) is None
+    assert latest_version(tmp_path) is None
     publisher = WeightPublisher(tmp_path, load_model(WEIGHTS), load_tokenizer(WEIGHTS))
     publisher.publish(1)
     (tmp_path / "v00000002").mkdir()
-    found = newest(tmp_path)
+    found = latest_version(tmp_path)
     assert found is not None
     assert found[0] == 1
 

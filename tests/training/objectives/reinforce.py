@@ -30,7 +30,7 @@ from training.optimisation.distributed import DistributedContext
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import Fate
+from training.rollouts.rollout_scheduler import GroupDecision
 
 
 class ReinforceSettings(ObjectiveSettings):
@@ -41,10 +41,10 @@ class ReinforceSettings(ObjectiveSettings):
     confidence: float = Field(0.0, ge=0, description="Weight of a penalty on entropy.")
 
 
-def decide(rewards: Sequence[Reward], _: ReinforceSettings) -> Fate:
+def decide(rewards: Sequence[Reward], _: ReinforceSettings) -> GroupDecision:
     """Every group teaches in which an attempt could be judged."""
     excluded = tuple(reward.excluded_by for reward in rewards)
-    return Fate("none_judged" if all(excluded) else None, excluded)
+    return GroupDecision("none_judged" if all(excluded) else None, excluded)
 
 
 def credit(sequences: CreditInputs, settings: ReinforceSettings) -> GroupCredit:
@@ -57,8 +57,8 @@ def credit(sequences: CreditInputs, settings: ReinforceSettings) -> GroupCredit:
 def loss(inputs: ObjectiveInputs, settings: ReinforceSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """-A log pi, without the generator's probabilities; statistics of each reduction."""
     counts = counted(inputs)
-    weight = torch.where(counts, inputs.weights[inputs.sequence], 0.0)
-    value = -(weight * inputs.advantages[inputs.sequence] * torch.where(counts, inputs.logprobs, 0.0)).sum()
+    weight = torch.where(counts, inputs.token_weights[inputs.sequence_index], 0.0)
+    value = -(weight * inputs.advantages[inputs.sequence_index] * torch.where(counts, inputs.logprobs, 0.0)).sum()
     if settings.confidence:
         assert inputs.entropy is not None
         value = value + settings.confidence * (weight * inputs.entropy).sum()
@@ -94,11 +94,11 @@ def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
     made = recipe(objective=TABLE, packing={"tokens": room}, optim={"clip_norm": 1e9, "warmup_steps": 0})
     trainer = Trainer(WEIGHTS, made, ranks)
     trainer._work["gradient"] = lambda *_: gradient(trainer)
-    if not ranks.leads:
+    if not ranks.is_rank_zero:
         trainer.follow()
         return None
     figures = trainer.step(samples(12), made.objective)
-    slope = ranks.lead("gradient", trainer._work, None, None)
+    slope = ranks.run_on_all_ranks("gradient", trainer._work, None, None)
     values = {name: measure.value for name, measure in figures.statistics.items()}
     return {"loss": figures.loss, "statistics": values, "parts": figures.micro_batches, "gradient": slope}
 

@@ -30,10 +30,10 @@ def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, w
     """One sequence."""
     return ObjectiveInputs(
         logprobs=torch.tensor(logprobs, dtype=torch.float64, requires_grad=True),
-        behaviour=torch.tensor(behaviour, dtype=torch.float64),
-        sequence=torch.zeros(len(logprobs), dtype=torch.int64),
+        generator_logprobs=torch.tensor(behaviour, dtype=torch.float64),
+        sequence_index=torch.zeros(len(logprobs), dtype=torch.int64),
         advantages=torch.tensor([advantage], dtype=torch.float64),
-        weights=torch.tensor([weight], dtype=torch.float64),
+        token_weights=torch.tensor([weight], dtype=torch.float64),
     )
 
 
@@ -54,10 +54,10 @@ def test_the_loss_by_hand() -> None:
     logprobs, behaviour = [math.log(0.6), math.log(0.2)] * 2, [math.log(0.4)] * 4
     inputs = ObjectiveInputs(
         logprobs=torch.tensor(logprobs, dtype=torch.float64),
-        behaviour=torch.tensor(behaviour, dtype=torch.float64),
-        sequence=torch.tensor([0, 0, 1, 1]),
+        generator_logprobs=torch.tensor(behaviour, dtype=torch.float64),
+        sequence_index=torch.tensor([0, 0, 1, 1]),
         advantages=torch.tensor([2.0, -1.0], dtype=torch.float64),
-        weights=torch.tensor([0.25, 0.25], dtype=torch.float64),
+        token_weights=torch.tensor([0.25, 0.25], dtype=torch.float64),
     )
     loss, _ = grpo_loss(inputs, GrpoSettings())
     assert loss.item() == pytest.approx(-0.25 * (2 * 1.28 + 2 * 0.5 - 1.5 - 0.8))
@@ -122,34 +122,34 @@ def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
 
     return ObjectiveInputs(
         logprobs=(noise(tokens) - 2).requires_grad_(),
-        behaviour=noise(tokens) * 0.5 - 2,
-        sequence=torch.repeat_interleave(torch.arange(count), lengths),
+        generator_logprobs=noise(tokens) * 0.5 - 2,
+        sequence_index=torch.repeat_interleave(torch.arange(count), lengths),
         advantages=noise(count),
-        weights=token_weights(lengths, groups, "group"),
+        token_weights=token_weights(lengths, groups, "group"),
         mask=torch.rand(tokens, generator=chance) > 0.2,
         entropy=noise(tokens),
-        reference=noise(tokens) - 2,
+        reference_logprobs=noise(tokens) - 2,
     )
 
 
 def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     """A micro-batch of some of the sequences, numbered anew."""
-    rows = torch.cat([(inputs.sequence == one).nonzero().flatten() for one in sequences])
-    lengths = torch.tensor([int((inputs.sequence == one).sum()) for one in sequences])
+    rows = torch.cat([(inputs.sequence_index == one).nonzero().flatten() for one in sequences])
+    lengths = torch.tensor([int((inputs.sequence_index == one).sum()) for one in sequences])
     part = {name: getattr(inputs, name)[rows] for name in ("logprobs", "behaviour", "mask", "entropy", "reference")}
     chosen = torch.tensor(sequences)
     return ObjectiveInputs(
         **part,
-        sequence=torch.repeat_interleave(torch.arange(len(sequences)), lengths),
+        sequence_index=torch.repeat_interleave(torch.arange(len(sequences)), lengths),
         advantages=inputs.advantages[chosen],
-        weights=inputs.weights[chosen],
+        token_weights=inputs.token_weights[chosen],
     )
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["reward", "square"]))
 def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> None:
-    objective = GrpoSettings(kl=0.3, kl_form=form, entropy=0.1)  # type: ignore[arg-type]
+    objective = GrpoSettings(kl_coef=0.3, kl_form=form, entropy_coef=0.1)  # type: ignore[arg-type]
     inputs = random_minibatch(seed, count)
     whole, own = grpo_loss(inputs, objective)
     (wanted,) = torch.autograd.grad(whole, inputs.logprobs)
@@ -188,15 +188,15 @@ def test_a_micro_batch_without_tokens() -> None:
 def test_terms_that_lack_their_input_are_refused() -> None:
     inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
     with pytest.raises(ValueError, match="entropy"):
-        grpo_loss(inputs, GrpoSettings(entropy=0.1))
+        grpo_loss(inputs, GrpoSettings(entropy_coef=0.1))
     with pytest.raises(ValueError, match="reference"):
-        grpo_loss(inputs, GrpoSettings(kl=0.1))
+        grpo_loss(inputs, GrpoSettings(kl_coef=0.1))
 
 
 def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
-    loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy=0.01))
+    loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy_coef=0.01))
     assert loss.item() == pytest.approx(-0.02)
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
@@ -220,11 +220,11 @@ def enumerated(logits: Tensor, behaviour: Tensor, rewards: Tensor, reference: Te
     mu = logprobs_of(behaviour)
     return ObjectiveInputs(
         logprobs=logprobs_of(logits).flatten(),
-        behaviour=mu.flatten(),
-        sequence=torch.repeat_interleave(torch.arange(len(SEQUENCES)), T),
+        generator_logprobs=mu.flatten(),
+        sequence_index=torch.repeat_interleave(torch.arange(len(SEQUENCES)), T),
         advantages=rewards,
-        weights=mu.sum(-1).exp(),
-        reference=None if reference is None else logprobs_of(reference).flatten(),
+        token_weights=mu.sum(-1).exp(),
+        reference_logprobs=None if reference is None else logprobs_of(reference).flatten(),
     )
 
 
@@ -342,13 +342,13 @@ def test_descent_ends_where_the_best_trade_of_reward_and_kl_is(form: str) -> Non
 def test_the_measured_kl_is_the_expected_one() -> None:
     at, reference = table(3), table(4)
     inputs = enumerated(at, at, NO_ADVANTAGE, reference)
-    assert inputs.reference is not None
-    log = inputs.reference - inputs.logprobs
-    own = inputs.weights.repeat_interleave(T)
+    assert inputs.reference_logprobs is not None
+    log = inputs.reference_logprobs - inputs.logprobs
+    own = inputs.token_weights.repeat_interleave(T)
     assert float((own * (log.exp() - 1 - log)).sum()) == pytest.approx(float(kl_of(at, reference)))
 
 
 def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs() -> None:
     inputs = replace(inputs_of([0.0], [-9.0], advantage=0.0), reference=torch.tensor([-1.0], dtype=torch.float64))
-    loss, _ = grpo_loss(inputs, GrpoSettings(kl=1.0, kl_form="square", kl_ratio_cap=2.0))
+    loss, _ = grpo_loss(inputs, GrpoSettings(kl_coef=1.0, kl_form="square", kl_ratio_cap=2.0))
     assert loss.item() == pytest.approx(2.0 * 0.5)

@@ -26,7 +26,7 @@ from tests.training.objectives.reinforce import REINFORCE, TABLE, ReinforceSetti
 from tests.training.optimisation.test_trainer import recipe
 from training.config import ComputeSettings
 from training.engines.embedded.run import train
-from training.evaluation.metrics import NAMES, read_metrics
+from training.evaluation.metrics import STEP_METRICS, read_metrics
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.grpo import GrpoSettings
 from training.objectives.registry import OBJECTIVES, objective_of
@@ -130,7 +130,7 @@ def test_it_trains_a_whole_run_and_reports_its_own_statistics(registered: None, 
     rows = read_metrics(tmp_path / "run")
     assert len(rows) == 3
     for row in rows:
-        assert not {*NAMES, *(f"policy/{name}" for name in OWN)} - set(row)
+        assert not {*STEP_METRICS, *(f"policy/{name}" for name in OWN)} - set(row)
         assert not {"policy/clip_low", "policy/clip_high", "policy/kl_reference"} & set(row)
         assert row["policy/surprise_max"] > row["policy/surprise"] > 0
         assert row["policy/surprising_tokens"] == int(row["policy/surprising_tokens"])

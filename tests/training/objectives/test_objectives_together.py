@@ -14,12 +14,12 @@ from training.objectives.grpo import GRPO, GrpoSettings
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, TrainingSample, pack
+from training.optimisation.packing import MicroBatch, TrainingSample, pack_samples
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutScheduler
 
-SIZES = CollectorSettings(group=8, n_async=64, n_batch=64, staleness=1)
-PACKING = PackingSettings(tokens=128)
+SIZES = CollectorSettings(group_size=8, n_async=64, n_batch=64, max_staleness=1)
+PACKING = PackingSettings(micro_batch_tokens=128)
 OBJECTIVE = GrpoSettings()
 PROMPT, LENGTH = [1, 2, 3], 4
 
@@ -45,14 +45,14 @@ def attempts(model: Any, count: int, chance: torch.Generator) -> list[Made]:
 
 def samples_of(groups: tuple[RolloutGroup[Made], ...]) -> list[TrainingSample]:
     """A minibatch with its advantages and weights."""
-    made = [(group.number, result) for group in groups for _, result in group.attempts]
+    made = [(group.number, result) for group in groups for _, result in group.rollouts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([len(row) for _, (_, row, _) in made])
     credit = GRPO.credit(CreditInputs([reward for _, (reward, _, _) in made], lengths, numbers), OBJECTIVE)
     return [
         TrainingSample(PROMPT, row, logprobs, gain, weight)
         for (_, (_, row, logprobs)), gain, weight in zip(
-            made, credit.advantages.tolist(), credit.weights.tolist(), strict=True
+            made, credit.advantages.tolist(), credit.token_weights.tolist(), strict=True
         )
     ]
 
@@ -60,7 +60,13 @@ def samples_of(groups: tuple[RolloutGroup[Made], ...]) -> list[TrainingSample]:
 def scored(policy: PackedPolicy, batch: MicroBatch) -> tuple[Tensor, dict[str, Statistic]]:
     scores = policy(batch, "value")
     inputs = ObjectiveInputs(
-        scores.logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights, batch.mask, scores.entropy
+        scores.logprobs,
+        batch.generator_logprobs,
+        batch.sequence_index,
+        batch.advantages,
+        batch.weights,
+        batch.mask,
+        scores.entropy,
     )
     loss, own = GRPO.loss(inputs, OBJECTIVE)
     return loss, joined(policy_statistics(inputs), own)
@@ -75,15 +81,15 @@ def test_a_tiny_model_learns() -> None:
     )
     chance, rates, first = torch.Generator().manual_seed(0), [], None
     for _ in range(15):
-        while (batch := scheduler.batch()) is None:
+        while (batch := scheduler.next_batch()) is None:
             tickets = list(iter(scheduler.admit, None))
             for ticket, made in zip(tickets, attempts(generator, len(tickets), chance), strict=True):
-                scheduler.generated(ticket)
-                scheduler.judged(ticket, made)
-        rewards = [made[0] for group in batch.groups for _, made in group.attempts]
+                scheduler.mark_generated(ticket)
+                scheduler.mark_judged(ticket, made)
+        rewards = [made[0] for group in batch.groups for _, made in group.rollouts]
         rates.append(sum(reward.correct for reward in rewards) / len(rewards))
         stats = None
-        for part in pack(samples_of(batch.groups), PACKING):
+        for part in pack_samples(samples_of(batch.groups), PACKING):
             loss, one = scored(policy, part)
             loss.backward()  # type: ignore[no-untyped-call]
             stats = one if stats is None else added(stats, one)
@@ -92,8 +98,8 @@ def test_a_tiny_model_learns() -> None:
         optimiser.step()
         optimiser.zero_grad()
         generator.load_state_dict(trained.state_dict())
-        scheduler.trained(batch)
-        scheduler.updated()
+        scheduler.mark_trained(batch)
+        scheduler.mark_updated()
     assert first is not None
     assert first["mismatch_max"].value < 1e-4  # nothing was trained yet: the same model on both sides
     assert first["entropy"].count == 64 * LENGTH

@@ -15,7 +15,7 @@ from training.embedded_model import WEIGHTS
 from training.generation.generators import read_weights
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import JsonlLog, last_checkpoint, restore_trainer, save_checkpoint
-from training.optimisation.model import load_model, load_tokenizer, published
+from training.optimisation.model import load_model, load_tokenizer, published_revision
 from training.optimisation.trainer import Trainer
 
 
@@ -34,9 +34,10 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     restore_trainer(found, second)
     figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss
-    assert figures[0].rate == figures[1].rate
+    assert figures[0].learning_rate == figures[1].learning_rate
     assert all(
-        torch.equal(one, two) for one, two in zip(first.weights().values(), second.weights().values(), strict=True)
+        torch.equal(one, two)
+        for one, two in zip(first.full_state_dict().values(), second.full_state_dict().values(), strict=True)
     )
 
 
@@ -44,9 +45,9 @@ def test_the_export_is_the_trained_model(tmp_path: Path) -> None:
     trainer = solo()
     trainer.step(samples(), GrpoSettings())
     folder = saved(trainer, tmp_path, 1) / "hf"
-    assert published(folder)
+    assert published_revision(folder)
     loaded = load_model(folder).state_dict()
-    assert all(torch.equal(loaded[name], value) for name, value in trainer.weights().items())
+    assert all(torch.equal(loaded[name], value) for name, value in trainer.full_state_dict().items())
     assert not any(torch.equal(loaded[name], value) for name, value in read_weights(WEIGHTS).items())
     assert load_tokenizer(folder).chat_template
 
@@ -76,17 +77,17 @@ def test_a_damaged_or_foreign_state_is_an_error(tmp_path: Path) -> None:
 
 def test_a_log_is_cut_back(tmp_path: Path) -> None:
     log = JsonlLog(tmp_path / "log.jsonl")
-    log.add({"step": 1})
-    place = log.place()
-    log.add({"step": 2, "text": "später"})
+    log.append({"step": 1})
+    place = log.offset()
+    log.append({"step": 2, "text": "später"})
     log.close()
     again = JsonlLog(tmp_path / "log.jsonl")
-    again.cut(place)
-    again.add({"step": 2})
+    again.truncate(place)
+    again.append({"step": 2})
     again.close()
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert rows == [{"step": 1}, {"step": 2}]
     short = JsonlLog(tmp_path / "log.jsonl")
     with pytest.raises(StoreError, match="changed since"):
-        short.cut(10_000)
+        short.truncate(10_000)
     short.close()

@@ -19,7 +19,7 @@ from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
 from training.optimisation.logprobs import PackedPolicy, token_scores
-from training.optimisation.packing import TrainingSample, collate, pack
+from training.optimisation.packing import TrainingSample, collate, pack_samples
 
 VOCABULARY = 61
 TEMPERATURE = 0.8
@@ -43,11 +43,11 @@ def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     weights = token_weights(torch.tensor(lengths), groups, "group").tolist()
     return [
         TrainingSample(
-            prompt=[chance.randrange(VOCABULARY) for _ in range(chance.randint(1, 12))],
-            response=[chance.randrange(VOCABULARY) for _ in range(length)],
-            behaviour=[chance.uniform(-5, -3) for _ in range(length)],
+            prompt_ids=[chance.randrange(VOCABULARY) for _ in range(chance.randint(1, 12))],
+            response_ids=[chance.randrange(VOCABULARY) for _ in range(length)],
+            generator_logprobs=[chance.uniform(-5, -3) for _ in range(length)],
             advantage=chance.uniform(-2, 2),
-            weight=weight,
+            token_weight=weight,
         )
         for length, weight in zip(lengths, weights, strict=True)
     ]
@@ -56,14 +56,14 @@ def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
 def some_groups(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     """The same with one prompt for every three."""
     made = some_samples(count, seed)
-    return [replace(one, prompt=made[index // 3 * 3].prompt) for index, one in enumerate(made)]
+    return [replace(one, prompt=made[index // 3 * 3].prompt_ids) for index, one in enumerate(made)]
 
 
 def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
     """One sequence, alone, through the model's own attention and all its logits."""
-    tokens = torch.tensor([[*sample.prompt, *sample.response]])
+    tokens = torch.tensor([[*sample.prompt_ids, *sample.response_ids]])
     logits = model(input_ids=tokens, use_cache=False).logits[0] / TEMPERATURE
-    start = len(sample.prompt) - 1
+    start = len(sample.prompt_ids) - 1
     scored = logits[start:-1].log_softmax(-1)
     return scored.gather(-1, tokens[0, start + 1 :, None])[:, 0]
 
@@ -77,10 +77,10 @@ def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
     for sample in samples:
         inputs = ObjectiveInputs(
             logprobs=unpacked_logprobs(model, sample),
-            behaviour=torch.tensor(sample.behaviour),
-            sequence=torch.zeros(len(sample.response), dtype=torch.int64),
+            generator_logprobs=torch.tensor(sample.generator_logprobs),
+            sequence_index=torch.zeros(len(sample.response_ids), dtype=torch.int64),
             advantages=torch.tensor([sample.advantage]),
-            weights=torch.tensor([sample.weight]),
+            token_weights=torch.tensor([sample.token_weight]),
         )
         losses.append(grpo_loss(inputs, GrpoSettings())[0])
     loss: Tensor = torch.stack(losses).sum()
@@ -91,14 +91,14 @@ def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
 def packed(samples: list[TrainingSample], settings: PackingSettings) -> tuple[float, dict[str, Tensor]]:
     """Gradients accumulated over micro-batches."""
     policy, whole = PackedPolicy(llama(), settings, TEMPERATURE), 0.0
-    for batch in pack(samples, settings):
+    for batch in pack_samples(samples, settings):
         scores = policy(batch)
         inputs = ObjectiveInputs(
             logprobs=scores.logprobs,
-            behaviour=batch.behaviour,
-            sequence=batch.sequence,
+            generator_logprobs=batch.generator_logprobs,
+            sequence_index=batch.sequence_index,
             advantages=batch.advantages,
-            weights=batch.weights,
+            token_weights=batch.weights,
             mask=batch.mask,
         )
         loss, _ = grpo_loss(inputs, GrpoSettings())
@@ -122,12 +122,12 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
 @pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
 def test_packed_and_unpacked_agree(make: Callable[[], list[TrainingSample]], room: int, elements: int) -> None:
     samples = make()
-    assert_same(packed(samples, PackingSettings(tokens=room, logit_elements=elements)), unpacked(samples))
+    assert_same(packed(samples, PackingSettings(micro_batch_tokens=room, logit_elements=elements)), unpacked(samples))
 
 
 @pytest.mark.parametrize("make", [some_samples, some_groups])
 def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[TrainingSample]]) -> None:
-    samples, settings = make(), PackingSettings(tokens=64)
+    samples, settings = make(), PackingSettings(micro_batch_tokens=64)
     shuffled = random.Random(3).sample(samples, len(samples))
     assert_same(packed(shuffled, settings), packed(samples, settings))
 
@@ -136,7 +136,7 @@ def test_no_sequence_sees_another() -> None:
     policy = PackedPolicy(llama(), PackingSettings())
     first, second, other = some_samples(3)
     one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
-    tail = len(second.response)
+    tail = len(second.response_ids)
     torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=0, rtol=0)
 
 
@@ -145,7 +145,7 @@ def test_no_response_sees_another_of_its_prompt() -> None:
     first, second, other = some_groups(3)
     one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
     assert collate([first, second], (0, 1)).unrolled is not None
-    tail = len(second.response)
+    tail = len(second.response_ids)
     torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=1e-6, rtol=1e-6)
 
 
@@ -157,7 +157,7 @@ def test_the_packed_masks_of_transformers_agree(family: str) -> None:
     theirs = llama(family=family)
     theirs.set_attn_implementation("sdpa")
     out = theirs(input_ids=batch.input_ids[None], position_ids=batch.position_ids[None], use_cache=False)
-    logits = out.logits[0, batch.rows] / TEMPERATURE
+    logits = out.logits[0, batch.logit_positions] / TEMPERATURE
     wanted = logits.log_softmax(-1).gather(-1, batch.targets[:, None])[:, 0]
     torch.testing.assert_close(scores.logprobs, wanted, atol=1e-5, rtol=1e-5)
 
@@ -187,7 +187,9 @@ def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
 
 def test_an_entropy_that_is_only_looked_at_has_no_gradient() -> None:
     hidden = torch.randn(5, 8, requires_grad=True)
-    scores = token_scores(hidden, torch.zeros(5, dtype=torch.int64), torch.nn.Linear(8, 7), rows=2, entropy="value")
+    scores = token_scores(
+        hidden, torch.zeros(5, dtype=torch.int64), torch.nn.Linear(8, 7), chunk_rows=2, entropy="value"
+    )
     assert scores.logprobs.requires_grad
     assert scores.entropy is not None
     assert not scores.entropy.requires_grad

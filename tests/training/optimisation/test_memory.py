@@ -5,44 +5,53 @@ from __future__ import annotations
 import pytest
 
 from tests.places import ROOT
-from training.optimisation.memory import GIB, MODEL_SHAPES, Shape, estimate, table
+from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
 
 
 def test_parameters_are_those_of_the_published_models() -> None:
-    assert MODEL_SHAPES["1.5B"].parameters == pytest.approx(1.54e9, rel=0.01)
-    assert MODEL_SHAPES["7B"].parameters == pytest.approx(7.62e9, rel=0.01)
-    assert MODEL_SHAPES["24B"].parameters == pytest.approx(23.57e9, rel=0.01)
+    assert MODEL_SHAPES["1.5B"].num_parameters == pytest.approx(1.54e9, rel=0.01)
+    assert MODEL_SHAPES["7B"].num_parameters == pytest.approx(7.62e9, rel=0.01)
+    assert MODEL_SHAPES["24B"].num_parameters == pytest.approx(23.57e9, rel=0.01)
 
 
 def test_by_hand() -> None:
-    shape = Shape(vocabulary=10, width=4, layers=2, heads=2, kv_heads=1, head=2, inner=8, tied=True)
+    shape = ModelShape(
+        vocab_size=10,
+        hidden_size=4,
+        num_layers=2,
+        num_heads=2,
+        num_kv_heads=1,
+        head_dim=2,
+        intermediate_size=8,
+        tie_embeddings=True,
+    )
     assert shape.layer_parameters == 4 * 2 * (4 + 2) + 3 * 4 * 8 + 8
-    assert shape.parameters == 2 * 152 + 44
-    found = estimate(shape, ranks=2, tokens=100, logit_elements=1000)
+    assert shape.num_parameters == 2 * 152 + 44
+    found = estimate_memory(shape, ranks=2, tokens=100, logit_elements=1000)
     assert found.states == 16 * 348 / 2
     assert found.gathered == 2 * 3 * 152 + 2 * 2 * 44
     layer = 2 * (16 + 2 * (4 + 4) + 4 + 32) + 32
     assert found.activations == 100 * (2 * 4 * 2 + layer)
     assert found.logits == 16_000
     assert found.reference == 0
-    beside = estimate(shape, ranks=2, tokens=100, logit_elements=1000, reference=True)
+    beside = estimate_memory(shape, ranks=2, tokens=100, logit_elements=1000, reference=True)
     assert beside.reference == 2 * 348 / 2
     assert beside.total == pytest.approx(found.total + 1.1 * 348)
 
 
 def test_states_shrink_with_ranks_and_activations_grow_with_tokens() -> None:
     shape = MODEL_SHAPES["7B"]
-    assert estimate(shape, 8, 8192).states * 8 == estimate(shape, 1, 8192).states
-    assert estimate(shape, 8, 16_384).activations == 2 * estimate(shape, 8, 8192).activations
-    whole, saved = estimate(shape, 8, 8192, checkpointing=False), estimate(shape, 8, 8192)
+    assert estimate_memory(shape, 8, 8192).states * 8 == estimate_memory(shape, 1, 8192).states
+    assert estimate_memory(shape, 8, 16_384).activations == 2 * estimate_memory(shape, 8, 8192).activations
+    whole, saved = estimate_memory(shape, 8, 8192, checkpointing=False), estimate_memory(shape, 8, 8192)
     assert whole.activations > 10 * saved.activations
 
 
 def test_a_7b_fits_eight_gpus_of_80_gb_at_40k() -> None:
-    assert estimate(MODEL_SHAPES["7B"], 8, 40_960).total < 80e9
-    assert estimate(MODEL_SHAPES["24B"], 1, 8192).total > 300 * GIB
+    assert estimate_memory(MODEL_SHAPES["7B"], 8, 40_960).total < 80e9
+    assert estimate_memory(MODEL_SHAPES["24B"], 1, 8192).total > 300 * GIB
 
 
 def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
-    assert table().count("\n") == 1 + 9
-    assert table() in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert memory_table().count("\n") == 1 + 9
+    assert memory_table() in (ROOT / "README.md").read_text(encoding="utf-8")

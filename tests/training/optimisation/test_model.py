@@ -10,7 +10,7 @@ import torch
 
 from curation.policies.checkpoints import folder_revision
 from curation.records import PolicyError, StoreError
-from training.optimisation.model import MARK, load_model, load_tokenizer, published, save_model
+from training.optimisation.model import MARK, load_model, load_tokenizer, published_revision, save_model
 
 
 def test_a_saved_model_comes_back_with_the_same_weights(random_model: Path, tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_saved_model_comes_back_with_the_same_weights(random_model: Path, tmp_
 
 
 def test_the_mark_names_the_revision(random_model: Path) -> None:
-    assert published(random_model) == folder_revision(random_model)
+    assert published_revision(random_model) == folder_revision(random_model)
 
 
 def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
@@ -32,9 +32,9 @@ def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
     first = save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
     (tmp_path / "model" / "stray.txt").write_text("old")
     second = save_model(
-        load_model(other_model), load_tokenizer(other_model), tmp_path / "model", texts={"README.md": "new\n"}
+        load_model(other_model), load_tokenizer(other_model), tmp_path / "model", extra_files={"README.md": "new\n"}
     )
-    assert first != second == published(tmp_path / "model")
+    assert first != second == published_revision(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert not (tmp_path / "model" / "stray.txt").exists()
     assert (tmp_path / "model" / "README.md").read_text() == "new\n"
@@ -44,7 +44,7 @@ def test_a_folder_without_a_mark_is_not_whole(random_model: Path, tmp_path: Path
     save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
     (tmp_path / "model" / MARK).unlink()
     with pytest.raises(StoreError, match="publish it again"):
-        published(tmp_path / "model")
+        published_revision(tmp_path / "model")
 
 
 def test_dtype_is_converted_while_loading(random_model: Path) -> None:

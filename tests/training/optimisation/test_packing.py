@@ -17,10 +17,10 @@ from training.optimisation.packing import (
     collate,
     distribute_micro_batches,
     first_fit_decreasing,
-    pack,
+    model_tokens,
+    pack_samples,
     padding_share,
     plan_micro_batches,
-    read_tokens,
 )
 
 
@@ -39,19 +39,19 @@ def naive(lengths: list[int], room: int) -> list[list[int]]:
 
 @given(st.lists(st.integers(1, 20), max_size=60), st.integers(20, 60))
 def test_it_is_first_fit_decreasing(lengths: list[int], room: int) -> None:
-    bins = first_fit_decreasing(lengths, PackingSettings(tokens=room))
+    bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=room))
     assert bins == naive(lengths, room)
     assert sorted(index for chosen in bins for index in chosen) == list(range(len(lengths)))
 
 
 def test_the_example_of_the_docstring() -> None:
-    assert first_fit_decreasing([2, 3, 1, 4], PackingSettings(tokens=5)) == [[3, 2], [1, 0]]
+    assert first_fit_decreasing([2, 3, 1, 4], PackingSettings(micro_batch_tokens=5)) == [[3, 2], [1, 0]]
 
 
 def test_a_sequence_that_does_not_fit_is_refused_or_lies_alone() -> None:
     with pytest.raises(PackingError, match=r"sequence 1 has 9 tokens.*room for 5"):
-        first_fit_decreasing([2, 9, 3], PackingSettings(tokens=5))
-    bins = first_fit_decreasing([2, 9, 3, 7], PackingSettings(tokens=5, oversized="alone"))
+        first_fit_decreasing([2, 9, 3], PackingSettings(micro_batch_tokens=5))
+    bins = first_fit_decreasing([2, 9, 3, 7], PackingSettings(micro_batch_tokens=5, oversized="alone"))
     assert bins == [[1], [3], [2, 0]]
     assert padding_share(bins, [2, 9, 3, 7], 5) == 0
 
@@ -59,7 +59,7 @@ def test_a_sequence_that_does_not_fit_is_refused_or_lies_alone() -> None:
 def test_little_room_is_left_on_log_normal_lengths() -> None:
     chance, room = random.Random(0), 32_768
     lengths = [min(int(7000 * chance.lognormvariate(0, 0.7)) + 1, room) for _ in range(2048)]
-    assert padding_share(first_fit_decreasing(lengths, PackingSettings(tokens=room)), lengths, room) < 0.01
+    assert padding_share(first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=room)), lengths, room) < 0.01
     arrived: list[list[int]] = [[]]
     for index, length in enumerate(lengths):
         if sum(lengths[one] for one in arrived[-1]) + length > room:
@@ -70,7 +70,7 @@ def test_little_room_is_left_on_log_normal_lengths() -> None:
 
 @given(st.lists(st.integers(1, 20), max_size=40), st.integers(1, 5))
 def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(lengths: list[int], ranks: int) -> None:
-    bins = first_fit_decreasing(lengths, PackingSettings(tokens=30))
+    bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=30))
     shares = distribute_micro_batches(bins, lengths, ranks)
     assert len(shares) == ranks
     assert len({len(share) for share in shares}) == 1
@@ -88,7 +88,7 @@ def test_one_rank_gets_all_as_it_is() -> None:
 
 def sample(prompt: list[int], response: list[int], **changed: object) -> TrainingSample:
     values = {"behaviour": [-1.0] * len(response), "advantage": 1.0, "weight": 0.5, **changed}
-    return TrainingSample(prompt=prompt, response=response, **values)  # type: ignore[arg-type]
+    return TrainingSample(prompt_ids=prompt, response_ids=response, **values)  # type: ignore[arg-type]
 
 
 def test_what_a_micro_batch_holds() -> None:
@@ -97,15 +97,15 @@ def test_what_a_micro_batch_holds() -> None:
     batch = collate([one, other], (4, 9))
     assert batch.input_ids.tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert batch.position_ids.tolist() == [0, 1, 2, 3, 4, 0, 1]
-    assert batch.boundaries.tolist() == [0, 5, 7]
-    assert batch.input_ids[batch.rows + 1].tolist() == batch.targets.tolist() == [4, 5, 7]
-    assert batch.sequence.tolist() == [0, 0, 1]
-    torch.testing.assert_close(batch.behaviour, torch.tensor([-0.1, -0.2, -0.3]))
+    assert batch.cu_seqlens.tolist() == [0, 5, 7]
+    assert batch.input_ids[batch.logit_positions + 1].tolist() == batch.targets.tolist() == [4, 5, 7]
+    assert batch.sequence_index.tolist() == [0, 0, 1]
+    torch.testing.assert_close(batch.generator_logprobs, torch.tensor([-0.1, -0.2, -0.3]))
     assert batch.mask.tolist() == [True, True, False]
     assert batch.advantages.tolist() == [2.0, 1.0]
     assert batch.weights.tolist() == [0.5, 0.25]
-    assert (batch.samples, batch.longest, batch.tokens) == ((4, 9), 5, 7)
-    assert batch.to("cpu").samples == (4, 9)
+    assert (batch.sample_indices, batch.max_seqlen, batch.num_tokens) == ((4, 9), 5, 7)
+    assert batch.to("cpu").sample_indices == (4, 9)
 
 
 def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
@@ -118,37 +118,37 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
     assert batch.input_ids[batch.unrolled].tolist() == [1, 2, 3, 4, 8, 9, 1, 2, 5]
     assert batch.position_ids[batch.unrolled].tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 2]
     assert batch.unrolled[batch.kept].tolist() == list(range(7))
-    assert batch.boundaries.tolist() == [0, 4, 6, 9]
-    assert batch.rows.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
+    assert batch.cu_seqlens.tolist() == [0, 4, 6, 9]
+    assert batch.logit_positions.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
     assert batch.targets.tolist() == [3, 4, 9, 5]
-    assert (batch.longest, batch.tokens) == (4, 7)
+    assert (batch.max_seqlen, batch.num_tokens) == (4, 7)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=40), st.integers(24, 80))
 def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], room: int) -> None:
     samples = [sample([prompt] * (prompt + 1), [7] * length) for prompt, length in drawn]
-    settings, lengths = PackingSettings(tokens=room), [one.length for one in samples]
+    settings, lengths = PackingSettings(micro_batch_tokens=room), [one.length for one in samples]
     bins, singly = plan_micro_batches(samples, settings), first_fit_decreasing(lengths, settings)
     assert sorted(index for chosen in bins for index in chosen) == list(range(len(samples)))
     assert all(sum(lengths[index] for index in chosen) <= room for chosen in bins)
 
     def cost(found: list[list[int]]) -> int:
-        return len(found) * sum(read_tokens(samples, chosen) for chosen in found)
+        return len(found) * sum(model_tokens(samples, chosen) for chosen in found)
 
     assert cost(bins) <= cost(singly)
-    batches = pack(samples, settings)
-    assert [batch.tokens for batch in batches] == [read_tokens(samples, chosen) for chosen in bins]
+    batches = pack_samples(samples, settings)
+    assert [batch.num_tokens for batch in batches] == [model_tokens(samples, chosen) for chosen in bins]
 
 
 def test_groups_with_long_prompts_are_not_scattered() -> None:
     chance = random.Random(0)
     samples = [sample([group] * 200, [7] * chance.randint(20, 80)) for group in range(16) for _ in range(8)]
     chance.shuffle(samples)
-    settings = PackingSettings(tokens=4096)
+    settings = PackingSettings(micro_batch_tokens=4096)
     lengths = [one.length for one in samples]
     bins, singly = plan_micro_batches(samples, settings), first_fit_decreasing(lengths, settings)
-    read, scattered = (sum(read_tokens(samples, chosen) for chosen in found) for found in (bins, singly))
-    assert read == 16 * 200 + sum(len(one.response) for one in samples)
+    read, scattered = (sum(model_tokens(samples, chosen) for chosen in found) for found in (bins, singly))
+    assert read == 16 * 200 + sum(len(one.response_ids) for one in samples)
     assert scattered > 2 * read
     alone = [sample([index] * 200, [7] * 50) for index in range(9)]
     assert plan_micro_batches(alone, settings) == first_fit_decreasing([250] * 9, settings)
@@ -157,19 +157,19 @@ def test_groups_with_long_prompts_are_not_scattered() -> None:
 def test_an_oversized_sequence_of_a_group_lies_alone() -> None:
     samples = [sample([1] * 6, [2] * length) for length in (1, 9, 2)]
     with pytest.raises(PackingError, match="sequence 1 has 15 tokens"):
-        plan_micro_batches(samples, PackingSettings(tokens=12))
+        plan_micro_batches(samples, PackingSettings(micro_batch_tokens=12))
     for room in (5, 12):
-        bins = plan_micro_batches(samples, PackingSettings(tokens=room, oversized="alone"))
+        bins = plan_micro_batches(samples, PackingSettings(micro_batch_tokens=room, oversized="alone"))
         assert [1] in bins
         assert sorted(index for chosen in bins for index in chosen) == [0, 1, 2]
 
 
 def test_every_sample_is_packed_once() -> None:
     samples = [sample([1] * length, [2]) for length in (3, 1, 4, 1, 5, 9, 2, 6)]
-    batches = pack(samples, PackingSettings(tokens=10))
-    assert sorted(number for batch in batches for number in batch.samples) == list(range(8))
-    assert max(batch.tokens for batch in batches) <= 10
-    assert pack([], PackingSettings()) == []
+    batches = pack_samples(samples, PackingSettings(micro_batch_tokens=10))
+    assert sorted(number for batch in batches for number in batch.sample_indices) == list(range(8))
+    assert max(batch.num_tokens for batch in batches) <= 10
+    assert pack_samples([], PackingSettings()) == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_model, load_tokenizer, save_model
-from training.optimisation.packing import TrainingSample, pack
+from training.optimisation.packing import TrainingSample, pack_samples
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 
@@ -63,7 +63,7 @@ def measured(drawn: list[TrainingSample], **objective: object) -> list[float]:
 def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(drawn: list[TrainingSample]) -> None:
     trainer = held()
     assert trainer.reference is not None
-    for part in pack(drawn, recipe().packing):
+    for part in pack_samples(drawn, recipe().packing):
         with torch.no_grad():
             own = trainer.policy(part).logprobs
         assert torch.equal(trainer.reference.logprobs(part), own)
@@ -80,7 +80,7 @@ def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn
 
 
 def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[TrainingSample]) -> None:
-    settings = GrpoSettings(kl=0.5)
+    settings = GrpoSettings(kl_coef=0.5)
     whole = held(kl=0.5)
     cut = solo(optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"tokens": 64, "logit_elements": 5000})
     cut.reference = whole.reference
@@ -118,7 +118,7 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
 
 
 def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[TrainingSample]) -> None:
-    settings, trainer = GrpoSettings(kl=0.5), held(kl=0.5)
+    settings, trainer = GrpoSettings(kl_coef=0.5), held(kl=0.5)
     trainer.step(drawn, settings)
     save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1, export=False)
     wanted = trainer.step(drawn, settings).statistics["kl_reference"].value

@@ -44,11 +44,11 @@ def samples(count: int = 8, seed: int = 1) -> list[TrainingSample]:
     chance = random.Random(seed)
     return [
         TrainingSample(
-            prompt=[1, *(chance.randrange(3, 600) for _ in range(5))],
-            response=(words := [chance.randrange(3, 600) for _ in range(chance.randrange(3, 20))]),
-            behaviour=[-6.0] * len(words),
+            prompt_ids=[1, *(chance.randrange(3, 600) for _ in range(5))],
+            response_ids=(words := [chance.randrange(3, 600) for _ in range(chance.randrange(3, 20))]),
+            generator_logprobs=[-6.0] * len(words),
             advantage=1.0 if index % 2 else -1.0,
-            weight=1 / 100,
+            token_weight=1 / 100,
         )
         for index in range(count)
     ]
@@ -65,26 +65,26 @@ def test_a_step_makes_good_tokens_likelier() -> None:
     made = samples()
     losses = [trainer.step(made, GrpoSettings(eps_high=100.0)).loss for _ in range(5)]
     assert losses[-1] < losses[0]
-    assert trainer.taken == 5
+    assert trainer.steps_taken == 5
 
 
 def test_figures_are_those_of_the_minibatch() -> None:
     trainer = solo()
     made = samples()
     figures = trainer.step(made, GrpoSettings())
-    assert figures.tokens == sum(sample.length for sample in made)
-    assert figures.trained_tokens == sum(len(sample.response) for sample in made)
-    assert figures.rate == pytest.approx(5e-4)  # the first of two steps of warm-up
+    assert figures.model_tokens == sum(sample.length for sample in made)
+    assert figures.trained_tokens == sum(len(sample.response_ids) for sample in made)
+    assert figures.learning_rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
-    assert 0 <= figures.padding < 1
-    assert figures.shared == 0
+    assert 0 <= figures.padding_share < 1
+    assert figures.shared_prompt_share == 0
     assert figures.statistics["entropy"].value > 0
 
 
 def test_tokens_that_are_masked_are_not_counted() -> None:
-    made = [replace(one, mask=[False, *[True] * (len(one.response) - 1)]) for one in samples()]
+    made = [replace(one, mask=[False, *[True] * (len(one.response_ids) - 1)]) for one in samples()]
     figures = solo().step(made, GrpoSettings())
-    assert figures.trained_tokens == sum(len(one.response) - 1 for one in made)
+    assert figures.trained_tokens == sum(len(one.response_ids) - 1 for one in made)
     assert figures.statistics["entropy"].count == figures.trained_tokens
 
 
@@ -92,10 +92,10 @@ def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
     made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
     trainer, apart = solo(), solo(packing={"tokens": 24})
     figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
-    told = sum(len(one.response) for one in made)
-    assert figures.tokens == 4 + told
-    assert figures.shared == pytest.approx(28 / (32 + told))
-    assert scattered.tokens > figures.tokens
+    told = sum(len(one.response_ids) for one in made)
+    assert figures.model_tokens == 4 + told
+    assert figures.shared_prompt_share == pytest.approx(28 / (32 + told))
+    assert scattered.model_tokens > figures.model_tokens
     assert scattered.loss == pytest.approx(figures.loss, abs=1e-6)
     assert torch.allclose(gradient(apart), gradient(trainer), atol=1e-6)
 
@@ -119,15 +119,17 @@ def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
         exact = plain.step(samples(), GrpoSettings())
         assert figures.loss == pytest.approx(exact.loss, rel=0.05, abs=1e-3)
         assert all(value.dtype == torch.float32 for value in trainer.policy.parameters())
-        assert all(value.dtype == torch.bfloat16 for value in trainer.weights().values())
-        assert trainer.weights().keys() == plain.weights().keys()
+        assert all(value.dtype == torch.bfloat16 for value in trainer.full_state_dict().values())
+        assert trainer.full_state_dict().keys() == plain.full_state_dict().keys()
     finally:
         ranks.close()
 
 
 def test_a_gradient_that_is_no_number_ends_the_run() -> None:
     broken = samples()
-    broken[0] = TrainingSample(broken[0].prompt, broken[0].response, broken[0].behaviour, float("nan"), 1.0)
+    broken[0] = TrainingSample(
+        broken[0].prompt_ids, broken[0].response_ids, broken[0].generator_logprobs, float("nan"), 1.0
+    )
     with pytest.raises(TrainingError, match="learning_rate"):
         solo().step(broken, GrpoSettings())
 
@@ -139,6 +141,6 @@ def test_a_sample_that_does_not_fit_is_refused() -> None:
 
 def test_a_process_alone_needs_no_group() -> None:
     ranks = DistributedContext(ComputeSettings())
-    assert (ranks.size, ranks.rank, ranks.leads, ranks.sharded) == (1, 0, True, False)
-    assert ranks.lead("double", {"double": lambda share, value: share + value}, [1], 2) == 3
+    assert (ranks.world_size, ranks.rank, ranks.is_rank_zero, ranks.sharded) == (1, 0, True, False)
+    assert ranks.run_on_all_ranks("double", {"double": lambda share, value: share + value}, [1], 2) == 3
     ranks.close()

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from training.config import CollectorSettings
-from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutRequest, RolloutScheduler
+from training.rollouts.rollout_scheduler import GroupDecision, RolloutBatch, RolloutRequest, RolloutScheduler
 
 
-def keep(results: Sequence[str]) -> Fate:
+def keep(results: Sequence[str]) -> GroupDecision:
     """Groups with a "bad" attempt are dropped, attempts that are "broken" are left out."""
     excluded = tuple("broken" if result == "broken" else None for result in results)
-    return Fate("no_diversity" if "bad" in results else None, excluded)
+    return GroupDecision("no_diversity" if "bad" in results else None, excluded)
 
 
 def scheduler_of(problems: int | None = None, **sizes: int) -> RolloutScheduler[str]:
@@ -33,16 +33,16 @@ def start(scheduler: RolloutScheduler[str]) -> list[RolloutRequest]:
 
 def finish(scheduler: RolloutScheduler[str], tickets: Sequence[RolloutRequest], result: str = "good") -> None:
     for ticket in tickets:
-        scheduler.generated(ticket)
-        scheduler.judged(ticket, result)
+        scheduler.mark_generated(ticket)
+        scheduler.mark_judged(ticket, result)
 
 
 def step(scheduler: RolloutScheduler[str]) -> list[int]:
     """Train on the next batch; the numbers of its groups."""
-    batch = scheduler.batch()
+    batch = scheduler.next_batch()
     assert batch is not None
-    scheduler.trained(batch)
-    scheduler.updated()
+    scheduler.mark_trained(batch)
+    scheduler.mark_updated()
     return [group.number for group in batch.groups]
 
 
@@ -51,7 +51,7 @@ def test_groups_are_trained_on_in_the_order_they_finish() -> None:
     tickets = start(scheduler)
     assert [(one.group, one.index) for one in tickets] == [(g, i) for g in range(4) for i in range(2)]
     finish(scheduler, tickets[6:8])
-    assert scheduler.batch() is None
+    assert scheduler.next_batch() is None
     finish(scheduler, [tickets[2], tickets[0], tickets[3]])
     assert step(scheduler) == [3, 1]
 
@@ -59,16 +59,16 @@ def test_groups_are_trained_on_in_the_order_they_finish() -> None:
 def test_a_place_is_free_before_the_verdict_and_before_the_group_is_whole() -> None:
     scheduler = scheduler_of(group=4, n_async=4, n_batch=4)
     first = start(scheduler)
-    scheduler.generated(first[2])
+    scheduler.mark_generated(first[2])
     (after,) = start(scheduler)
     assert (after.group, after.index) == (1, 0)
-    assert scheduler.idle_places == 0
+    assert scheduler.idle_slots == 0
 
 
 def test_dropped_groups_make_room_and_the_batch_stays_whole() -> None:
     scheduler = scheduler_of(group=2, n_async=4, n_batch=4, staleness=0)
     finish(scheduler, start(scheduler), "bad")
-    assert scheduler.batch() is None
+    assert scheduler.next_batch() is None
     assert scheduler.ledger().dropped == {"no_diversity": 4}
     finish(scheduler, start(scheduler))
     assert step(scheduler) == [2, 3]
@@ -81,11 +81,11 @@ def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> 
     tickets = start(scheduler)[:3]
     finish(scheduler, tickets[:1], "broken")
     finish(scheduler, tickets[1:])
-    batch = scheduler.batch()
+    batch = scheduler.next_batch()
     assert batch is not None
-    assert [ticket.index for ticket, _ in batch.groups[0].attempts] == [1, 2]
-    assert batch.groups[0].left_out == ("broken",)
-    scheduler.trained(batch)
+    assert [ticket.index for ticket, _ in batch.groups[0].rollouts] == [1, 2]
+    assert batch.groups[0].exclusion_reasons == ("broken",)
+    scheduler.mark_trained(batch)
     assert (scheduler.ledger().trained, scheduler.ledger().dropped) == (2, {"broken": 1})
 
 
@@ -93,9 +93,9 @@ def test_a_group_without_any_verdict_is_dropped() -> None:
     scheduler = scheduler_of(group=2, n_async=4, n_batch=4)
     tickets = start(scheduler)
     finish(scheduler, tickets[:2], "broken")
-    scheduler.lost(tickets[2], "engine_died")
-    scheduler.generated(tickets[3])
-    scheduler.lost(tickets[3], "engine_died")
+    scheduler.mark_failed(tickets[2], "engine_died")
+    scheduler.mark_generated(tickets[3])
+    scheduler.mark_failed(tickets[3], "engine_died")
     ledger = scheduler.ledger()
     assert ledger.dropped == {"broken": 2, "engine_died": 2}
     assert ledger.balanced
@@ -106,11 +106,11 @@ def test_staleness_zero_is_the_synchronous_loop() -> None:
     tickets = start(scheduler)
     assert len(tickets) == 4  # a batch and no more
     finish(scheduler, tickets)
-    batch = scheduler.batch()
+    batch = scheduler.next_batch()
     assert batch is not None
     assert start(scheduler) == []
-    scheduler.trained(batch)
-    scheduler.updated()
+    scheduler.mark_trained(batch)
+    scheduler.mark_updated()
     assert {ticket.version for ticket in start(scheduler)} == {1}
 
 
@@ -121,7 +121,7 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
     finish(scheduler, tickets[2:])
     assert step(scheduler) == [1]
     finish(scheduler, [ticket for ticket in start(scheduler) if ticket.group != 0])
-    assert scheduler.batch() is None  # group 0 is due in this batch
+    assert scheduler.next_batch() is None  # group 0 is due in this batch
     finish(scheduler, tickets[1:2])
     finish(scheduler, [slow])
     assert step(scheduler) == [0]
@@ -131,7 +131,7 @@ def test_the_queue_is_bounded_by_admission() -> None:
     scheduler = scheduler_of(group=2, n_async=4, n_batch=2, queue=2, staleness=100)
     for _ in range(10):
         finish(scheduler, start(scheduler))
-    assert scheduler.outstanding == scheduler.settings.capacity == 6
+    assert scheduler.outstanding_rollouts == scheduler.settings.max_outstanding == 6
     assert scheduler.admit() is None
     step(scheduler)
     assert len(start(scheduler)) == 2
@@ -141,19 +141,19 @@ def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
     scheduler = scheduler_of(3, group=2, n_async=8, n_batch=4, n_minibatch=2)
     finish(scheduler, start(scheduler))
     assert step(scheduler) == [0, 1]
-    assert scheduler.batch() is None
-    batch = scheduler.batch(partial=True)
+    assert scheduler.next_batch() is None
+    batch = scheduler.next_batch(partial=True)
     assert batch is not None
     assert [[group.number for group in part] for part in batch.minibatches(scheduler.settings)] == [[2]]
-    assert scheduler.batch(partial=True) is None
+    assert scheduler.next_batch(partial=True) is None
 
 
 def test_abandoning_counts_what_is_under_way() -> None:
     scheduler = scheduler_of(group=2, n_async=5, n_batch=4)
     tickets = start(scheduler)
     finish(scheduler, tickets[:3])
-    scheduler.lost(tickets[4], "engine_died")
-    assert scheduler.abandon("end_of_run") == (tickets[3],)
+    scheduler.mark_failed(tickets[4], "engine_died")
+    assert scheduler.drop_outstanding("end_of_run") == (tickets[3],)
     ledger = scheduler.ledger()
     assert ledger.dropped == {"end_of_run": 4, "engine_died": 1}
     assert ledger.balanced
@@ -164,28 +164,28 @@ def test_what_cannot_be_is_refused() -> None:
     scheduler = scheduler_of(group=2, n_async=2, n_batch=2)
     ticket, other = start(scheduler)
     with pytest.raises(ValueError, match="not being judged"):
-        scheduler.judged(ticket, "good")
+        scheduler.mark_judged(ticket, "good")
     finish(scheduler, [ticket, other])
     with pytest.raises(ValueError, match="not being generated"):
-        scheduler.generated(ticket)
+        scheduler.mark_generated(ticket)
     with pytest.raises(ValueError, match="neither"):
-        scheduler.lost(ticket, "engine_died")
+        scheduler.mark_failed(ticket, "engine_died")
     with pytest.raises(ValueError, match="before batch 0"):
-        scheduler.updated()
-    batch = scheduler.batch()
+        scheduler.mark_updated()
+    batch = scheduler.next_batch()
     assert batch is not None
-    scheduler.trained(batch)
+    scheduler.mark_trained(batch)
     with pytest.raises(ValueError, match="batch 0"):
-        scheduler.trained(batch)
+        scheduler.mark_trained(batch)
 
 
 SIZES = st.builds(
     lambda group, in_batch, places, staleness, queue: CollectorSettings(
-        group=group,
+        group_size=group,
         n_async=places,
         n_batch=group * in_batch,
-        staleness=staleness,
-        queue=None if queue is None else group * in_batch + queue,
+        max_staleness=staleness,
+        queue_size=None if queue is None else group * in_batch + queue,
     ),
     st.integers(2, 4),
     st.integers(1, 4),
@@ -216,23 +216,23 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
         act = chance.random()
         if act < 0.45 and running:
             judging.append(running.pop(chance.randrange(len(running))))
-            scheduler.generated(judging[-1])
+            scheduler.mark_generated(judging[-1])
         elif act < 0.9 and judging:
             result = chance.choices(["good", "bad", "broken"], [40, 1, 2])[0]
-            scheduler.judged(judging.pop(chance.randrange(len(judging))), result)
+            scheduler.mark_judged(judging.pop(chance.randrange(len(judging))), result)
         elif act < 0.91 and running:
-            scheduler.lost(running.pop(chance.randrange(len(running))), "engine_died")
+            scheduler.mark_failed(running.pop(chance.randrange(len(running))), "engine_died")
         elif batch is None:
-            batch = scheduler.batch()
+            batch = scheduler.next_batch()
             if batch is not None:
-                whole = sum(len(group.attempts) + len(group.left_out) for group in batch.groups)
+                whole = sum(len(group.rollouts) + len(group.exclusion_reasons) for group in batch.groups)
                 assert whole <= sizes.n_batch
-                assert len(batch.groups) == sizes.n_batch // sizes.group
-                assert all(batch.number - group.version <= sizes.staleness for group in batch.groups)
+                assert len(batch.groups) == sizes.n_batch // sizes.group_size
+                assert all(batch.number - group.version <= sizes.max_staleness for group in batch.groups)
         else:
-            scheduler.trained(batch)
-            scheduler.updated()
-            trained += [(one.group, one.index) for group in batch.groups for one, _ in group.attempts]
+            scheduler.mark_trained(batch)
+            scheduler.mark_updated()
+            trained += [(one.group, one.index) for group in batch.groups for one, _ in group.rollouts]
             batch = None
         if resumed and batch is None and chance.random() < 0.02:  # killed here: what was under way comes again
             before, admitted = json.dumps(scheduler.state(str)), scheduler.ledger().admitted
@@ -244,13 +244,13 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
             assert scheduler.ledger().admitted == admitted
         assert scheduler.ledger().balanced
         assert len(running) <= sizes.n_async
-        assert scheduler.outstanding <= sizes.capacity
-    again = scheduler.ledger().running - (sizes.n_async - scheduler.idle_places)  # restored, not yet handed out
+        assert scheduler.outstanding_rollouts <= sizes.max_outstanding
+    again = scheduler.ledger().running - (sizes.n_async - scheduler.idle_slots)  # restored, not yet handed out
     assert len({(one.group, one.index) for one in issued}) == len(issued) == scheduler.ledger().admitted - again
     assert len(set(trained)) == len(trained) == scheduler.ledger().trained
-    scheduler.abandon("end_of_run")
+    scheduler.drop_outstanding("end_of_run")
     if batch is not None:
-        scheduler.trained(batch)
+        scheduler.mark_trained(batch)
     ledger = scheduler.ledger()
     assert ledger.admitted == ledger.trained + sum(ledger.dropped.values())
 
@@ -259,12 +259,12 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
     scheduler = scheduler_of(group=2, n_async=5, n_batch=2)
     tickets = start(scheduler)
     finish(scheduler, [*tickets[:2], tickets[3]])
-    scheduler.generated(tickets[2])
-    batch = scheduler.batch()
+    scheduler.mark_generated(tickets[2])
+    batch = scheduler.next_batch()
     assert batch is not None
     with pytest.raises(ValueError, match="in training"):
         scheduler.state(str)
-    scheduler.trained(batch)
+    scheduler.mark_trained(batch)
     state = json.loads(json.dumps(scheduler.state(str)))
     other = scheduler_of(group=2, n_async=5, n_batch=2)
     other.restore(state, str)
@@ -279,8 +279,8 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
 
 
 def test_the_paper_advises_against_some_sizes() -> None:
-    assert CollectorSettings(group=8, n_async=64, n_batch=32).warnings() == ()
-    many = CollectorSettings(group=8, n_async=96, n_batch=32, n_minibatch=16, staleness=1).warnings()
+    assert CollectorSettings(group_size=8, n_async=64, n_batch=32).warnings() == ()
+    many = CollectorSettings(group_size=8, n_async=96, n_batch=32, n_minibatch=16, max_staleness=1).warnings()
     assert [text.split(" ")[0] for text in many] == ["n_async", "n_minibatch", "staleness"]
 
 

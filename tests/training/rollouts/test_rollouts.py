@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from curation.policies.completions import TokenCompletion
 from curation.prompts import PLAIN, SOLVE
 from curation.records import Domain, Outcome, PromptRequest
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
-from training.generation.generators import Generated
 from training.optimisation.model import load_tokenizer
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode, encode, seed_of
-from training.rollouts.tasks import Task
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, derive_seed, encode_rollout
+from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
-TASK = Task(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
+TASK = TrainingTask(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
 REWARDS = RewardSettings(max_length=100, language=0.0)
 
 
@@ -28,13 +28,13 @@ def judges() -> Iterator[Verifiers]:
         yield opened
 
 
-def said(text: str) -> Generated:
-    return Generated((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
+def said(text: str) -> TokenCompletion:
+    return TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
 
 
-def judged(judges: Verifiers, text: str, task: Task = TASK) -> Rollout:
+def judged(judges: Verifiers, text: str, task: TrainingTask = TASK) -> Rollout:
     rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
-    return asyncio.run(rollouts.judge(task, said(text), group=0))
+    return asyncio.run(rollouts.verify(task, said(text), group=0))
 
 
 def test_right_and_wrong(judges: Verifiers) -> None:
@@ -50,11 +50,11 @@ def test_a_broken_form_never_reaches_the_verifier(judges: Verifiers) -> None:
     found = judged(judges, "The answer is \\boxed{4}.")
     assert found.outcome is None
     assert found.reward.total == 0
-    assert "<think>" in found.how
+    assert "<think>" in found.method
 
 
 def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
-    heavy = Task(TASK.asked, "4")
+    heavy = TrainingTask(TASK.request, "4")
     found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}", heavy)
     assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
@@ -64,7 +64,7 @@ def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
 
 def test_a_rollout_survives_a_checkpoint_exactly(judges: Verifiers) -> None:
     made = judged(judges, "<think>2 + 2</think>\\boxed{4}")
-    assert decode(json.loads(json.dumps(encode(made)))) == made
+    assert decode_rollout(json.loads(json.dumps(encode_rollout(made)))) == made
 
 
 def test_a_row_says_what_the_curriculum_needs(judges: Verifiers) -> None:
@@ -86,6 +86,6 @@ def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
 
 
 def test_seeds_differ_by_run_group_and_index() -> None:
-    seeds = {seed_of(run, f"{group}:{index}") for run in range(3) for group in range(4) for index in range(5)}
+    seeds = {derive_seed(run, f"{group}:{index}") for run in range(3) for group in range(4) for index in range(5)}
     assert len(seeds) == 60
     assert all(0 <= seed < 2**63 for seed in seeds)

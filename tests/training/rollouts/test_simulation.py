@@ -10,13 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from training.config import CollectorSettings
-from training.rollouts.rollout_scheduler import Fate
-from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, synchronous
+from training.rollouts.rollout_scheduler import GroupDecision
+from training.rollouts.simulation import SimulationCosts, simulate_asynchronous, simulate_synchronous
 
-SIZES = CollectorSettings(group=8, n_async=256, n_batch=128)
+SIZES = CollectorSettings(group_size=8, n_async=256, n_batch=128)
 SMALL = st.builds(
     lambda group, in_batch, places, staleness, queue: CollectorSettings(
-        group=group, n_async=places, n_batch=group * in_batch, staleness=staleness, queue=group * in_batch + queue
+        group_size=group,
+        n_async=places,
+        n_batch=group * in_batch,
+        max_staleness=staleness,
+        queue_size=group * in_batch + queue,
     ),
     st.integers(2, 5),
     st.integers(1, 4),
@@ -74,7 +78,7 @@ def first_finished(draw: Callable[[], int], wave: int, wanted: int, batches: int
 def test_the_lengths_trained_on_are_those_sampled(staleness: int) -> None:
     sizes = SIZES.model_copy(update={"staleness": staleness})
     run = simulate_asynchronous(sizes, heavy(1, 8), batches=250, warmup=20)
-    steady = run.trained[20 * 128 :]
+    steady = run.trained_lengths[20 * 128 :]
     wanted = reference(8)
     assert distance(steady, wanted) < 0.02
     assert sum(steady) / len(steady) == pytest.approx(sum(wanted) / len(wanted), rel=0.02)
@@ -90,24 +94,26 @@ def test_a_naive_collector_fails_the_same_check() -> None:
 
 
 def test_generators_hardly_idle_where_the_synchronous_loop_does() -> None:
-    sizes = CollectorSettings(group=8, n_async=128, n_batch=128)
+    sizes = CollectorSettings(group_size=8, n_async=128, n_batch=128)
     tokens = 600 * 128
     costs = SimulationCosts(train_ticks=0.5 * 600 / tokens)  # a step takes half the time that a batch's tokens do
     ours = simulate_asynchronous(sizes, spread(1), batches=80, warmup=10, costs=costs)
-    theirs = synchronous(sizes, spread(1), batches=80, costs=costs)
+    theirs = simulate_synchronous(sizes, spread(1), batches=80, costs=costs)
     assert ours.generator_idle <= 0.05
     assert theirs.generator_idle >= 0.30
     assert ours.ticks < 0.6 * theirs.ticks
-    assert synchronous(sizes, spread(1), batches=80, costs=SimulationCosts(train_ticks=0)).generator_idle >= 0.30
+    assert (
+        simulate_synchronous(sizes, spread(1), batches=80, costs=SimulationCosts(train_ticks=0)).generator_idle >= 0.30
+    )
 
 
 def test_staleness_is_bounded_and_zero_is_synchronous() -> None:
     for bound in (0, 1, 2, 4):
-        sizes = CollectorSettings(group=8, n_async=128, n_batch=128, staleness=bound)
+        sizes = CollectorSettings(group_size=8, n_async=128, n_batch=128, max_staleness=bound)
         run = simulate_asynchronous(sizes, heavy(2, 8), batches=40, warmup=5)
         assert max(run.staleness) <= bound
-        assert len(run.trained) == 40 * 128
-    theirs = synchronous(SIZES, spread(3), batches=20)
+        assert len(run.trained_lengths) == 40 * 128
+    theirs = simulate_synchronous(SIZES, spread(3), batches=20)
     ours = simulate_asynchronous(SIZES.model_copy(update={"staleness": 0}), spread(3), batches=20, warmup=0)
     assert ours.ticks == pytest.approx(theirs.ticks, rel=0.01)
     assert max(ours.staleness) == 0
@@ -117,9 +123,9 @@ def test_staleness_is_bounded_and_zero_is_synchronous() -> None:
 @given(SMALL, st.integers(0, 10**6), st.sampled_from([0.0, 0.01, 5.0]))
 def test_whatever_the_sizes_nothing_gets_stuck(sizes: CollectorSettings, seed: int, train_ticks: float) -> None:
     costs = SimulationCosts(train_ticks=train_ticks)
-    run = simulate_asynchronous(sizes, heavy(seed, sizes.group), batches=6, warmup=0, costs=costs)
-    assert len(run.trained) >= 6 * sizes.n_batch
-    assert max(run.staleness) <= sizes.staleness
+    run = simulate_asynchronous(sizes, heavy(seed, sizes.group_size), batches=6, warmup=0, costs=costs)
+    assert len(run.trained_lengths) >= 6 * sizes.n_batch
+    assert max(run.staleness) <= sizes.max_staleness
     assert run.ledger.balanced
 
 
@@ -136,10 +142,10 @@ def test_a_slow_trainer_fills_the_queue_and_no_more() -> None:
 def test_dropped_groups_are_replaced() -> None:
     """Groups whose first length is even are dropped: batches stay whole, and all is counted."""
 
-    def fate(lengths: Sequence[int]) -> Fate:
-        return Fate("no_diversity" if lengths[0] % 2 == 0 else None, (None,) * len(lengths))
+    def fate(lengths: Sequence[int]) -> GroupDecision:
+        return GroupDecision("no_diversity" if lengths[0] % 2 == 0 else None, (None,) * len(lengths))
 
-    run = simulate_asynchronous(SIZES, spread(5), batches=30, warmup=5, fate=fate)
-    assert len(run.trained) == 30 * 128
+    run = simulate_asynchronous(SIZES, spread(5), batches=30, warmup=5, decide_group=fate)
+    assert len(run.trained_lengths) == 30 * 128
     assert 0.7 < run.ledger.dropped["no_diversity"] / run.ledger.trained < 1.4
     assert run.generator_idle < 0.05

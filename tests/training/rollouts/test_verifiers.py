@@ -16,20 +16,20 @@ from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData, EmbeddedData
-from training.rollouts.tasks import Task, load_tasks
+from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
-SUM = Task(
+SUM = TrainingTask(
     PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"),
     None,
     CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n"))),
 )
-FIVE = Task(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
+FIVE = TrainingTask(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
 
 
-def asked(judges: Verifiers, task: Task, *texts: str) -> list[Verdict]:
+def asked(judges: Verifiers, task: TrainingTask, *texts: str) -> list[Verdict]:
     async def run() -> list[Verdict]:
-        return list(await asyncio.gather(*(judges.judge(task, text, seed=1) for text in texts)))
+        return list(await asyncio.gather(*(judges.verify(task, text, seed=1) for text in texts)))
 
     return asyncio.run(run())
 
@@ -79,10 +79,10 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
     pl.DataFrame(rows, schema=TEST).write_parquet(tmp_path / "set/tests/0.parquet")
     tasks = load_tasks(data, Split.TRAIN, tmp_path)
     assert list(tasks) == ["a", "b"]
-    assert tasks["a"].reference == "5"
-    assert tasks["b"].asked.details == {"language": "cpp"}
-    assert tasks["b"].code is not None
-    assert [case.output for case in tasks["b"].code.tests] == [b"3\n", b"8\n"]
+    assert tasks["a"].reference_answer == "5"
+    assert tasks["b"].request.details == {"language": "cpp"}
+    assert tasks["b"].code_problem is not None
+    assert [case.output for case in tasks["b"].code_problem.tests] == [b"3\n", b"8\n"]
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:

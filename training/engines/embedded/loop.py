@@ -23,26 +23,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from training.evaluation.evaluate import EvaluationResult, evaluate
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Watch
-from training.generation.generators import Generated, GeneratorPool
+from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
+from training.generation.generators import GeneratorPool
 from training.generation.weight_sync import WeightPublisher, WeightSync
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, restore_trainer, save_checkpoint
 from training.optimisation.trainer import StepResult, Trainer, TrainingError
 from training.recipe import TrainRecipe
-from training.rollouts.batches import batch_metrics, policy_metrics, samples_of, shown
+from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics
 from training.rollouts.curriculum.controller import CurriculumController
-from training.rollouts.rollout_scheduler import Fate, RolloutBatch, RolloutLedger, RolloutRequest, RolloutScheduler
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode, encode
-from training.rollouts.tasks import Task
+from training.rollouts.rollout_scheduler import (
+    GroupDecision,
+    RolloutBatch,
+    RolloutLedger,
+    RolloutRequest,
+    RolloutScheduler,
+)
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
+from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 GENERATION_FAILED = "generation_failed"
-END = "end_of_run"
+END_OF_RUN = "end_of_run"
 
 
 @dataclass(slots=True)
@@ -51,16 +58,16 @@ class LoopComponents:
 
     recipe: TrainRecipe
     out: Path
-    tasks: Mapping[str, Task]
-    held_out: Sequence[Task]
+    tasks: Mapping[str, TrainingTask]
+    held_out_tasks: Sequence[TrainingTask]
     trainer: Trainer
     tokenizer: PreTrainedTokenizerBase
-    pool: GeneratorPool
-    hand_over: WeightSync
+    generators: GeneratorPool
+    weight_sync: WeightSync
     rollouts: RolloutRunner
-    course: CurriculumController
+    curriculum: CurriculumController
     logs: Mapping[str, JsonlLog]
-    board: MetricsLogger
+    metrics_logger: MetricsLogger
     publisher: WeightPublisher | None = None
 
 
@@ -68,20 +75,20 @@ class TrainingLoop:
     """One run, from its first or its last checkpointed step to its last."""
 
     def __init__(self, parts: LoopComponents, checkpoint: Checkpoint | None) -> None:
-        self._parts, self._recipe = parts, parts.recipe
-        self._course, self._rollouts = parts.course, parts.rollouts
+        self._components, self._recipe = parts, parts.recipe
+        self._curriculum, self._rollouts = parts.curriculum, parts.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
         self.evaluations: dict[int, EvaluationResult] = {}
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
-            parts.recipe.collector, self._fate, self._course.draw
+            parts.recipe.collector, self._decide_group, self._curriculum.draw_problem
         )
         self._groups = SampledGroupStats()
-        self._watch = Watch(parts.recipe.collector.n_async)
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._timer = Timer(parts.recipe.collector.n_async)
+        self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
-        self._failures = 0
+        self._consecutive_failures = 0
 
     async def run(self) -> RolloutLedger:
         """All remaining steps; the generators must be running. Returns where all attempts went.
@@ -104,99 +111,101 @@ class TrainingLoop:
 
     async def _begin(self) -> None:
         if self._checkpoint is not None:
-            await self._on_thread(restore_trainer, self._checkpoint, self._parts.trainer)
-            self.scheduler.restore(self._checkpoint.state["collector"], decode)
-            await self._update()
-        elif self._parts.held_out:
-            self._parts.board.write(0, await self._evaluation(0))
-        self._watch.restart()
+            await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
+            self.scheduler.restore(self._checkpoint.state["collector"], decode_rollout)
+            await self._update_generators()
+        elif self._components.held_out_tasks:
+            self._components.metrics_logger.log_step(0, await self._evaluation(0))
+        self._timer.restart()
 
     async def _one_step(self) -> None:
-        recipe, board = self._recipe, self._parts.board
+        recipe, board = self._recipe, self._components.metrics_logger
         batch = await self._next_batch()
         numbers = batch_metrics(batch.groups, batch.number)
         figures = []
         for groups in batch.minibatches(recipe.collector):
-            samples = samples_of(groups, self._course.objective)
-            figures.append(await self._on_thread(self._parts.trainer.step, samples, self._course.objective))
-            self._watch.worked(figures[-1].seconds)
-        self.scheduler.trained(batch)
+            samples = build_samples(groups, self._curriculum.objective)
+            figures.append(await self._on_thread(self._components.trainer.step, samples, self._curriculum.objective))
+            self._timer.add_trainer_time(figures[-1].seconds)
+        self.scheduler.mark_trained(batch)
         self.step += 1
-        tickets = [[ticket.group, ticket.index] for group in batch.groups for ticket, _ in group.attempts]
-        self._parts.logs["batches"].add({"step": self.step, "version": batch.number, "attempts": tickets})
-        numbers["speed/update_s"] = await self._update()
-        self.scheduler.updated()
-        self._fill()
+        tickets = [[ticket.group, ticket.index] for group in batch.groups for ticket, _ in group.rollouts]
+        self._components.logs["batches"].append({"step": self.step, "version": batch.number, "attempts": tickets})
+        numbers["speed/update_s"] = await self._update_generators()
+        self.scheduler.mark_updated()
+        self._start_rollouts()
         last = self.step == recipe.steps
-        timed = self._times(figures)
-        if self._parts.held_out and (self.step % recipe.evaluation.every == 0 or last):
+        timed = self._speed_metrics(figures)
+        if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
             numbers |= await self._evaluation(self.step)
-        numbers |= {**timed, **policy_metrics(figures), **self._groups.numbers(), **self._queue()}
-        board.write(self.step, numbers, shown(batch.groups, recipe.samples))
-        self._learn(numbers)
+        numbers |= {**timed, **policy_metrics(figures), **self._groups.numbers(), **self._queue_metrics()}
+        board.log_step(self.step, numbers, format_rollouts(batch.groups, recipe.logged_rollouts))
+        self._update_curriculum(numbers)
         self._groups.clear()
-        self._watch.restart()
+        self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save(self._state())
 
-    def _learn(self, numbers: Mapping[str, float]) -> None:
+    def _update_curriculum(self, numbers: Mapping[str, float]) -> None:
         """What the curriculum makes of the step."""
         if "sampled/reward" not in numbers:
             return
-        moved, changes = self._course.after(
+        moved, changes = self._curriculum.after_step(
             self.step, numbers["sampled/reward"], numbers["length/sampled_mean"], numbers["policy/entropy"]
         )
         for row in (*map(asdict, moved), *map(asdict, changes)):
-            self._parts.logs["changes"].add({"step": self.step, **row})
+            self._components.logs["changes"].append({"step": self.step, **row})
         for change in changes:
-            self._parts.board.say(f"{change.what}: {change.old:g} -> {change.new:g}, {change.reason}")
-        self._rollouts.rewards = self._course.rewards
+            self._components.metrics_logger.log_message(
+                f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
+            )
+        self._rollouts.rewards = self._curriculum.rewards
 
     async def _next_batch(self) -> RolloutBatch[Rollout]:
         while True:
             if self._recipe.synchronous:
-                await self._wave()
+                await self._run_synchronous_batch()
             else:
-                self._fill()
+                self._start_rollouts()
             if self._error is not None:
                 raise self._error
-            batch = self.scheduler.batch()
+            batch = self.scheduler.next_batch()
             if batch is not None:
                 return batch
             if not self._recipe.synchronous:
                 self._changed.clear()
                 await self._changed.wait()
 
-    def _fill(self) -> None:
+    def _start_rollouts(self) -> None:
         """Start what may be started."""
         if self._recipe.synchronous or self._error is not None:
             return
         while (ticket := self.scheduler.admit()) is not None:
-            task = asyncio.create_task(self._attempt(ticket))
-            self._under_way.add(task)
-            task.add_done_callback(self._over)
-        self._watch.taken(self._recipe.collector.n_async - self.scheduler.idle_places)
+            task = asyncio.create_task(self._run_rollout(ticket))
+            self._in_flight.add(task)
+            task.add_done_callback(self._on_task_done)
+        self._timer.set_busy_slots(self._recipe.collector.n_async - self.scheduler.idle_slots)
 
-    async def _attempt(self, ticket: RolloutRequest) -> None:
+    async def _run_rollout(self, ticket: RolloutRequest) -> None:
         made = await self._generate(ticket)
         if made is None:
-            self.scheduler.lost(ticket, GENERATION_FAILED)
+            self.scheduler.mark_failed(ticket, GENERATION_FAILED)
         else:
-            self.scheduler.generated(ticket)
-            self._fill()
-            self._settle(ticket, await self._rollouts.judge(self._task(ticket), made, ticket.group))
-        self._fill()
+            self.scheduler.mark_generated(ticket)
+            self._start_rollouts()
+            self._record_rollout(ticket, await self._rollouts.verify(self._task(ticket), made, ticket.group))
+        self._start_rollouts()
         self._changed.set()
 
-    async def _wave(self) -> None:
+    async def _run_synchronous_batch(self) -> None:
         """Synchronous: all that is admitted at once, generated together, then settled in order."""
         tickets = list(iter(self.scheduler.admit, None))
-        self._watch.taken(len(tickets))
+        self._timer.set_busy_slots(len(tickets))
         made = await asyncio.gather(*(self._generate(ticket) for ticket in tickets))
-        self._watch.taken(0)
+        self._timer.set_busy_slots(0)
         judged = await asyncio.gather(
             *(
-                self._rollouts.judge(self._task(ticket), one, ticket.group)
+                self._rollouts.verify(self._task(ticket), one, ticket.group)
                 for ticket, one in zip(tickets, made, strict=True)
                 if one is not None
             )
@@ -204,79 +213,89 @@ class TrainingLoop:
         settled = iter(judged)
         for ticket, one in zip(tickets, made, strict=True):
             if one is None:
-                self.scheduler.lost(ticket, GENERATION_FAILED)
+                self.scheduler.mark_failed(ticket, GENERATION_FAILED)
             else:
-                self.scheduler.generated(ticket)
-                self._settle(ticket, next(settled))
+                self.scheduler.mark_generated(ticket)
+                self._record_rollout(ticket, next(settled))
 
-    async def _generate(self, ticket: RolloutRequest) -> Generated | None:
+    async def _generate(self, ticket: RolloutRequest) -> TokenCompletion | None:
         """One attempt, or None where the generator cannot make it; the error itself where it makes none any more."""
         try:
             made = await self._rollouts.generate(
-                self._parts.pool, self._task(ticket), ticket.group, ticket.index, self._max_tokens
+                self._components.generators, self._task(ticket), ticket.group, ticket.index, self._max_tokens
             )
         except PolicyError as error:
-            self._failures += 1
-            self._parts.board.say(f"problem {ticket.problem}: {error}")
-            if self._failures > self._recipe.collector.n_async:
+            self._consecutive_failures += 1
+            self._components.metrics_logger.log_message(f"problem {ticket.problem}: {error}")
+            if self._consecutive_failures > self._recipe.collector.n_async:
                 raise
             return None
-        self._failures = 0
+        self._consecutive_failures = 0
         return made
 
-    def _settle(self, ticket: RolloutRequest, rollout: Rollout) -> None:
+    def _record_rollout(self, ticket: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": ticket.group, "index": ticket.index, "step": self.step, "admitted": ticket.version}
-        self._parts.logs["attempts"].add({**row, **rollout.row()})
-        self.scheduler.judged(ticket, rollout)
+        self._components.logs["attempts"].append({**row, **rollout.row()})
+        self.scheduler.mark_judged(ticket, rollout)
 
-    def _fate(self, rollouts: Sequence[Rollout]) -> Fate:
+    def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
         self._groups.add(rollouts)
         judged = [one for one in rollouts if not one.reward.excluded]
-        self._course.saw(rollouts[0].problem, self.step, sum(one.reward.correct for one in judged), len(judged))
+        self._curriculum.record_group(
+            rollouts[0].problem, self.step, sum(one.reward.correct for one in judged), len(judged)
+        )
         settings = self._recipe.objective
         return objective_of(settings).decide([one.reward for one in rollouts], settings)
 
-    def _over(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        self._in_flight.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._error = self._error or task.exception()
             self._changed.set()
 
-    async def _update(self) -> float:
+    async def _update_generators(self) -> float:
         """Hand the newest weights to the generators, and publish them where they are due; seconds of the first."""
-        version, every, publisher = self.scheduler.taken, self._recipe.checkpoints.publish, self._parts.publisher
-        state = await self._on_thread(self._parts.trainer.weights)
-        seconds = await self._parts.hand_over.update(state, version)
+        version, every, publisher = (
+            self.scheduler.batches_taken,
+            self._recipe.checkpoints.publish,
+            self._components.publisher,
+        )
+        state = await self._on_thread(self._components.trainer.full_state_dict)
+        seconds = await self._components.weight_sync.update(state, version)
         if publisher is not None and every is not None and version % every == 0:
             await self._on_thread(publisher.publish, version, state)
         return seconds
 
     async def _evaluation(self, step: int) -> dict[str, float]:
         found = await evaluate(
-            self._rollouts, self._parts.pool, self._parts.held_out, self._recipe.evaluation.attempts, self._max_tokens
+            self._rollouts,
+            self._components.generators,
+            self._components.held_out_tasks,
+            self._recipe.evaluation.attempts,
+            self._max_tokens,
         )
         self.evaluations[step] = found
-        self._parts.board.say(
+        self._components.metrics_logger.log_message(
             f"step {step}: held-out pass@1 {found.pass_rate:.3f} ({found.low:.3f} to {found.high:.3f}), "
-            f"{found.problems} problems x {self._recipe.evaluation.attempts}, {found.tokens:.0f} tokens"
+            f"{found.problems} problems x {self._recipe.evaluation.attempts}, {found.mean_tokens:.0f} tokens"
         )
         return {f"evaluation/{name}": float(value) for name, value in asdict(found).items()}
 
-    def _times(self, figures: Sequence[StepResult]) -> dict[str, float]:
+    def _speed_metrics(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Speeds of the interval that this step ends."""
-        seconds = max(self._watch.seconds, 1e-9)
+        seconds = max(self._timer.elapsed_s, 1e-9)
         return {
-            **self._watch.shares(),
+            **self._timer.idle_shares(),
             "speed/step_s": seconds,
             "speed/train_s": sum(one.seconds for one in figures),
             "speed/trained_tokens_s": sum(one.trained_tokens for one in figures) / seconds,
             "speed/sampled_tokens_s": self._groups.tokens / seconds,
-            "speed/padding_share": sum(one.padding for one in figures) / len(figures),
-            "speed/shared_share": sum(one.shared for one in figures) / len(figures),
-            **self._parts.trainer.effort(figures),
+            "speed/padding_share": sum(one.padding_share for one in figures) / len(figures),
+            "speed/shared_share": sum(one.shared_prompt_share for one in figures) / len(figures),
+            **self._components.trainer.throughput(figures),
         }
 
-    def _queue(self) -> dict[str, float]:
+    def _queue_metrics(self) -> dict[str, float]:
         ledger = self.scheduler.ledger()
         names = ("running", "judging", "waiting", "ready", "admitted", "trained")
         dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
@@ -286,9 +305,9 @@ class TrainingLoop:
     def _state(self) -> dict[str, Any]:
         """Of one moment: no other task runs meanwhile."""
         return {
-            "collector": self.scheduler.state(encode),
-            "course": self._course.state(),
-            "logs": {name: log.place() for name, log in self._parts.logs.items()},
+            "collector": self.scheduler.state(encode_rollout),
+            "course": self._curriculum.state(),
+            "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 
     async def _save(self, state: Mapping[str, Any]) -> None:
@@ -296,11 +315,11 @@ class TrainingLoop:
 
         def work() -> None:
             save_checkpoint(
-                self._parts.out,
+                self._components.out,
                 self.step,
-                self._parts.trainer,
+                self._components.trainer,
                 state,
-                self._parts.tokenizer,
+                self._components.tokenizer,
                 keep=kept.keep,
                 export=kept.export,
             )
@@ -309,17 +328,17 @@ class TrainingLoop:
 
     async def _stop(self) -> None:
         """Abort what is under way; it is counted as dropped."""
-        for task in self._under_way:
+        for task in self._in_flight:
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
-        self.scheduler.abandon(END)
+        await asyncio.gather(*self._in_flight, return_exceptions=True)
+        self.scheduler.drop_outstanding(END_OF_RUN)
 
     @property
     def _max_tokens(self) -> int:
-        return self._recipe.max_tokens or self._course.rewards.max_length
+        return self._recipe.max_tokens or self._curriculum.rewards.max_length
 
-    def _task(self, ticket: RolloutRequest) -> Task:
-        return self._parts.tasks[ticket.problem]
+    def _task(self, ticket: RolloutRequest) -> TrainingTask:
+        return self._components.tasks[ticket.problem]
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

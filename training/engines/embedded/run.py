@@ -46,7 +46,7 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
-from training.rollouts.tasks import Task, load_tasks
+from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
 LOGS = ("metrics", "attempts", "batches", "changes")
@@ -66,14 +66,14 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     folder = model_folder(recipe, recipe_folder)
     ranks = DistributedContext(recipe.compute)
     try:
-        if ranks.leads:
+        if ranks.is_rank_zero:
             _claim(recipe, recipe_folder, out, resume=resume)
         trainer = Trainer(folder, recipe, ranks)
         needs = objective_of(recipe.objective).needs(recipe.objective)
-        if needs.reference:
+        if needs.uses_reference:
             beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
             trainer.reference = ReferencePolicy(beside, recipe, ranks, trainer.model.config.vocab_size)
-        if not ranks.leads:
+        if not ranks.is_rank_zero:
             trainer.follow()
             return out / "model"
         return _lead(recipe, recipe_folder, out, folder, trainer)
@@ -96,7 +96,7 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
     """Rank 0's run."""
     begun, cpu = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    held_out: list[Task] = []
+    held_out: list[TrainingTask] = []
     if recipe.evaluation.data is not None:
         found = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
         held_out = list(islice(found.values(), recipe.evaluation.problems))
@@ -107,13 +107,13 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
         course.restore(checkpoint.state["course"])
     with ExitStack() as stack:
         logs = stack.enter_context(_logs(out, checkpoint))
-        judges = stack.enter_context(Verifiers((*tasks.values(), *held_out), recipe.judges, recipe.rewards))
+        judges = stack.enter_context(Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards))
         consistent = _consistent() if recipe.rewards.language else None
         rollouts = RolloutRunner(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
         board = MetricsLogger(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
         stack.callback(board.close)
         for warning in recipe.collector.warnings():
-            board.say(f"warning: {warning}")
+            board.log_message(f"warning: {warning}")
         pool = GeneratorPool(build_generators(recipe, folder))
         hand_over = stack.enter_context(WeightSync(pool))
         publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
@@ -121,7 +121,7 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
             recipe, out, tasks, held_out, trainer, tokenizer, pool, hand_over, rollouts, course, logs, board, publisher
         )
         summary = asyncio.run(_run(parts, checkpoint))
-        save_model(trainer.model, tokenizer, out / "model", state=trainer.weights())
+        save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
     summary |= {"wall_s": time.monotonic() - begun, "cpu_s": time.process_time() - cpu}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
@@ -129,7 +129,7 @@ def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, tra
 
 
 async def _run(parts: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    async with parts.pool:
+    async with parts.generators:
         loop = TrainingLoop(parts, checkpoint)
         ledger = await loop.run()
     return {
@@ -137,7 +137,7 @@ async def _run(parts: LoopComponents, checkpoint: Checkpoint | None) -> dict[str
         "steps": loop.step,
         "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
         "evaluations": {str(step): asdict(found) for step, found in loop.evaluations.items()},
-        "problems": parts.course.sizes(),
+        "problems": parts.curriculum.pool_sizes(),
     }
 
 
@@ -191,7 +191,7 @@ def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Jso
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
-            log.cut(checkpoint.state["logs"][name] if checkpoint is not None else 0)
+            log.truncate(checkpoint.state["logs"][name] if checkpoint is not None else 0)
         yield logs
     finally:
         for log in logs.values():

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from training.config import ObjectiveSettings, RewardSettings
-from training.rollouts.curriculum.drawing import Drawn, draw_from_pools
-from training.rollouts.curriculum.pools import Pool, PoolChange, Seen, estimate, pool_change
+from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
+from training.rollouts.curriculum.pools import PassCounts, Pool, PoolChange, estimate_pass_rate, pool_change
 from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
-from training.rollouts.curriculum.triggers import Change, adjust_eps_high, harder, longer
+from training.rollouts.curriculum.triggers import SettingChange, activate_deferred, adjust_eps_high, extend_length
 
 _CURVE = 512
 """Steps of each curve that are kept; windows are shorter."""
@@ -66,15 +66,15 @@ class CurriculumController:
         self.rewards, self.objective = rewards, objective
         self._settings, self._seed = settings, seed
         self._pool_settings = settings.pools if settings is not None else PoolSettings()
-        self._drawn = Drawn()
-        self._seen: dict[str, list[Seen]] = {}
+        self._drawn = DrawCounts()
+        self._seen: dict[str, list[PassCounts]] = {}
         self._touched: set[str] = set()
         self._curves = TrainingCurves()
         self._last: dict[str, int] = {}
         self._target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
 
-    def draw(self) -> str:
+    def draw_problem(self) -> str:
         """The next problem."""
         if self._members is None:
             members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
@@ -83,14 +83,16 @@ class CurriculumController:
             self._members = members
         return draw_from_pools(self._members, self._drawn, self._seed, self._pool_settings)
 
-    def saw(self, problem: str, step: int, correct: int, judged: int) -> None:
+    def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
         """A group's attempts were judged at this step."""
         if self._settings is None or not judged:
             return
-        self._seen.setdefault(problem, []).append(Seen(step, correct, judged))
+        self._seen.setdefault(problem, []).append(PassCounts(step, correct, judged))
         self._touched.add(problem)
 
-    def after(self, step: int, reward: float, length: float, entropy: float) -> tuple[list[PoolChange], list[Change]]:
+    def after_step(
+        self, step: int, reward: float, length: float, entropy: float
+    ) -> tuple[list[PoolChange], list[SettingChange]]:
         """What changes after this step: problems between pools, and settings; it is done when this returns.
 
         Args:
@@ -110,7 +112,7 @@ class CurriculumController:
             self._members = None
         return moved, [change for change in changes if change is not None]
 
-    def sizes(self) -> dict[str, int]:
+    def pool_sizes(self) -> dict[str, int]:
         """How many problems each pool holds."""
         held = list(self.pools.values())
         return {pool.value: held.count(pool) for pool in Pool}
@@ -134,8 +136,8 @@ class CurriculumController:
         """Go on from a `state`; problems that have left the data since are forgotten."""
         known = self.pools
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in known}
-        self._drawn = Drawn(**state["drawn"])
-        self._seen = {problem: [Seen(*row) for row in rows] for problem, rows in state["seen"].items()}
+        self._drawn = DrawCounts(**state["drawn"])
+        self._seen = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._touched = set(state["touched"]) & set(known)
         self._curves = TrainingCurves(**state["curves"])
         self._last, self._target = dict(state["last"]), state["target"]
@@ -147,19 +149,21 @@ class CurriculumController:
 
     def _move(self, problem: str, step: int) -> PoolChange | None:
         settings = self._pool_settings
-        moved = pool_change(problem, self.pools[problem], estimate(self._seen[problem], step, settings), settings)
+        moved = pool_change(
+            problem, self.pools[problem], estimate_pass_rate(self._seen[problem], step, settings), settings
+        )
         if moved is not None:
             self.pools[problem] = moved.new
         return moved
 
-    def _harder(self, step: int, settings: CurriculumSettings) -> Change | None:
-        sizes = self.sizes()
+    def _harder(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+        sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
-        change = harder(self._curves.reward, step, self._last.get("active"), active, deferred, settings)
+        change = activate_deferred(self._curves.reward, step, self._last.get("active"), active, deferred, settings)
         if change is None:
             return None
         rates = {
-            problem: estimate(self._seen.get(problem, ()), step, settings.pools).rate
+            problem: estimate_pass_rate(self._seen.get(problem, ()), step, settings.pools).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }
@@ -168,17 +172,17 @@ class CurriculumController:
         self._last["active"] = step
         return change
 
-    def _longer(self, step: int, settings: CurriculumSettings) -> Change | None:
-        cache = self.rewards.cache
+    def _longer(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+        cache = self.rewards.effective_length_cache
         allowed = self.rewards.max_length - cache
-        change = longer(self._curves.length, step, self._last.get("length"), allowed, settings)
+        change = extend_length(self._curves.length, step, self._last.get("length"), allowed, settings)
         if change is not None:
             lengths = {"max_length": int(change.new) + cache, "length_cache": cache}
             self.rewards = self.rewards.model_copy(update=lengths)
             self._last["length"] = step
         return change
 
-    def _entropy(self, settings: CurriculumSettings) -> Change | None:
+    def _entropy(self, settings: CurriculumSettings) -> SettingChange | None:
         window = settings.reward_plateau.window
         if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
             return None

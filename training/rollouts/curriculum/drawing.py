@@ -21,17 +21,17 @@ from training.rollouts.curriculum.settings import PoolSettings
 
 
 @dataclass(slots=True)
-class Drawn:
+class DrawCounts:
     """How far drawing has come; part of a checkpoint.
 
     ``given`` counts the groups each pool has given, ``total`` all of them.
     """
 
     total: int = 0
-    given: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
+    by_pool: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
 
 
-def draw(pools: Mapping[str, Pool], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
+def draw_problem(pools: Mapping[str, Pool], drawn: DrawCounts, seed: int, settings: PoolSettings) -> str:
     """The next problem; ``drawn`` is moved on.
 
     Raises:
@@ -43,15 +43,15 @@ def draw(pools: Mapping[str, Pool], drawn: Drawn, seed: int, settings: PoolSetti
     return draw_from_pools({pool: sorted(names) for pool, names in members.items()}, drawn, seed, settings)
 
 
-def draw_from_pools(members: Mapping[Pool, Sequence[str]], drawn: Drawn, seed: int, settings: PoolSettings) -> str:
+def draw_from_pools(members: Mapping[Pool, Sequence[str]], drawn: DrawCounts, seed: int, settings: PoolSettings) -> str:
     """As `draw`, from lists of the pools' members, each in one fixed order."""
     due = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
-    wanted = [pool for pool, share in due if int((drawn.total + 1) * share) > drawn.given[pool]]
+    wanted = [pool for pool, share in due if int((drawn.total + 1) * share) > drawn.by_pool[pool]]
     for pool in (*wanted, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
         if members[pool]:
-            problem = _walk(members[pool], drawn.given[pool], f"{seed}:{pool}")
+            problem = _walk(members[pool], drawn.by_pool[pool], f"{seed}:{pool}")
             drawn.total += 1
-            drawn.given[pool] += 1
+            drawn.by_pool[pool] += 1
             return problem
     raise ValueError("no problem in any pool")
 

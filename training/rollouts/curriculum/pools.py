@@ -28,7 +28,7 @@ class Pool(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PassCounts:
     """Attempts at one problem at one step: ``correct`` of ``judged``. Attempts the verifier failed on are not here.
 
     Example: ``Seen(step=120, correct=3, judged=16)``
@@ -40,7 +40,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PassRateEstimate:
     """A problem's present pass rate: weights of correct and of other attempts, and what the posterior says.
 
     Example: ``Estimate(correct=2.5, wrong=9.5, rate=0.25, below=0.01, above=0.0)``
@@ -48,12 +48,12 @@ class Estimate:
 
     correct: float
     wrong: float
-    rate: float
-    below: float
-    above: float
+    pass_rate: float
+    below_band: float
+    above_band: float
 
     @property
-    def weight(self) -> float:
+    def effective_rollouts(self) -> float:
         """How many attempts it rests on, counting old ones less."""
         return self.correct + self.wrong
 
@@ -68,7 +68,7 @@ class PoolChange:
     reason: str
 
 
-def estimate(seen: Iterable[Seen], now: int, settings: PoolSettings) -> Estimate:
+def estimate_pass_rate(seen: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
     """The pass rate at step ``now``; ``rate`` is the posterior's mean."""
     correct = wrong = 0.0
     for one in seen:
@@ -78,27 +78,28 @@ def estimate(seen: Iterable[Seen], now: int, settings: PoolSettings) -> Estimate
     a, b = 1 + correct, 1 + wrong
     below = beta_cdf(settings.min_pass_rate, a, b)
     above = 1 - beta_cdf(settings.max_pass_rate, a, b)
-    return Estimate(correct, wrong, a / (a + b), below, above)
+    return PassRateEstimate(correct, wrong, a / (a + b), below, above)
 
 
-def pool_change(problem: str, pool: Pool, now: Estimate, settings: PoolSettings) -> PoolChange | None:
+def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolSettings) -> PoolChange | None:
     """Where the problem goes, or None where it stays."""
-    if now.weight < settings.least_weight:
+    if now.effective_rollouts < settings.min_effective_rollouts:
         return None
-    inside = 1 - now.below - now.above
-    sides = ((now.above, Pool.RETIRED), (now.below, Pool.DEFERRED), (inside, Pool.ACTIVE))
+    inside = 1 - now.below_band - now.above_band
+    sides = ((now.above_band, Pool.RETIRED), (now.below_band, Pool.DEFERRED), (inside, Pool.ACTIVE))
     for mass, new in sides:
         if new is not pool and mass >= settings.confidence:
-            numbers = f"pass rate {now.rate:.2f} on {now.weight:.1f} attempts, {mass:.0%} sure that it is {new}"
+            counted = f"pass rate {now.pass_rate:.2f} on {now.effective_rollouts:.1f} attempts"
+            numbers = f"{counted}, {mass:.0%} sure that it is {new}"
             return PoolChange(problem, pool, new, numbers)
     return None
 
 
-def uncertain_problems(estimates: Mapping[str, Estimate], settings: PoolSettings) -> list[str]:
+def uncertain_problems(estimates: Mapping[str, PassRateEstimate], settings: PoolSettings) -> list[str]:
     """Problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
 
-    def sure(one: Estimate) -> float:
-        return max(one.below, one.above, 1 - one.below - one.above)
+    def sure(one: PassRateEstimate) -> float:
+        return max(one.below_band, one.above_band, 1 - one.below_band - one.above_band)
 
     return sorted(
         (p for p, one in estimates.items() if sure(one) < settings.confidence), key=lambda p: sure(estimates[p])

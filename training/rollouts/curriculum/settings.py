@@ -28,7 +28,7 @@ class PoolSettings(Settings):
     half_life: float = Field(
         50.0, gt=0, description="Training steps after which an attempt counts half. Not in the paper."
     )
-    least_weight: float = Field(
+    min_effective_rollouts: float = Field(
         4.0, gt=0, description="Weighted attempts below which a problem stays where it is. Not in the paper."
     )
     probe_share: float = Field(
@@ -57,7 +57,7 @@ class PlateauSettings(Settings):
     """When a curve counts as flat."""
 
     window: int = Field(20, ge=4, description="Steps looked at. Not in the paper.")
-    least_gain: float = Field(
+    min_gain: float = Field(
         0.02, ge=0, description="Gain over the window below which the curve is flat. Not in the paper."
     )
     patience: int = Field(
@@ -73,10 +73,10 @@ class CurriculumSettings(Settings):
         default_factory=PlateauSettings, description="Flat reward: harder problems come in, solved ones retire."
     )
     length_plateau: PlateauSettings = Field(
-        default_factory=lambda: PlateauSettings(least_gain=0.05),
+        default_factory=lambda: PlateauSettings(min_gain=0.05),
         description="Flat length (gain as a share of the mean): the un-penalised length goes up.",
     )
-    lengths: tuple[int, ...] = Field(
+    length_schedule: tuple[int, ...] = Field(
         (16_384, 24_576, 32_768),
         min_length=1,
         description="Un-penalised lengths l_max - l_cache, in tokens, one after the other. Paper: 16k, 24k, 32k.",
@@ -97,8 +97,8 @@ class CurriculumSettings(Settings):
 
     @model_validator(mode="after")
     def _rising(self) -> Self:
-        if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"lengths = {list(self.lengths)} must rise")
+        if list(self.length_schedule) != sorted(set(self.length_schedule)):
+            raise ValueError(f"lengths = {list(self.length_schedule)} must rise")
         low, high = self.eps_high_range
         if not 0 < low <= high:
             raise ValueError(f"eps_high_range = {[low, high]} must be positive and rising")

@@ -17,13 +17,13 @@ from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSet
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One change of the run: what, from which value to which, and why.
 
     Example: ``Change("length", 16384, 24576, "length flat: +1.2 % over 20 steps (t = 0.4)")``
     """
 
-    what: str
+    setting: str
     old: float
     new: float
     reason: str
@@ -35,7 +35,7 @@ class Trend:
 
     mean: float
     gain: float
-    t: float
+    t_value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
     return Trend(mean_y, slope * (window - 1), t)
 
 
-def flat(found: Trend | None, least_gain: float) -> bool:
+def is_plateau(found: Trend | None, least_gain: float) -> bool:
     """Whether a trend is a plateau."""
-    return found is not None and abs(found.gain) < least_gain and abs(found.t) < 2
+    return found is not None and abs(found.gain) < least_gain and abs(found.t_value) < 2
 
 
 def has_cooled_down(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
@@ -78,14 +78,14 @@ def has_cooled_down(step: int, last_change: int | None, settings: PlateauSetting
     return last_change is None or step - last_change >= settings.window + settings.patience
 
 
-def harder(
+def activate_deferred(
     rewards: Sequence[float],
     step: int,
     last_change: int | None,
     active: int,
     deferred: int,
     settings: CurriculumSettings,
-) -> Change | None:
+) -> SettingChange | None:
     """On a reward plateau: how many deferred problems come in.
 
     Args:
@@ -93,34 +93,40 @@ def harder(
         active, deferred: how many problems the pools hold.
     """
     found = trend(rewards, settings.reward_plateau.window)
-    if deferred == 0 or not flat(found, settings.reward_plateau.least_gain):
+    if deferred == 0 or not is_plateau(found, settings.reward_plateau.min_gain):
         return None
     if not has_cooled_down(step, last_change, settings.reward_plateau):
         return None
     assert found is not None
     coming = min(deferred, max(1, round(active * settings.harder_share)))
-    return Change("active", active, active + coming, f"reward flat: {_said(found, settings.reward_plateau, 1.0)}")
+    return SettingChange(
+        "active", active, active + coming, f"reward flat: {_said(found, settings.reward_plateau, 1.0)}"
+    )
 
 
-def longer(
+def extend_length(
     lengths: Sequence[float], step: int, last_change: int | None, allowed: int, settings: CurriculumSettings
-) -> Change | None:
+) -> SettingChange | None:
     """On a length plateau: the next un-penalised length of the list.
 
     Args:
         lengths: mean response length of each step, tokens.
         allowed: the present un-penalised length, l_max - l_cache.
     """
-    further = [length for length in settings.lengths if length > allowed]
+    further = [length for length in settings.length_schedule if length > allowed]
     found = trend(lengths, settings.length_plateau.window)
     if not further or found is None or not has_cooled_down(step, last_change, settings.length_plateau):
         return None
-    if not flat(found, settings.length_plateau.least_gain * found.mean):
+    if not is_plateau(found, settings.length_plateau.min_gain * found.mean):
         return None
-    return Change("length", allowed, further[0], f"length flat: {_said(found, settings.length_plateau, found.mean)}")
+    return SettingChange(
+        "length", allowed, further[0], f"length flat: {_said(found, settings.length_plateau, found.mean)}"
+    )
 
 
-def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: KVCacheModel) -> list[Change]:
+def shrink_batches(
+    n_async: int, n_batch: int, group: int, mean_length: float, memory: KVCacheModel
+) -> list[SettingChange]:
     """Lower n_async and n_batch where sequences of this length no longer fit; n_async/n_batch stays at most 2.
 
     Args:
@@ -132,16 +138,18 @@ def smaller(n_async: int, n_batch: int, group: int, mean_length: float, memory: 
         return []
     fewer = max(group, fits // group * group)
     why = f"{fits} sequences of {mean_length:.0f} tokens fit the KV cache"
-    changes = [Change("n_async", n_async, fewer, why)]
+    changes = [SettingChange("n_async", n_async, fewer, why)]
     batch = max(group, min(n_batch, fewer) // group * group)
     if batch < n_batch:
-        changes.append(Change("n_batch", n_batch, batch, f"{why}; a batch larger than n_async would wait for itself"))
+        changes.append(
+            SettingChange("n_batch", n_batch, batch, f"{why}; a batch larger than n_async would wait for itself")
+        )
     return changes
 
 
 def adjust_eps_high(
     entropy: Sequence[float], target: float, eps_high: float, settings: CurriculumSettings
-) -> Change | None:
+) -> SettingChange | None:
     """Raise eps_high where the entropy falls below its target, lower it where it rises above, within its range."""
     if not settings.adapt_eps_high or not entropy:
         return None
@@ -153,9 +161,9 @@ def adjust_eps_high(
     new = min(high, max(low, eps_high + step))
     if new == eps_high:
         return None
-    return Change("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")
+    return SettingChange("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")
 
 
 def _said(found: Trend, settings: PlateauSettings, unit: float) -> str:
     shown = f"{found.gain / unit:+.1%}" if unit != 1.0 else f"{found.gain:+.3f}"
-    return f"{shown} over {settings.window} steps (t = {found.t:.1f})"
+    return f"{shown} over {settings.window} steps (t = {found.t_value:.1f})"

@@ -1,4 +1,4 @@
-r"""Generated pairs of every answer type: rewritings are equal, near misses are not."""
+r"""TokenCompletion pairs of every answer type: rewritings are equal, near misses are not."""
 
 from __future__ import annotations
 

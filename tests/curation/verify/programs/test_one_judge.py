@@ -81,7 +81,7 @@ def test_training(code: str, curated: Path) -> None:
 
     async def said() -> list[Verdict]:
         with Verifiers(tasks.values(), 2, settings) as judges:
-            attempts = (judges.judge(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
+            attempts = (judges.verify(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
             return list(await asyncio.gather(*attempts))
 
     verdicts = {row["id"]: verdict for row, verdict in zip(ASKED, asyncio.run(said()), strict=True)}
@@ -114,7 +114,7 @@ def test_a_group_of_rollouts_meets_the_tests_that_measuring_draws(tmp_path: Path
     pl.DataFrame(many, schema=TEST).write_parquet(curated / "tests" / "00000.parquet")
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
     measured = build_problem("original", [(row["input"], row["output"]) for row in many], dict.fromkeys(JUDGING))
-    trained = tasks["yes"].code
+    trained = tasks["yes"].code_problem
     assert trained is not None
     assert draw_tests(trained, 11) == draw_tests(measured, 11) != draw_tests(measured, 12)
 

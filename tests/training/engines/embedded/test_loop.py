@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, VerifierError
 from curation.verify.math_judge import Verdict
 from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded import run
-from training.generation.generators import Generated, Generator, TorchGenerator
-from training.rollouts.tasks import Task
+from training.generation.generators import Generator, TorchGenerator
+from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 
@@ -23,7 +24,7 @@ class Failing(TorchGenerator):
     every, dies = 0, 10**9
     asked = 0
 
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> Generated:
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         self.asked += 1
         if self.asked >= self.dies or (self.every and self.asked % self.every == 0):
             raise PolicyError("the engine is gone")
@@ -56,10 +57,10 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Verifiers, task: Task, text: str, seed: int) -> Verdict:
+    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int) -> Verdict:
         raise VerifierError("the verifier keeps dying")
 
-    monkeypatch.setattr(Verifiers, "judge", judge)
+    monkeypatch.setattr(Verifiers, "verify", judge)
     with pytest.raises(VerifierError, match="keeps dying"):
         run.train(small(evaluation={"data": None}), Path(), tmp_path / "run")
     rows = lines(tmp_path / "run/attempts.jsonl")

@@ -15,10 +15,10 @@ from curation.records import PolicyError, SourceError, StoreError
 from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
-from training.evaluation.metrics import NAMES, read_metrics
+from training.evaluation.metrics import STEP_METRICS, read_metrics
 from training.generation.generators import read_weights
-from training.generation.weight_sync import newest
-from training.optimisation.model import load_model, published
+from training.generation.weight_sync import latest_version
+from training.optimisation.model import load_model, published_revision
 from training.recipe import CuratedData, TrainRecipe
 
 STEPS = 4
@@ -78,7 +78,7 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     rows = read_metrics(done)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
     for row in rows[1:]:
-        assert not {*NAMES, "policy/clip_low", "policy/clip_high"} - set(row)
+        assert not {*STEP_METRICS, "policy/clip_low", "policy/clip_high"} - set(row)
         assert all(math.isfinite(value) for value in row.values())
         assert row["sampled/none"] + row["sampled/some"] + row["sampled/all"] == pytest.approx(1)
         assert 0 <= row["speed/generator_idle_share"] <= 1
@@ -101,7 +101,7 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     board = EventAccumulator(str(done / "tensorboard"))
     board.Reload()
     tags = board.Tags()
-    assert set(NAMES) <= set(tags["scalars"])
+    assert set(STEP_METRICS) <= set(tags["scalars"])
     seen = {event.step: event.value for event in board.Scalars("sampled/pass_rate")}
     wanted = {row["step"]: row["sampled/pass_rate"] for row in read_metrics(done)[1:]}
     assert seen == pytest.approx(wanted)
@@ -111,7 +111,7 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
 
 
 def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
-    assert published(done / "model")
+    assert published_revision(done / "model")
     before = load_model(WEIGHTS).state_dict()
     after = load_model(done / "model").state_dict()
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
@@ -152,7 +152,7 @@ def test_two_minibatches_two_engines_and_a_published_version(tmp_path: Path) -> 
     assert row["queue/trained"] == 16
     state = json.loads((tmp_path / "run/checkpoints/step-00000001/state.json").read_text())
     assert state["optimiser_steps"] == 2
-    found = newest(tmp_path / "run/published")
+    found = latest_version(tmp_path / "run/published")
     assert found is not None
     assert found[0] == 1
     assert read_weights(found[1]).keys() == read_weights(tmp_path / "run/model").keys()

@@ -13,8 +13,8 @@ from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSet
 PROBLEMS = [f"p{number}" for number in range(12)]
 SETTINGS = CurriculumSettings(
     reward_plateau=PlateauSettings(window=4, patience=0),
-    length_plateau=PlateauSettings(window=4, patience=0, least_gain=0.05),
-    lengths=(100, 200),
+    length_plateau=PlateauSettings(window=4, patience=0, min_gain=0.05),
+    length_schedule=(100, 200),
     adapt_eps_high=True,
 )
 
@@ -26,44 +26,44 @@ def course(settings: CurriculumSettings | None = SETTINGS) -> CurriculumControll
 
 def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:
     plain = course(None)
-    assert sorted(plain.draw() for _ in PROBLEMS) == sorted(PROBLEMS)
-    plain.saw("p0", 1, 16, 16)
-    assert plain.after(1, 0.5, 50.0, 0.3) == ([], [])
+    assert sorted(plain.draw_problem() for _ in PROBLEMS) == sorted(PROBLEMS)
+    plain.record_group("p0", 1, 16, 16)
+    assert plain.after_step(1, 0.5, 50.0, 0.3) == ([], [])
 
 
 def test_what_is_always_solved_retires_and_what_never_is_waits() -> None:
     made = course()
-    made.saw("p0", 1, 16, 16)
-    made.saw("p1", 1, 0, 64)
-    moved, _ = made.after(1, 0.5, 50.0, 0.3)
+    made.record_group("p0", 1, 16, 16)
+    made.record_group("p1", 1, 0, 64)
+    moved, _ = made.after_step(1, 0.5, 50.0, 0.3)
     assert {(one.problem, one.new) for one in moved} == {("p0", Pool.RETIRED), ("p1", Pool.DEFERRED)}
     assert all("pass rate" in one.reason for one in moved)
-    assert made.sizes() == {"active": 10, "deferred": 1, "retired": 1}
-    drawn = [made.draw() for _ in range(10)]
+    assert made.pool_sizes() == {"active": 10, "deferred": 1, "retired": 1}
+    drawn = [made.draw_problem() for _ in range(10)]
     assert not {"p0", "p1"} & set(drawn)
 
 
 def test_a_flat_reward_brings_the_deferred_and_a_flat_length_more_room() -> None:
     made = course()
     for problem in PROBLEMS[:4]:
-        made.saw(problem, 1, 0, 64)
+        made.record_group(problem, 1, 0, 64)
     seen = []
     for step, wiggle in enumerate((0.0, 0.001, 0.0, 0.001), start=1):
-        seen += made.after(step, 0.5 + wiggle, 50.0 + wiggle, 0.3)[1]
+        seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle, 0.3)[1]
     whats = {change.what: change for change in seen}
     assert whats["active"].new == 10
-    assert made.sizes() == {"active": 10, "deferred": 2, "retired": 0}
+    assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
     assert whats["length"].new == 200
-    assert (made.rewards.max_length, made.rewards.cache) == (225, 25)
+    assert (made.rewards.max_length, made.rewards.effective_length_cache) == (225, 25)
     assert "flat" in whats["length"].reason
 
 
 def test_falling_entropy_raises_eps_high() -> None:
     made = course()
     for step in range(1, 5):
-        made.after(step, 0.1 * step, 50.0, 0.4)
-    _, changes = made.after(5, 0.6, 50.0, 0.2)
-    assert [change.what for change in changes if change.what == "eps_high"]
+        made.after_step(step, 0.1 * step, 50.0, 0.4)
+    _, changes = made.after_step(5, 0.6, 50.0, 0.2)
+    assert [change.setting for change in changes if change.setting == "eps_high"]
     assert made.objective.eps_high > 0.27
 
 
@@ -71,12 +71,12 @@ def test_a_restored_course_goes_on_as_the_undisturbed_one() -> None:
     undisturbed, first = course(), course()
     for made in (undisturbed, first):
         for step in range(1, 4):
-            made.saw(made.draw(), step, 16, 16)
-            made.after(step, 0.5, 50.0, 0.3)
-        made.saw("p3", 4, 1, 8)
+            made.record_group(made.draw_problem(), step, 16, 16)
+            made.after_step(step, 0.5, 50.0, 0.3)
+        made.record_group("p3", 4, 1, 8)
     again = course()
     again.restore(json.loads(json.dumps(first.state())))
     for made in (undisturbed, again):
-        made.after(4, 0.5, 50.0, 0.3)
+        made.after_step(4, 0.5, 50.0, 0.3)
     assert again.state() == undisturbed.state()
-    assert [again.draw() for _ in range(20)] == [undisturbed.draw() for _ in range(20)]
+    assert [again.draw_problem() for _ in range(20)] == [undisturbed.draw_problem() for _ in range(20)]
