@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from curation.storage.stages import lock_folder
-from flows.cli.plan import against_plan
+from flows.cli.plan import compare_with_plan
 from flows.cli.training_status import is_training, training_lines
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.publish.curated_set import published_verifier
@@ -81,7 +81,7 @@ def print_funnel(run: Run) -> None:
     if disputed := published_counts(run):
         waits = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
-    for line in against_plan(run):
+    for line in compare_with_plan(run):
         console.print(line, soft_wrap=True)
     for part in run.parts:
         judged = read_result(verdicts_of(part), run, verifier)

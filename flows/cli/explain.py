@@ -23,7 +23,7 @@ from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Stage
-from flows.stages.attempts import attempts_of, made_attempts
+from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
@@ -132,7 +132,7 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
     verdicts = rows_of(verdicts_of(part).folder_in(run, verifier), "verdicts", name, "problem")
     made = read_result(attempts_of(part), run)
-    held = made_attempts(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
+    held = attempt_store(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
     ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
     seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
     for verdict in verdicts.iter_rows(named=True):

@@ -13,7 +13,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.publish.versions import RefreshedRun, Version, decisions_of, held, refreshed
+from flows.publish.versions import RefreshedRun, Version, decisions_of, refreshed_run, stored_versions
 from flows.run.run_folder import Run
 
 
@@ -25,12 +25,12 @@ def print_versions(
     Args:
         attempts: prints the attempts of a run's stage at a problem: console, run, stage, verifier, problem.
     """
-    for version in held(run.folder):
+    for version in stored_versions(run.folder):
         found = decisions_of(run.folder, version.number).filter(pl.col("problem") == name)
         if found.is_empty():
             continue
         row = found.row(0, named=True)
-        later = refreshed(run, version)
+        later = refreshed_run(run, version)
         why = _why(later, name) if version.origin == "refresh" else None
         console.print(f"[bold]{_title(version)}[/bold]: {_fate(row)}", soft_wrap=True)
         console.print(f"  {_measured(row)}{_again(version, why)}", soft_wrap=True, markup=False)

@@ -24,7 +24,7 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, new_run
-from flows.run.sampling_session import asked_of
+from flows.run.sampling_session import sampling_requests
 from flows.run.stage import StageResult
 from flows.stages.attempts import attempts_of, stopping_rule
 from flows.stages.judging import open_judge
@@ -36,7 +36,7 @@ PILOT = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Actual:
+class ActualCost:
     """What a stage did: attempts that counted, tokens, and seconds of sampling; all as far as finished shards say."""
 
     attempts: int
@@ -76,7 +76,7 @@ def plan_recipe(
     return plans
 
 
-def held_plan(run: Run) -> dict[str, StagePlan]:
+def stored_plan(run: Run) -> dict[str, StagePlan]:
     """The plan that lies in a run folder, by stage; empty where nobody planned."""
     path = run.folder / PLAN
     if not path.exists():
@@ -84,13 +84,13 @@ def held_plan(run: Run) -> dict[str, StagePlan]:
     return {plan.stage: plan for plan in map(read_plan, json.loads(path.read_text(encoding="utf-8")))}
 
 
-def actual(run: Run, part: str) -> Actual | None:
+def actual_cost(run: Run, part: str) -> ActualCost | None:
     """What a finished stage of attempts took; None where it is not finished."""
     manifest = read_manifest(attempts_of(part).folder_in(run))
     if manifest is None:
         return None
     notes = manifest.notes
-    return Actual(notes["counted"], notes["tokens"], notes["ms"] / 1000)
+    return ActualCost(notes["counted"], notes["tokens"], notes["ms"] / 1000)
 
 
 def _filtered(run: Run) -> StageResult:
@@ -110,7 +110,7 @@ def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan
     finally:
         store.close()
     prompt_tokens = getattr(policy, "prompt_tokens", None)
-    if speed is None and part in (before := held_plan(run)):  # nothing had to be sampled: the pilot was made earlier
+    if speed is None and part in (before := stored_plan(run)):  # nothing had to be sampled: the pilot was made earlier
         speed, prompt_tokens = before[part].tokens_per_s, before[part].prompt_tokens
     rates = CostRates(
         speed,
@@ -148,7 +148,9 @@ async def _pilot(
     with open_judge(run) as judge:
         async with policy:
             sampler = Sampler(policy, store, judge, rule, total=chosen.height)
-            sampled = [one async for one in sampler.run(asked_of(chosen, store, settings.band.attempts, judge))]
+            sampled = [
+                one async for one in sampler.run(sampling_requests(chosen, store, settings.band.attempts, judge))
+            ]
     return sampled, sampler.progress.tokens_per_s or None
 
 
@@ -195,11 +197,11 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def against_plan(run: Run) -> list[str]:
+def compare_with_plan(run: Run) -> list[str]:
     """One line per planned stage that has run: what was planned, and what it took."""
     lines = []
-    for part, plan in held_plan(run).items():
-        took = actual(run, part)
+    for part, plan in stored_plan(run).items():
+        took = actual_cost(run, part)
         if took is not None:
             planned = f"{_spoken(plan.expected.attempts)} attempts and {_spoken(plan.expected.tokens)} tokens"
             spent = f"{_short(took.attempts)} attempts and {_short(took.tokens)} tokens in {took.seconds:,.0f} s"

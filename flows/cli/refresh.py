@@ -10,16 +10,16 @@ from rich.console import Console
 from flows.serve.server import prefect_api
 
 if TYPE_CHECKING:
-    from flows.pipelines.refresh import Refreshed
+    from flows.pipelines.refresh import RefreshResult
 
 
-def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> Refreshed:
+def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
     """Refresh the set of a run, and print what that came to."""
     with prefect_api():
-        from flows.pipelines.refresh import refresh, told
+        from flows.pipelines.refresh import refresh, summarise_refresh
 
         done = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    for line in told(done):
+    for line in summarise_refresh(done):
         console.print(line)
     return done

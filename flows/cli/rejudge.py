@@ -41,7 +41,7 @@ VERDICTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedDecision:
     """One decision that changed, with the verdicts behind it."""
 
     stage: str
@@ -63,7 +63,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         raise StoreError(
             f"{folder}: the recipe has changed since its set was published; finish it with `goldilocks run`."
         )
-    run = Run(folder, with_changes(run, overrides), run.recipe_folder)
+    run = Run(folder, override_verifier(run, overrides), run.recipe_folder)
     pipeline = pipeline_of(run.recipe)
     with lock_folder(folder):
         filters = read_results(run, [stage for stage in pipeline.stages_of(run) if stage.kind is Kind.FILTER])
@@ -75,7 +75,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         after = _snapshot(run, new)
         run.save()
         curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
-    changes = list(changed(before, after))
+    changes = list(changed_decisions(before, after))
     total = sum(frame.height for frame, _ in after.values())
     console.print(f"verifier {old} → {new}: {len(changes)} of {total:,} decisions changed")
     _print_changes(console, changes)
@@ -86,7 +86,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         print_funnel(run)
 
 
-def with_changes(run: Run, overrides: Sequence[str]) -> Recipe:
+def override_verifier(run: Run, overrides: Sequence[str]) -> Recipe:
     """The run's recipe with other settings; ``stage2.band.*`` is the grader's band where a grader makes stage 2."""
     allowed = _allowed(overrides)
     if run.recipe.grader is not None:
@@ -116,7 +116,7 @@ _ROW = {
 }
 
 
-def changed(before: Snapshot, after: Snapshot) -> Iterator[Changed]:
+def changed_decisions(before: Snapshot, after: Snapshot) -> Iterator[ChangedDecision]:
     """Decisions that differ, each with the verdicts that differ, in the order of the problems.
 
     Args:
@@ -128,7 +128,7 @@ def changed(before: Snapshot, after: Snapshot) -> Iterator[Changed]:
         moved = fates.filter(pl.col("before") != pl.col("after"))
         why = _why(old_verdicts, verdicts)
         for problem, was, now in moved.iter_rows():
-            yield Changed(stage, problem, was, now, tuple(why.get(problem, ())))
+            yield ChangedDecision(stage, problem, was, now, tuple(why.get(problem, ())))
 
 
 def _fates(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -162,11 +162,11 @@ def _snapshot(run: Run, verifier: str) -> Snapshot:
     }
 
 
-def _as_row(change: Changed) -> tuple[str, str, str, str, list[str]]:
+def _as_row(change: ChangedDecision) -> tuple[str, str, str, str, list[str]]:
     return change.stage, change.problem, change.before, change.after, list(change.verdicts)
 
 
-def _print_changes(console: Console, changes: Sequence[Changed]) -> None:
+def _print_changes(console: Console, changes: Sequence[ChangedDecision]) -> None:
     for change in changes[:EXAMPLES]:
         console.print(
             f"{change.stage}  {change.problem}  {change.before} → {change.after}", soft_wrap=True, markup=False

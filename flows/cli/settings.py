@@ -61,7 +61,7 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
         yield from settings_of(inner, f"{key}.", given if isinstance(given, BaseModel) else None)
 
 
-def written(key: str) -> str:
+def display_key(key: str) -> str:
     """A setting's key as a recipe holds it: without the kind of the tables it lies in."""
     return re.sub(r"\(\w+\)", "", key)
 
@@ -71,7 +71,7 @@ def print_settings(prefix: str, *, train: bool = False) -> None:
     from training.recipe import TrainRecipe
 
     recipe: type[BaseModel] = TrainRecipe if train else Recipe
-    rows = [row for row in settings_of(recipe) if row.key.startswith(prefix) or written(row.key).startswith(prefix)]
+    rows = [row for row in settings_of(recipe) if row.key.startswith(prefix) or display_key(row.key).startswith(prefix)]
     if not rows:
         tops = ", ".join(recipe.model_fields)
         raise ConfigError(f"no setting begins with {prefix!r}; the top-level keys are: {tops}.")

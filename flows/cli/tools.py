@@ -125,11 +125,11 @@ def translate(
     """Translate a share of a curated set; what fails the invariants stays in English and is counted."""
     from curation.config import TranslationSettings
     from curation.config.loading import parse_settings
-    from flows.publish.languages import open_translator, said_of, translate_set
+    from flows.publish.languages import open_translator, translate_set, translation_summary
 
     settings = parse_settings(TranslationSettings, {"share": share}, "goldilocks translate")
     counts = translate_set(folder, open_translator(policy), settings)
-    typer.echo(said_of(counts, folder))
+    typer.echo(translation_summary(counts, folder))
 
 
 @tools.command()

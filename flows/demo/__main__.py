@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 
 
-def fates(curated: Path) -> pl.DataFrame:
+def row_outcomes(curated: Path) -> pl.DataFrame:
     """What became of each row of the sources, from the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
     kept = pl.read_parquet(curated / "data" / "*.parquet").select(
@@ -47,7 +47,7 @@ def math(out: Path, console: Console) -> None:
     curated = run_recipe(RECIPE, [], out)
     assert curated is not None
     console.print()
-    show(HERE / "planted.jsonl", fates(curated), console)
+    show(HERE / "planted.jsonl", row_outcomes(curated), console)
     console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
 
 
@@ -67,7 +67,7 @@ def code(out: Path, console: Console) -> None:
     curated = run_recipe(code_report.RECIPE, [], out)
     assert curated is not None
     console.print()
-    code_report.show(code_report.found(out, code_report.HERE / "planted.jsonl"), console)
+    code_report.show(code_report.fault_reports(out, code_report.HERE / "planted.jsonl"), console)
     console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
 
 

@@ -48,7 +48,7 @@ NOT_FOUND = "not in the run"
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class RowOutcome:
     """What happened to one row. ``reason`` is a DropReason, None where the row was kept, or `NOT_FOUND`."""
 
     source: str
@@ -94,8 +94,8 @@ class CaughtRow:
     expected: str
     planted: int
     caught: int
-    otherwise: tuple[Fate, ...] = ()
-    missed: tuple[Fate, ...] = ()
+    otherwise: tuple[RowOutcome, ...] = ()
+    missed: tuple[RowOutcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class LabelScore:
     planted: int
     suspected: int
     right: int
-    false: tuple[Fate, ...] = field(default=())
+    false: tuple[RowOutcome, ...] = field(default=())
 
     @property
     def recall(self) -> float | None:
@@ -118,18 +118,18 @@ class LabelScore:
         return self.right / self.suspected if self.suspected else None
 
 
-def caught(planted_path: Path, decisions: pl.DataFrame) -> list[CaughtRow]:
+def caught_rows(planted_path: Path, decisions: pl.DataFrame) -> list[CaughtRow]:
     """Per kind, in alphabetical order: how many planted rows met their expected fate."""
     fates = _fates(decisions)
-    kinds: dict[str, list[tuple[Mapping[str, Any], Fate]]] = {}
+    kinds: dict[str, list[tuple[Mapping[str, Any], RowOutcome]]] = {}
     for planted in _planted(planted_path):
         place = (planted["source"], planted["row"])
-        fate = fates.get(place, Fate(*place, planted["question"] or "", NOT_FOUND))
+        fate = fates.get(place, RowOutcome(*place, planted["question"] or "", NOT_FOUND))
         kinds.setdefault(planted["kind"], []).append((planted, fate))
     return [_caught_kind(kind, pairs) for kind, pairs in sorted(kinds.items())]
 
 
-def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], Fate]]) -> CaughtRow:
+def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], RowOutcome]]) -> CaughtRow:
     right, otherwise, missed = 0, [], []
     for planted, fate in pairs:
         expected = planted["expected"]
@@ -142,7 +142,7 @@ def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], Fate]]) -> 
     return CaughtRow(kind, pairs[0][0]["expected"], len(pairs), right, tuple(otherwise), tuple(missed))
 
 
-def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[Fate]:
+def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome]:
     """Rows in which nothing was planted, dropped for what they are and not for how hard they are.
 
     Dropped controls are no rows of this list: `caught` has them among the missed.
@@ -162,7 +162,7 @@ def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
 
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
     """Print the table, the rows that were missed, the false alarms, and the score of wrong labels."""
-    found = caught(planted_path, decisions)
+    found = caught_rows(planted_path, decisions)
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)
@@ -189,7 +189,7 @@ def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
     _show_fates(console, "Wrongly suspected", score.false)
 
 
-def _show_fates(console: Console, title: str, fates: Sequence[Fate]) -> None:
+def _show_fates(console: Console, title: str, fates: Sequence[RowOutcome]) -> None:
     console.print(f"{title}: {len(fates) or 'none'}", highlight=False)
     for fate in fates:
         console.print(f"  {fate}", markup=False, highlight=False)
@@ -203,9 +203,9 @@ def _planted(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
-def _fates(decisions: pl.DataFrame) -> dict[tuple[str, int], Fate]:
+def _fates(decisions: pl.DataFrame) -> dict[tuple[str, int], RowOutcome]:
     """The fate of every row by its place."""
     return {
-        (source, row): Fate(source, row, statement or "", reason, bool(rewritten))
+        (source, row): RowOutcome(source, row, statement or "", reason, bool(rewritten))
         for source, row, statement, _, reason, rewritten in decisions.select(COLUMNS).iter_rows()
     }

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from curation.records import Domain
 from flows.run.pipeline import Pipeline
-from flows.stages.contamination import CONTAMINATION
+from flows.stages.contamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
-from flows.stages.duplicates import DUPLICATES
+from flows.stages.duplicates import EXACT_DEDUP
 from flows.stages.export import EXPORT
 from flows.stages.generators import GENERATORS
-from flows.stages.matrix import MATRIX
-from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.matrix import EXECUTION_MATRIX
+from flows.stages.near_duplicates import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
-from flows.stages.twins import TWINS
+from flows.stages.twins import LANGUAGE_VARIANTS
 
 CURATE_CODE = Pipeline(
     "curate-code",
@@ -26,13 +26,13 @@ CURATE_CODE = Pipeline(
     (
         SOURCES,
         PROGRAMS,
-        DUPLICATES,
-        NEAR_DUPLICATES,
-        CONTAMINATION,
-        MATRIX,
+        EXACT_DEDUP,
+        NEAR_DEDUP,
+        DECONTAMINATION,
+        EXECUTION_MATRIX,
         GENERATORS,
         TESTS,
-        TWINS,
+        LANGUAGE_VARIANTS,
         *difficulty("stage1"),
         *difficulty("stage2"),
         EXPORT,

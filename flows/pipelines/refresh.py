@@ -35,19 +35,19 @@ from flows.publish.versions import (
     RefreshedRun,
     Version,
     decisions_of,
-    held,
-    place_of,
-    refreshed,
-    settle,
+    refreshed_run,
+    settle_version,
+    stored_versions,
     summary,
+    version_folder,
 )
 from flows.run.funnel import status
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
-from flows.stages.attempts import attempts_of, made_attempts, measured_on, stopping_rule
-from flows.stages.decisions import trusting_people
+from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
+from flows.stages.decisions import decide_with_reviews
 from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
@@ -55,7 +55,7 @@ CHOSEN = "chosen"
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class RefreshResult:
     """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
 
     ``is_repeated`` says that this very refresh had made the version before, so that nothing was done.
@@ -69,7 +69,7 @@ class Refreshed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _PublishedRun:
     """The finished pipeline behind a set; ``results`` are its filters and its decisions."""
 
     run: Run
@@ -79,7 +79,7 @@ class _Line:
 
 
 @flow(name="refresh", persist_result=False)
-def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refreshed:
+def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
     """Judge again what has become uncertain, publish the next version, say what it took and what changed.
 
     Args:
@@ -96,18 +96,18 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
             name = open_policy(difficulty_stage(recipe, line.run.parts[-1]).policy, home).key.policy
             if name == line.newest.policy:
                 return done
-        if _is_repeated(refreshed(Run(folder, recipe, home), line.newest), line, attempts):
-            return Refreshed(line.newest, False, {}, {}, is_repeated=True)
-        run = RefreshedRun(folder, recipe, home, place_of(folder, line.newest.number + 1))
+        if _is_repeated(refreshed_run(Run(folder, recipe, home), line.newest), line, attempts):
+            return RefreshResult(line.newest, False, {}, {}, is_repeated=True)
+        run = RefreshedRun(folder, recipe, home, version_folder(folder, line.newest.number + 1))
         chosen = choose_problems(run, line, attempts)
         if not chosen.manifest.kept:
-            return Refreshed(line.newest, False, {}, {})
+            return RefreshResult(line.newest, False, {}, {})
         part = run.parts[-1]
         results = run_pipeline(run, (attempts_of(part), verdicts_of(part)), as_task, Results((chosen,)))
         return _publish(run, line, results)
 
 
-def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> StageResult:
+def choose_problems(run: RefreshedRun, line: _PublishedRun, attempts: Path | None) -> StageResult:
     """Choose the problems to judge again, as a stage in the shards of the pipeline; beside them, why."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
@@ -130,7 +130,7 @@ def choose_problems(run: RefreshedRun, line: _Line, attempts: Path | None) -> St
     return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=folder, work=choose), run, line.results)
 
 
-def _chosen_folder(run: RefreshedRun, line: _Line, before: Version, attempts: Path | None) -> StageFolder:
+def _chosen_folder(run: RefreshedRun, line: _PublishedRun, before: Version, attempts: Path | None) -> StageFolder:
     """Return the folder of what is chosen for the version after ``before``, by all that a refresh depends on."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     seen = file_digest(attempts) if attempts is not None else ""
@@ -140,7 +140,7 @@ def _chosen_folder(run: RefreshedRun, line: _Line, before: Version, attempts: Pa
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)
 
 
-def _is_repeated(run: RefreshedRun, line: _Line, attempts: Path | None) -> bool:
+def _is_repeated(run: RefreshedRun, line: _PublishedRun, attempts: Path | None) -> bool:
     """Whether the newest version came of this very refresh: the same policy, settings and attempts of training.
 
     Without this, the next share of the probed and retried would be judged by a policy that nobody has trained since.
@@ -155,7 +155,7 @@ def _policy_of(run: RefreshedRun) -> str:
     return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, line: _Line, results: Results) -> Refreshed:
+def _publish(run: RefreshedRun, line: _PublishedRun, results: Results) -> RefreshResult:
     """Decide, make the next version of old and new decisions, and publish it."""
     part, old = run.parts[-1], decisions_of(run.folder, line.newest.number)
     chosen, verdicts = results.problems, results[verdicts_of(part)]
@@ -165,35 +165,35 @@ def _publish(run: RefreshedRun, line: _Line, results: Results) -> Refreshed:
     policy = _policy_of(run)
     stopped = read_table(verdicts.folder, "stopped")["problem"]
     rates = pass_rates.pass_rates(names, read_table(verdicts.folder, "verdicts"), policy, rule, stopped)
-    new = trusting_people(rates, settings, part, review.read_verdicts(run.folder))
+    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder))
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
-    table = merged(old, new, line, run.recipe)
+    table = merge_decisions(old, new, line, run.recipe)
     cost = {
         "problems": len(names),
         **_spent(run, results[attempts_of(part)], verdicts),
         "kept_rates": table.height - len(names),
     }
     root = line.newest.root
-    version = settle(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
+    version = settle_version(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
     if version.number == line.newest.number:
-        return Refreshed(version, False, _why(chosen.folder), cost)
+        return RefreshResult(version, False, _why(chosen.folder), cost)
     return _show(line, version)
 
 
-def _show(line: _Line, version: Version) -> Refreshed:
+def _show(line: _PublishedRun, version: Version) -> RefreshResult:
     """Publish a refreshed version, and show it on Prefect's page."""
-    run = refreshed(line.run, version)
+    run = refreshed_run(line.run, version)
     curated = curated_set.republish(line.run, version, line.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)
     funnel = [one.row for one in stages if one.finished and one.is_shown]
     show_set(line.run.recipe.name, curated, funnel)
-    return Refreshed(version, True, _why(run.place / CHOSEN), version.cost)
+    return RefreshResult(version, True, _why(run.place / CHOSEN), version.cost)
 
 
 def _spent(run: RefreshedRun, made: StageResult, verdicts: StageResult) -> dict[str, int]:
     """The attempts that count and their tokens, however often the refresh was killed in between."""
     counted = read_table(verdicts.folder, "verdicts").select("problem", "index")
-    held = made_attempts(run, made).read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+    held = attempt_store(run, made).read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
     tokens = held.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
     return {"attempts": counted.height, "tokens": int(tokens or 0)}
 
@@ -202,7 +202,7 @@ def _why(chosen: Path) -> dict[str, int]:
     return dict(Counter(read_table(chosen, "why")["why"].to_list()))
 
 
-def merged(old: pl.DataFrame, new: pl.DataFrame, line: _Line, recipe: Recipe) -> pl.DataFrame:
+def merge_decisions(old: pl.DataFrame, new: pl.DataFrame, line: _PublishedRun, recipe: Recipe) -> pl.DataFrame:
     """The decisions of the next version: the new ones in place of the old, and who stands in a set of its size.
 
     Args:
@@ -219,24 +219,24 @@ def merged(old: pl.DataFrame, new: pl.DataFrame, line: _Line, recipe: Recipe) ->
     return both.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
 
 
-def _line(run: Run) -> _Line:
+def _line(run: Run) -> _PublishedRun:
     """The stages of a finished run as they lie on disk.
 
     Raises:
         StoreError: the run is not finished, or its recipe has changed since.
     """
     curated_set.restore(run.folder)
-    known = held(run.folder)
+    known = stored_versions(run.folder)
     if not known or not curated_set.is_published(run):
         raise StoreError(f"{run.folder} holds no finished run of its recipe; finish it with `goldilocks run`.")
     newest = known[-1]
     verifier = next(version.verifier for version in known if version.digest == newest.root)
     stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in (Kind.FILTER, Kind.DECISION)]
     before = known[-2] if len(known) > 1 else None
-    return _Line(run, read_results(run, stages, verifier), newest, before)
+    return _PublishedRun(run, read_results(run, stages, verifier), newest, before)
 
 
-def told(done: Refreshed) -> list[str]:
+def summarise_refresh(done: RefreshResult) -> list[str]:
     """What a refresh did, in lines."""
     if done.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(done.version)}"]

@@ -25,16 +25,20 @@ def show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
         curated: the published folder.
     """
     rows = [{"stage": row.title, "in": row.rows_in, "kept": row.kept, "dropped": row.dropped} for row in funnel]
-    create_table_artifact(table=rows, key=key("funnel", name), description=f"Funnel of {name}")
+    create_table_artifact(table=rows, key=artifact_key("funnel", name), description=f"Funnel of {name}")
     card = (curated / "README.md").read_text(encoding="utf-8")
-    create_markdown_artifact(markdown=for_a_page(card), key=key("card", name), description=f"Data card of {name}")
+    create_markdown_artifact(
+        markdown=for_a_page(card), key=artifact_key("card", name), description=f"Data card of {name}"
+    )
     show_changelog(name, curated)
     for plot in PLOTS:
         path = curated / "plots" / f"{plot}.png"
         if path.exists():
             image = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
             what = plot.replace("_", " ").capitalize()
-            create_image_artifact(image_url=image, key=key(f"plot-{plot}", name), description=f"{what} of {name}")
+            create_image_artifact(
+                image_url=image, key=artifact_key(f"plot-{plot}", name), description=f"{what} of {name}"
+            )
 
 
 def show_changelog(name: str, curated: Path) -> None:
@@ -42,7 +46,7 @@ def show_changelog(name: str, curated: Path) -> None:
     path = curated / CHANGELOG
     if path.exists():
         text = path.read_text(encoding="utf-8")
-        create_markdown_artifact(markdown=text, key=key("changelog", name), description=f"Changelog of {name}")
+        create_markdown_artifact(markdown=text, key=artifact_key("changelog", name), description=f"Changelog of {name}")
 
 
 def for_a_page(card: str) -> str:
@@ -51,6 +55,6 @@ def for_a_page(card: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 
 
-def key(what: str, name: str) -> str:
+def artifact_key(what: str, name: str) -> str:
     """An artifact's key holds lower-case letters, digits and dashes only."""
     return f"{what}-{name}".lower().replace(".", "-").replace("_", "-")

@@ -16,8 +16,8 @@ from flows.publish import code_publish
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results
-from flows.stages.attempts import attempts_of, made_key
-from flows.stages.contamination import CONTAMINATION
+from flows.stages.attempts import attempt_key, attempts_of
+from flows.stages.contamination import DECONTAMINATION
 from flows.stages.export import EXPORT
 from flows.stages.sources import SOURCES
 
@@ -71,7 +71,7 @@ def card_facts(
         notes=(*_limits(recipe), *_mixed(curated, version)),
         benchmarks=_benchmarks(recipe, results),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
-        code=code_publish.facts(run) if recipe.flow == "curate-code" else None,
+        code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
         compared=cards.compare_stages(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
@@ -80,7 +80,7 @@ def card_facts(
 
 def _policy(run: Run, part: str) -> str:
     """Whose attempts were judged, as they are filed."""
-    return made_key(attempts_of(part).folder_in(run)).policy
+    return attempt_key(attempts_of(part).folder_in(run)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def _mixed(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
 
 def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
     """Per benchmark of the recipe: how many problems overlapped with it, by method."""
-    done = results.get(CONTAMINATION)
+    done = results.get(DECONTAMINATION)
     if done is None:
         return ()
     hits = read_table(done.folder, "hits", ["source", "row", "benchmark", "method"]).unique()

@@ -21,7 +21,7 @@ from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.export import EXPORT
-from flows.stages.matrix import MATRIX
+from flows.stages.matrix import EXECUTION_MATRIX
 from flows.stages.tests import GIVEN_TESTS, TESTS
 from flows.stages.twins import language_of
 
@@ -82,9 +82,9 @@ def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.S
         write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group) if group else schema.to_frame())
 
 
-def facts(run: Run) -> cards.CodeFacts:
+def code_facts(run: Run) -> cards.CodeFacts:
     """The card's figures on tests, from the notes of the finished stages."""
-    tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(MATRIX.folder_in(run))
+    tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(EXECUTION_MATRIX.folder_in(run))
     assert tested is not None
     assert matrix is not None
     notes = tested.notes

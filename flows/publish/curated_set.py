@@ -43,19 +43,19 @@ def publish(run: Run, results: Results) -> Path:
     Where the pipeline decides what it did before its set was refreshed, the refreshed version is published.
     """
     last = results.decisions[-1]
-    table = versions.gather(last, results[EXPORT], measured_on(run, run.parts[-1]))
-    if (newer := versions.standing(run, table)) is not None:
+    table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
+    if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
-    version = versions.settle(run, table, last.folder.name)
+    version = versions.settle_version(run, table, last.folder.name)
     return _publish(run, version, results)
 
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:
     """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
-    later = versions.refreshed(run, version)
+    later = versions.refreshed_run(run, version)
     table = versions.decisions_of(run.folder, version.number)
     filters = Results(results.filters)
-    applied = versions.apply(later, filters, table, version.verifier)
+    applied = versions.apply_version(later, filters, table, version.verifier)
     decided = filters.plus(*results.decisions[:-1], applied)
     return _publish(later, version, decided.plus(run_stage(EXPORT, later, decided)))
 
@@ -69,7 +69,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         "dropped": [done.manifest.digest for done in (*filters, *decided)],
         "card": cards.VERSION,
         "recipe": hashlib.blake2b(printed(run).encode(), digest_size=8).hexdigest(),
-        "settled": settled(run.recipe),
+        "settled": is_fixed(run.recipe),
         "verifier": decided[-1].folder.name,
         "disputed": dict(disputes.made_from(run, results)),
         "goldilocks": package_version("goldilocks-rl"),
@@ -84,7 +84,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
     if run.recipe.flow == "curate-code":
         code_publish.write_beside(run, exported, aside)
-    queue = disputes.disputes(run, results)
+    queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, aside / "disputed")
     cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), printed(run)), aside)
     atomic_write(aside / versions.CHANGELOG, versions.changelog(run.folder))
@@ -105,7 +105,7 @@ def restore(folder: Path) -> None:
         old.rename(target)
 
 
-def settled(recipe: Recipe) -> str:
+def is_fixed(recipe: Recipe) -> str:
     """Hash of what a recipe settles before anything is judged: all but the verifier and the bands' thresholds."""
     table = as_written(recipe).model_dump(
         mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"}
@@ -125,7 +125,7 @@ def printed(run: Run) -> str:
 def is_published(run: Run) -> bool:
     """Whether the published set was made by this recipe, thresholds and verifier aside."""
     mark = _published(run.folder / "curated")
-    return mark is not None and mark.get("settled") == settled(run.recipe)
+    return mark is not None and mark.get("settled") == is_fixed(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:

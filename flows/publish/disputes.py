@@ -16,15 +16,15 @@ from curation.storage.stages import read_table, write_parquet
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult
-from flows.stages.duplicates import DUPLICATES
-from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.duplicates import EXACT_DEDUP
+from flows.stages.near_duplicates import NEAR_DEDUP
 from flows.stages.verdicts import verdicts_of
 
 
-def disputes(run: Run, results: Results) -> pl.DataFrame:
+def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     """Return all disputed labels of a finished run, in the `review.DISPUTE` schema."""
-    parts = [review.exact_conflicts(_table(results[DUPLICATES], "dropped"))]
-    if (near := results.get(NEAR_DUPLICATES)) is not None:
+    parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped"))]
+    if (near := results.get(NEAR_DEDUP)) is not None:
         parts.append(review.near_conflicts(_table(near, "dropped"), _table(near, "members")))
     problems = _table(results.problems, "kept")
     parts.append(review.wrong_labels(problems, _table(results.decisions[-1], "decisions")))

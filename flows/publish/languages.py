@@ -154,7 +154,7 @@ async def _through(
             return await translate(rows, targets, policy, settings, source, advance)
 
 
-def said_of(counts: Mapping[str, int], folder: Path) -> str:
+def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
     """What `goldilocks translate` says at the end.
 
     Example::

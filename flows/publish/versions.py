@@ -79,7 +79,7 @@ class RefreshedRun(Run):
         return self.place
 
 
-def held(folder: Path) -> list[Version]:
+def stored_versions(folder: Path) -> list[Version]:
     """The versions of a run folder, oldest first."""
     found = []
     for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
@@ -92,10 +92,10 @@ def held(folder: Path) -> list[Version]:
 
 def latest(folder: Path) -> Version | None:
     """The newest version; None where nothing was published."""
-    return next(reversed(held(folder)), None)
+    return next(reversed(stored_versions(folder)), None)
 
 
-def place_of(folder: Path, number: int) -> Path:
+def version_folder(folder: Path, number: int) -> Path:
     """Where a version lies."""
     return folder / FOLDER / f"{number:04}"
 
@@ -104,14 +104,14 @@ def decisions_of(folder: Path, number: int) -> pl.DataFrame:
     """The decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
     if number == 0:
         return versions.KEPT.to_frame()
-    path = place_of(folder, number) / "decisions.parquet"
+    path = version_folder(folder, number) / "decisions.parquet"
     try:
         return pl.read_parquet(path, glob=False)
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
 
-def gather(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
+def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
     """The decisions behind a set, with whether each problem stands in it.
 
     Args:
@@ -128,7 +128,7 @@ def gather(last: StageResult, exported: StageResult, measured: str) -> pl.DataFr
     return decisions.with_columns(published=stays).select(versions.KEPT.names())
 
 
-def settle(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
+def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
     """The version that these decisions are: the newest one where they are its own, else another one, kept from now on.
 
     Args:
@@ -152,13 +152,13 @@ def settle(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = N
         versions.counts(changes),
         dict(cause.cost),
     )
-    place = place_of(run.folder, number)
+    place = version_folder(run.folder, number)
     write_parquet(place / "decisions.parquet", table)
     atomic_write(place / ABOUT, json.dumps(asdict(found), indent=1) + "\n")
     return found
 
 
-def standing(run: Run, table: pl.DataFrame) -> Version | None:
+def standing_version(run: Run, table: pl.DataFrame) -> Version | None:
     """The refreshed version that stands while the line still decides what it was refreshed from; else None."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
@@ -166,9 +166,9 @@ def standing(run: Run, table: pl.DataFrame) -> Version | None:
     return newest
 
 
-def refreshed(run: Run, version: Version) -> RefreshedRun:
+def refreshed_run(run: Run, version: Version) -> RefreshedRun:
     """The run as a refreshed version sees it."""
-    place = place_of(run.folder, version.number)
+    place = version_folder(run.folder, version.number)
     return RefreshedRun(run.folder, run.recipe, run.recipe_folder, place)
 
 
@@ -176,10 +176,10 @@ def newest_run(folder: Path) -> Run:
     """The run of a folder, as its newest version sees it."""
     run = open_run(folder)
     newest = latest(folder)
-    return refreshed(run, newest) if newest is not None and newest.origin == "refresh" else run
+    return refreshed_run(run, newest) if newest is not None and newest.origin == "refresh" else run
 
 
-def apply(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
+def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
     """Return decisions that are made already as a finished stage over all problems, in their shards.
 
     Args:
@@ -201,15 +201,15 @@ def apply(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier
 def changelog(folder: Path) -> str:
     """CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
-    for version in reversed(held(folder)):
+    for version in reversed(stored_versions(folder)):
         old, new = decisions_of(folder, version.number - 1), decisions_of(folder, version.number)
         lines.append(versions.changelog(version.number, version.made_on, version.policy, _changes(old, new)))
         if version.cost:
-            lines.append(f"Judged again: {spoken_cost(version.cost)}.\n")
+            lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
     return "\n".join(lines)
 
 
-def spoken_cost(cost: Mapping[str, int]) -> str:
+def cost_phrase(cost: Mapping[str, int]) -> str:
     """What a refresh took, in words."""
     return (
         f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "

@@ -20,7 +20,7 @@ from curation.storage.stages import Shard
 Work = Callable[[], Shard]
 
 
-class Runner(Protocol):
+class ShardRunner(Protocol):
     """Whoever computes shards."""
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
@@ -28,7 +28,7 @@ class Runner(Protocol):
         ...
 
 
-class Local:
+class LocalRunner:
     """This process, one shard after the other; the verifier spreads over its cores by itself."""
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
@@ -36,17 +36,17 @@ class Local:
             yield index, work()
 
 
-_running: ContextVar[Runner | None] = ContextVar("runner", default=None)
+_running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
 
 
-def current_runner(runs_anywhere: bool) -> Runner:
+def current_runner(runs_anywhere: bool) -> ShardRunner:
     """Who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
     runner = _running.get()
-    return runner if runner is not None and runs_anywhere else Local()
+    return runner if runner is not None and runs_anywhere else LocalRunner()
 
 
 @contextmanager
-def computing_on(runner: Runner) -> Iterator[None]:
+def computing_on(runner: ShardRunner) -> Iterator[None]:
     """Have a runner compute shards for the length of the block."""
     token = _running.set(runner)
     try:

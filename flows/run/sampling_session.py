@@ -139,7 +139,7 @@ class SamplingSession:
         """The problems of these shards, read as they are wanted."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
-            for asked in asked_of(frame, self._store, self._rule.band.attempts, self._judge):
+            for asked in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
                 self._held[asked.request.id] = len(asked.stored_answers)
                 yield asked
 
@@ -147,19 +147,21 @@ class SamplingSession:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
-        note(spoken(progress))
+        note(progress_phrase(progress))
 
 
-def asked_of(frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge) -> Iterator[SamplingRequest]:
+def sampling_requests(
+    frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
+) -> Iterator[SamplingRequest]:
     """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
     held = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
-        prompted = PromptRequest(name, statement, Domain(domain), lang, program_asked(domain, meta))
+        prompted = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
         yield SamplingRequest(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
 
 
-def program_asked(domain: str, meta: str | None) -> dict[str, str]:
+def request_details(domain: str, meta: str | None) -> dict[str, str]:
     """The details of a prompt: for code, the language that the problem is asked for in."""
     return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
 
@@ -172,7 +174,7 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
     return letter if letter != answer else None
 
 
-def spoken(progress: SamplingProgress) -> str:
+def progress_phrase(progress: SamplingProgress) -> str:
     """Progress in one line."""
     eta = progress.eta_s
     left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"

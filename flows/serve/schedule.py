@@ -111,11 +111,11 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
         policy: the checkpoint's folder, or a TOML file with a policy.
         attempts: the trainer's attempts, as evidence of what moved.
     """
-    from flows.pipelines.refresh import refresh, told
+    from flows.pipelines.refresh import refresh, summarise_refresh
 
     with gpus() if policy.is_dir() else nullcontext():
         done = refresh.fn(folder, policy, attempts)
-    for line in told(done):
+    for line in summarise_refresh(done):
         get_run_logger().info(line)
     if done.is_new or done.is_repeated:  # the refresh that made it may have been killed before it said so
         _announce(open_run(folder), done.version)
@@ -279,7 +279,7 @@ def limit_gpus(slots: int) -> None:
         client.upsert_global_concurrency_limit_by_name(GPUS, slots)
 
 
-def when(deployment: RunnerDeployment) -> list[str]:
+def schedule_phrase(deployment: RunnerDeployment) -> list[str]:
     """What starts a deployment, in words."""
     crons = [str(getattr(one.schedule, "cron", one.schedule)) for one in deployment.schedules or ()]
     events = [", ".join(sorted(getattr(trigger, "expect", ()))) for trigger in deployment.triggers]

@@ -104,12 +104,12 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     with serving_api(port or PORT) as address:
         from prefect import serve
 
-        from flows.serve.schedule import deployments, limit_gpus, when
+        from flows.serve.schedule import deployments, limit_gpus, schedule_phrase
 
         made = [deployment for path in paths for deployment in deployments(path, out)]
         limit_gpus(min(recipe.schedule.gpus for recipe in recipes))
         console.print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it")
         for deployment in made:
-            starts = ", ".join(when(deployment))
+            starts = ", ".join(schedule_phrase(deployment))
             console.print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}")
         serve(*made, print_starting_message=False)

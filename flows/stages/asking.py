@@ -20,7 +20,7 @@ from flows.run.policies import open_policy
 from flows.run.run_folder import Run
 
 
-class Asking:
+class PolicySession:
     """A policy asked with one prompt, its responses kept in the run's attempt store. A context manager.
 
     The policy is entered with the first question that the store cannot answer; leaving ends it and closes the store.
@@ -32,7 +32,7 @@ class Asking:
         self._runner: asyncio.Runner | None = None
         self._entered = False
 
-    def __enter__(self) -> Asking:
+    def __enter__(self) -> PolicySession:
         return self
 
     def __exit__(

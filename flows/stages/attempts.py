@@ -46,7 +46,7 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
     )
 
 
-def stops(settings: DifficultyStage) -> str:
+def stopping_digest(settings: DifficultyStage) -> str:
     """All that `stopping_rule` depends on, as text: with curtailment the whole band, without it the number alone."""
     rule = stopping_rule(settings)
     if not rule.early_stopping:
@@ -81,12 +81,12 @@ def make_attempts(job: StageRun) -> StageResult:
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts that are made while sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
-    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stops(settings)}
+    return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
 
 
-def made_attempts(run: Run, made: StageResult) -> attempts.AttemptStore:
+def attempt_store(run: Run, made: StageResult) -> attempts.AttemptStore:
     """The store that an attempts stage filled, by the key that the stage kept; the policy itself is not needed."""
-    key = made_key(made.folder)
+    key = attempt_key(made.folder)
     store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
     if store.height < made.manifest.notes["attempts"]:
         raise StoreError(
@@ -96,14 +96,14 @@ def made_attempts(run: Run, made: StageResult) -> attempts.AttemptStore:
     return store
 
 
-def made_key(folder: Path) -> AttemptKey:
+def attempt_key(folder: Path) -> AttemptKey:
     """Return what the attempts of a finished stage are filed under."""
     return AttemptKey(**json.loads((folder / KEY).read_text(encoding="utf-8")))
 
 
 def measured_on(run: Run, part: str) -> str:
     """The day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
-    key = asdict(made_key(attempts_of(part).folder_in(run)))
+    key = asdict(attempt_key(attempts_of(part).folder_in(run)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
     noted: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

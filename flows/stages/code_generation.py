@@ -28,7 +28,7 @@ _GIVEN = 20
 
 
 @dataclass(slots=True)
-class Made:
+class GeneratedTests:
     """What generation has so far for one problem."""
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Made:
         return self.tried, self.refused, self.sound, len(self.tests), self.rounds
 
 
-def generate(
+def generate_tests(
     run: Run,
     unit: Unit,
     runner: Runner,
@@ -53,12 +53,12 @@ def generate(
     tests: pl.DataFrame,
     limit: float,
     said: Sequence[str],
-) -> Made:
+) -> GeneratedTests:
     """Rounds of new tests, until there are enough and no new one tells solutions apart."""
     settings = run.recipe.code.test_generation
     staying = decisions.filter(pl.col("decision") != "discard")
     before = failing_solutions(runs, staying)
-    made = Made(caught=frozenset().union(*before.values()))
+    made = GeneratedTests(caught=frozenset().union(*before.values()))
     voting = _voting(run, runs)
     if not settings.enabled or not lacks_tests(run, runs, staying) or len(voting) < settings.min_votes:
         return made
@@ -115,7 +115,7 @@ def _round(
     candidates: Sequence[execution_matrix.Candidate],
     voting: set[int],
     batch: Sequence[tuple[str, str]],
-    made: Made,
+    made: GeneratedTests,
     have: int,
     limit: float,
 ) -> bool:

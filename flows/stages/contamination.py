@@ -71,7 +71,7 @@ def _describe(run: Run) -> Iterator[str]:
         yield f"benchmark {benchmark.name}: {benchmark.kind} {benchmark.path}, licence {benchmark.license}"
 
 
-CONTAMINATION = Stage(
+DECONTAMINATION = Stage(
     name="contamination",
     title="Overlap with benchmarks",
     folder="stages/07-contamination",

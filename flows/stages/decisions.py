@@ -15,7 +15,7 @@ from curation.publish import review
 from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Kind, Stage, StageResult, StageRun
-from flows.stages.attempts import attempts_of, made_key, part_title, stopping_rule, stops
+from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
 from flows.stages.verdicts import verdicts_of
 
@@ -23,12 +23,12 @@ _LEAST_DOUBT = 1e-9
 """Any error rate above 0 has decisions foreseen."""
 
 
-def decide(job: StageRun) -> StageResult:
+def decide_difficulty(job: StageRun) -> StageResult:
     """Decide by the pass rate of each problem."""
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
     rule, verdicts = stopping_rule(settings), job.results[verdicts_of(part)]
-    policy = made_key(attempts_of(part).folder_in(run)).policy
+    policy = attempt_key(attempts_of(part).folder_in(run)).policy
     said = review.read_verdicts(run.folder)
     trusted = sorted(name for name, verdict in said.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
@@ -38,17 +38,19 @@ def decide(job: StageRun) -> StageResult:
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = trusting_people(rates, settings, part, said)
+        decisions = decide_with_reviews(rates, settings, part, said)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
-    settings_text = f"{settings.band.digest()} {stops(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
+    settings_text = (
+        f"{settings.band.digest()} {stopping_digest(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
+    )
     version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
     folder = job.open(version, settings_text, job.problems, verdicts, verifier=judged_in.name)
     return job.shard_by_shard(folder, work)
 
 
-def trusting_people(
+def decide_with_reviews(
     rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.ReviewVerdicts
 ) -> pl.DataFrame:
     """`DECISION` rows, in which no label is suspected that a person accepted.
@@ -76,7 +78,7 @@ def decisions_of(part: str) -> Stage:
         name=f"{part}.decisions",
         title=f"{part_title(part)}: difficulty",
         folder=f"decisions/{part}",
-        work=decide,
+        work=decide_difficulty,
         kind=Kind.DECISION,
         enabled=is_enabled,
         by_verifier=True,

@@ -18,11 +18,11 @@ from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
 from flows.stages.code_generation import lacks_tests
-from flows.stages.matrix import MATRIX
+from flows.stages.matrix import EXECUTION_MATRIX
 from flows.stages.units import Unit, units
 
-ANSWERED_TABLE = "answered"
-ANSWERED = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
+RESPONSES_TABLE = "answered"
+GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "text": pl.String()})
 
 
 def ask_generators(job: StageRun) -> StageResult:
@@ -31,8 +31,8 @@ def ask_generators(job: StageRun) -> StageResult:
     assert settings.policy is not None
     policy = open_policy(settings.policy, run.recipe_folder, TESTING)
     about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
-    problems, matrix = job.problems.folder, job.results[MATRIX].folder
-    folder = job.open(TESTING.version, about, job.problems, job.results[MATRIX])
+    problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
+    folder = job.open(TESTING.version, about, job.problems, job.results[EXECUTION_MATRIX])
     if (done := job.finished(folder)) is not None:
         return done
     with asyncio.Runner() as loop:
@@ -46,8 +46,8 @@ def ask_generators(job: StageRun) -> StageResult:
                 ]
                 rows = loop.run(_ask(policy, wanted, settings.responses))
                 count = read_shard(problems, "kept", index).height
-                table = pl.DataFrame(rows, schema=ANSWERED, orient="row")
-                return Shard(count, {ANSWERED_TABLE: table}, kept_rows=count, notes={"asked": len(wanted)})
+                table = pl.DataFrame(rows, schema=GENERATOR_RESPONSES, orient="row")
+                return Shard(count, {RESPONSES_TABLE: table}, kept_rows=count, notes={"asked": len(wanted)})
 
             return job.shard_by_shard(folder, work)
         finally:

@@ -17,13 +17,13 @@ from flows.run.run_folder import Run
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.tests import TESTS
-from flows.stages.twins import TWINS, language_of
+from flows.stages.twins import LANGUAGE_VARIANTS, language_of
 
 
 def open_judge(run: Run) -> Judge:
     """Return the verifier as the recipe wants it; use it as a context manager."""
     if run.recipe.flow == "curate-code":
-        return ProgramJudge(Programs(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
+        return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
     settings = run.recipe.verify
     return MathJudge(run.recipe.workers, settings.limit_s, settings.memory_mb, settings.engine)
 
@@ -36,7 +36,7 @@ def verifier_version(run: Run) -> str:
         return judge.version
 
 
-class Programs:
+class VariantProblems:
     """What attempts at the twins are judged by, read shard by shard from what the tests stage made."""
 
     def __init__(self, run: Run) -> None:
@@ -44,9 +44,9 @@ class Programs:
         self._shards: dict[str, tuple[int, str, str]] | None = None
         self._read = lru_cache(maxsize=4)(self._tables)
 
-    def __reduce__(self) -> tuple[type[Programs], tuple[Run]]:
+    def __reduce__(self) -> tuple[type[VariantProblems], tuple[Run]]:
         """On another machine it is read there anew."""
-        return Programs, (self._run,)
+        return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
         """The problem of a twin under its limits, with the language that it asks for."""
@@ -61,7 +61,7 @@ class Programs:
         return build_problem(group, tests[group], judging[group], *limits, lang=CodeLang(language))
 
     def _places(self) -> dict[str, tuple[int, str, str]]:
-        folder = TWINS.folder_in(self._run)
+        folder = LANGUAGE_VARIANTS.folder_in(self._run)
         found: dict[str, tuple[int, str, str]] = {}
         for index in range(len(shard_counts(folder))):
             rows = read_shard(folder, "kept", index).select("id", "group", "meta").iter_rows()

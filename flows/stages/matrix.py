@@ -25,7 +25,7 @@ MEASURED_LIMITS = pl.Schema(
 )
 
 
-def run_matrix(job: StageRun) -> StageResult:
+def run_execution_matrix(job: StageRun) -> StageResult:
     """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
     run, settings, problems = job.run, job.recipe.code.execution_matrix, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
@@ -66,11 +66,11 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
     return Shard(count, tables, kept_rows=count, notes=notes)
 
 
-MATRIX = Stage(
+EXECUTION_MATRIX = Stage(
     name="matrix",
     title="Solutions on tests",
     folder="stages/08-matrix",
-    work=run_matrix,
+    work=run_execution_matrix,
     domains=CODE,
     kind=Kind.MEASURE,
     runs_anywhere=True,

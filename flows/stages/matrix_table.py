@@ -30,7 +30,7 @@ _SHOWN = 60
 """Tests that are printed; the folder holds all."""
 
 
-def matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
+def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
     """Yield the solutions, the tests with what each solution gave, and what was decided.
 
     Args:

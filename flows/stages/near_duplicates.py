@@ -47,7 +47,7 @@ def _is_enabled(run: Run) -> bool:
     return run.recipe.near_dedup.enabled
 
 
-NEAR_DUPLICATES = Stage(
+NEAR_DEDUP = Stage(
     name="near_duplicates",
     title="Near duplicates",
     folder="stages/06-near-duplicates",

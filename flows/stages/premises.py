@@ -18,7 +18,7 @@ from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Stage, StageResult, StageRun
-from flows.stages.asking import Asking
+from flows.stages.asking import PolicySession
 from flows.stages.base import split_rows
 
 
@@ -26,7 +26,7 @@ def judge_premises(job: StageRun) -> StageResult:
     """Ask for votes, and drop what enough of them call faulty."""
     run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
     assert settings.policy is not None
-    with Asking(run, settings.policy, PROMPT) as asking:
+    with PolicySession(run, settings.policy, PROMPT) as asking:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)

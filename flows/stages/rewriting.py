@@ -21,7 +21,7 @@ from flows.run.lookup import rows_of
 from flows.run.policies import check_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import MATH, Stage, StageResult, StageRun
-from flows.stages.asking import Asking
+from flows.stages.asking import PolicySession
 from flows.stages.judging import open_judge
 
 REWRITING_VERSION = "rewriting@1"
@@ -52,7 +52,7 @@ def rewrite_choices(job: StageRun) -> StageResult:
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
     assert settings.policy is not None
     torn = _two_references(problems)
-    with Asking(job.run, settings.policy, REWRITE) as asking, open_judge(job.run) as judge:
+    with PolicySession(job.run, settings.policy, REWRITE) as asking, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).with_row_index("_at")
@@ -99,7 +99,7 @@ def _rewritten(
     rows: pl.DataFrame,
     hard: Mapping[int, multiple_choice.ParsedChoice | None],
     torn: frozenset[str],
-    asking: Asking,
+    asking: PolicySession,
     judge: Judge,
 ) -> pl.DataFrame:
     """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""

@@ -44,7 +44,7 @@ def source_digest(source: Source, folder: Path) -> str:
     return execution_matrix.text_digest("\n".join(digests))
 
 
-def check_source(source: Source, folder: Path) -> None:
+def require_source(source: Source, folder: Path) -> None:
     """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
     if source.kind == "kattis":
         next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1))
@@ -115,7 +115,7 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 
 def _check(run: Run) -> None:
     for source in run.recipe.sources:
-        check_source(source, run.recipe_folder)
+        require_source(source, run.recipe_folder)
 
 
 def _describe(run: Run) -> Iterator[str]:

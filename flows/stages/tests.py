@@ -21,10 +21,10 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import Made, failing_solutions, generate
-from flows.stages.generators import ANSWERED_TABLE, GENERATORS
-from flows.stages.matrix import MATRIX
-from flows.stages.matrix_table import matrix_lines
+from flows.stages.code_generation import GeneratedTests, failing_solutions, generate_tests
+from flows.stages.generators import GENERATORS, RESPONSES_TABLE
+from flows.stages.matrix import EXECUTION_MATRIX
+from flows.stages.matrix_table import execution_matrix_lines
 from flows.stages.units import units
 
 GIVEN_TESTS = "tests"
@@ -49,7 +49,7 @@ POWER = pl.Schema(
 def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
-    matrix, asked = job.results[MATRIX], job.results.get(GENERATORS)
+    matrix, asked = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
     about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
     read = [job.problems, matrix, *([asked] if asked is not None else [])]
@@ -59,7 +59,7 @@ def make_tests(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             said: dict[str, list[str]] = {}
             if answered is not None:
-                for name, text in read_shard(answered, ANSWERED_TABLE, index).select("problem", "text").iter_rows():
+                for name, text in read_shard(answered, RESPONSES_TABLE, index).select("problem", "text").iter_rows():
                     said.setdefault(name, []).append(text)
             return _decide_shard(run, problems, measured, index, runner, said)
 
@@ -86,7 +86,7 @@ def _decide_shard(
         asked = unit.tests.select("problem", pl.col("index").alias("test"))
         decisions = tests_agreement.decide_tests(own, settings, asked)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
-        made = generate(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
+        made = generate_tests(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
         new = pl.DataFrame(made.tests, schema=TEST, orient="row")
         own = pl.concat([own, *made.runs])
         all_tests.append(pl.concat([tests, new]))
@@ -144,7 +144,7 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
 
 
-def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: Made) -> tuple[object, ...]:
+def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: GeneratedTests) -> tuple[object, ...]:
     wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
     before = failing_solutions(runs, given.filter(pl.col("decision") != "discard"))
     caught = frozenset().union(*before.values()) if before else frozenset()
@@ -152,7 +152,7 @@ def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: Made) -> tu
 
 
 def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:
-    return matrix_lines(folder, MATRIX.folder_in(run), problem)
+    return execution_matrix_lines(folder, EXECUTION_MATRIX.folder_in(run), problem)
 
 
 TESTS = Stage(

@@ -13,7 +13,7 @@ from flows.run.stage import CODE, Stage, StageResult, StageRun, shard_counts
 from flows.stages.base import JUDGING_TABLE
 
 
-def make_twins(job: StageRun) -> StageResult:
+def make_variants(job: StageRun) -> StageResult:
     """Make the twins of each problem; one of which no language can be asked for leaves.
 
     Reads what the tests' stage kept beside its problems, so it stands right behind.
@@ -42,4 +42,6 @@ def language_of(meta: str | None) -> str:
     return str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
 
 
-TWINS = Stage(name="twins", title="Languages asked for", folder="stages/11-twins", work=make_twins, domains=CODE)
+LANGUAGE_VARIANTS = Stage(
+    name="twins", title="Languages asked for", folder="stages/11-twins", work=make_variants, domains=CODE
+)

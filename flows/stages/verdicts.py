@@ -17,7 +17,7 @@ from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import option_letter
 from flows.run.stage import Kind, Stage, StageResult, StageRun
-from flows.stages.attempts import JUDGED_BY, attempts_of, judged_by, made_attempts, part_title
+from flows.stages.attempts import JUDGED_BY, attempt_store, attempts_of, judged_by, part_title
 from flows.stages.judging import open_judge
 
 _LABELS = ("problem", "index", "label")
@@ -32,7 +32,7 @@ def judge_attempts(job: StageRun) -> StageResult:
     run, part = job.run, job.stage.part
     made = job.results[attempts_of(part)]
     attempts, problems = made.folder, job.problems.folder
-    limit, store = difficulty_stage(run.recipe, part).band.attempts, made_attempts(run, made)
+    limit, store = difficulty_stage(run.recipe, part).band.attempts, attempt_store(run, made)
     with open_judge(run) as judge:
         beside = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
         ready = beside == judged_by(run, part, judge.version)

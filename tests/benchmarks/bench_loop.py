@@ -87,7 +87,7 @@ class Plan:
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
     """The run folder of the first version of the set."""
     from flows.cli.commands import run_recipe
-    from flows.publish.versions import held
+    from flows.publish.versions import stored_versions
 
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(generate_exercises(1000 + seed, Split.TRAIN), plan.problems)
@@ -95,7 +95,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
     atomic_write(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
-    if not held(folder / "run"):
+    if not stored_versions(folder / "run"):
         run_recipe(folder / "recipe.toml", [], folder / "run")
     return folder / "run"
 

@@ -24,7 +24,7 @@ from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline, run_stage
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
-from flows.stages.matrix import MATRIX
+from flows.stages.matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
@@ -47,7 +47,7 @@ def programs(run: Run) -> tuple[float, object]:
     """Seconds of every program on every test, and what came out."""
     filtered = run_pipeline(run, (SOURCES, PROGRAMS))
     begun = time.perf_counter()
-    matrix = run_stage(MATRIX, run, filtered)
+    matrix = run_stage(EXECUTION_MATRIX, run, filtered)
     return time.perf_counter() - begun, read_table(matrix.folder, "runs").drop("cpu_s").rows()
 
 

@@ -18,7 +18,7 @@ _PYTHON = ("python", "py", "python3")
 class GeneratorPrograms:
     """What a response holds. ``validator`` is None where it wrote none.
 
-    Example: ``Programs("n = int(input())\\nprint(n)\\n", None)``
+    Example: ``VariantProblems("n = int(input())\\nprint(n)\\n", None)``
     """
 
     generator: str

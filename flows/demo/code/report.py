@@ -19,7 +19,7 @@ RECIPE = HERE.parent.parent / "recipes" / "demo_code.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FaultReport:
     """One planted row, and what became of it; ``missed`` says what did not happen that should have."""
 
     planted: dict[str, Any]
@@ -27,7 +27,7 @@ class Found:
     missed: tuple[str, ...]
 
 
-def found(run: Path, planted: Path) -> list[Found]:
+def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
     """What became of every planted row in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
@@ -49,7 +49,7 @@ def found(run: Path, planted: Path) -> list[Found]:
             missed.append("no test was made")
         if one["caught"] and (beside is None or beside["caught"] <= beside["caught_given"]):
             missed.append("no further wrong program was caught")
-        rows.append(Found(one, fate, tuple(missed)))
+        rows.append(FaultReport(one, fate, tuple(missed)))
     return rows
 
 
@@ -60,7 +60,7 @@ def _fates(curated: Path) -> dict[int, str]:
     return dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)
 
 
-def show(rows: list[Found], console: Console) -> None:
+def show(rows: list[FaultReport], console: Console) -> None:
     """Print how many of each kind met their fate, and every one that did not."""
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):

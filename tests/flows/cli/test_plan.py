@@ -9,7 +9,7 @@ import pytest
 
 from curation.records import ConfigError
 from flows.cli.commands import run_recipe
-from flows.cli.plan import actual, held_plan, plan_recipe
+from flows.cli.plan import actual_cost, plan_recipe, stored_plan
 from flows.run.run_folder import open_run
 from tests.flows.conftest import DEMO
 
@@ -20,17 +20,17 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     plans = plan_recipe(DEMO, folder, ["shard_rows=40"], pilot=64)
     assert [plan.stage for plan in plans] == ["stage1", "stage2"]
     run = open_run(folder)
-    assert list(held_plan(run).values()) == plans
-    assert actual(run, "stage1") is None
+    assert list(stored_plan(run).values()) == plans
+    assert actual_cost(run, "stage1") is None
     for plan in plans:
         assert plan.pilot == 64
         # recorded attempts cost nothing, so all there are are taken; of one problem there are none
         assert 0.9 < plan.expected.attempts.mean / plan.without_early_stopping.attempts.mean <= 1
     shutil.copytree(demo_run, folder, dirs_exist_ok=True)
     run_recipe(DEMO, ["shard_rows=40"], folder)
-    assert list(held_plan(run).values()) == plans
+    assert list(stored_plan(run).values()) == plans
     for plan in plans:
-        took = actual(run, plan.stage)
+        took = actual_cost(run, plan.stage)
         assert took is not None
         assert 0.85 * took.attempts < plan.expected.attempts.mean < 1.15 * took.attempts
 

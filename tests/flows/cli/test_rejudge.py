@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from curation.records import problem_id
-from flows.cli.rejudge import with_changes
-from flows.publish.curated_set import settled
+from flows.cli.rejudge import override_verifier
+from flows.publish.curated_set import is_fixed
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
 from tests.flows.conftest import Said, Tiny, goldilocks, published, refusal, stamps, tries, write_jsonl
@@ -214,9 +214,9 @@ def test_lost_attempts_are_refused_and_not_judged_as_none(tiny_copy: Tiny) -> No
 
 def test_the_band_of_a_graders_stage_can_be_changed(tmp_path: Path) -> None:
     run = new_run(write_recipe(tmp_path / "inputs", problems=2), [], tmp_path / "run")
-    changed = with_changes(run, ["stage2.band.max_pass_rate=0.5"])
+    changed = override_verifier(run, ["stage2.band.max_pass_rate=0.5"])
     assert changed.stage2 is not None
     assert run.recipe.stage2 is not None
     assert changed.stage2.band.max_pass_rate == 0.5 != run.recipe.stage2.band.max_pass_rate
     assert changed.stage2.policy == run.recipe.stage2.policy
-    assert settled(changed) == settled(run.recipe)
+    assert is_fixed(changed) == is_fixed(run.recipe)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curation.config import Recipe
-from flows.cli.settings import settings_of, written
+from flows.cli.settings import display_key, settings_of
 from flows.run.recipe import parse_recipe
 from tests.flows.conftest import goldilocks, refusal
 from training.recipe import TrainRecipe
@@ -84,8 +84,8 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
         if setting.kind == "table" or setting.default == "required" or setting.key == "contamination.against.N":
             continue
         value: Any = least
-        for step in written(setting.key).split("."):
-            value = None if not value and step != written(setting.key) else value[0] if step == "N" else value[step]
+        for step in display_key(setting.key).split("."):
+            value = None if not value and step != display_key(setting.key) else value[0] if step == "N" else value[step]
         if value is None and setting.default:
             continue  # inside a table that the least recipe leaves out, or a list that it leaves empty
         if setting.key.endswith("policy(recorded).columns.text"):

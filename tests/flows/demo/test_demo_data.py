@@ -22,7 +22,7 @@ from rich.console import Console
 import flows.demo
 from curation.config import Recipe, to_plain
 from curation.records import DropReason, normalise_text, problem_id
-from flows.demo.report import caught, false_alarms, show, wrong_labels
+from flows.demo.report import caught_rows, false_alarms, show, wrong_labels
 from tests.demo_data.live import make_data as live_data
 from tests.demo_data.make_data import FILES, write_demo
 
@@ -253,7 +253,7 @@ def ideal() -> pl.DataFrame:
 
 
 def test_a_perfect_run_has_nothing_missed() -> None:
-    for kind in caught(DEMO / "planted.jsonl", ideal()):
+    for kind in caught_rows(DEMO / "planted.jsonl", ideal()):
         assert (kind.caught, kind.otherwise, kind.missed) == (kind.planted, (), ()), kind
     assert false_alarms(DEMO / "planted.jsonl", ideal()) == []
     score = wrong_labels(DEMO / "planted.jsonl", ideal())
@@ -271,7 +271,7 @@ def test_misses_other_reasons_and_false_alarms_are_told_apart() -> None:
         return frame.with_columns(pl.when(here).then(pl.lit(reason, pl.String)).otherwise("reason").alias("reason"))
 
     frame = turn(turn(turn(turn(frame, proof, None), other, "yes_no"), good, "proof"), easy, "suspected_wrong_label")
-    kind = next(one for one in caught(DEMO / "planted.jsonl", frame) if one.kind == "proof")
+    kind = next(one for one in caught_rows(DEMO / "planted.jsonl", frame) if one.kind == "proof")
     assert (kind.caught, len(kind.otherwise), len(kind.missed)) == (kind.planted - 2, 1, 1)
     assert [fate.row for fate in false_alarms(DEMO / "planted.jsonl", frame)] == [good["row"]]
     score = wrong_labels(DEMO / "planted.jsonl", frame)
@@ -281,7 +281,7 @@ def test_misses_other_reasons_and_false_alarms_are_told_apart() -> None:
 
 def test_a_defect_that_only_difficulty_dropped_counts_as_missed() -> None:
     late = pl.when(pl.col("reason") == "proof").then(pl.lit("too_few_attempts")).otherwise("reason")
-    kinds = {one.kind: one for one in caught(DEMO / "planted.jsonl", ideal().with_columns(late.alias("reason")))}
+    kinds = {one.kind: one for one in caught_rows(DEMO / "planted.jsonl", ideal().with_columns(late.alias("reason")))}
     proof = kinds["proof"]
     assert (proof.caught, proof.otherwise, len(proof.missed)) == (0, (), proof.planted)
     assert kinds["too_few_attempts"].caught == kinds["too_few_attempts"].planted

@@ -179,15 +179,15 @@ def test_explain_shows_the_matrix(finished: Path) -> None:
 
 
 def test_a_folder_without_packages_is_one_sentence(tmp_path: Path) -> None:
-    from flows.stages.sources import check_source
+    from flows.stages.sources import require_source
 
     source = load_recipe(RECIPES / "demo_code.toml").sources[0]
     empty = source.model_copy(update={"kind": "kattis", "path": "nothing", "code": None})
     with pytest.raises(SourceError, match="there is no folder"):
-        check_source(empty, tmp_path)
+        require_source(empty, tmp_path)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(SourceError, match="holds no problem package"):
-        check_source(empty, tmp_path)
+        require_source(empty, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["magistral_code", "apps_code", "taco_code", "codeforces_code", "demo_code"])

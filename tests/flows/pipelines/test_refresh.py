@@ -11,10 +11,10 @@ from curation.records import GoldilocksError, problem_id
 from curation.storage.stages import lock_folder
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
-from flows.pipelines.refresh import Refreshed
+from flows.pipelines.refresh import RefreshResult
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
-from flows.publish.versions import decisions_of, held, newest_run
+from flows.publish.versions import decisions_of, newest_run, stored_versions
 from flows.run.run_folder import open_run
 from flows.stages.export import EXPORT
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
@@ -52,7 +52,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, Refreshed]:
+def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, RefreshResult]:
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
     tiny_copy.run("refresh.change=0.5", "refresh.probe=0.0", "refresh.retry=0.0")  # 4 attempts are never sure
     seen = training_saw(tmp_path / "seen.jsonl", half=16, strong_only=8, markup=8)
@@ -60,7 +60,7 @@ def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, Refreshed]:
 
 
 def test_the_first_version_is_the_run_itself(tiny_run: Tiny) -> None:
-    (version,) = held(tiny_run.folder)
+    (version,) = stored_versions(tiny_run.folder)
     assert (version.number, version.origin, version.policy) == (1, "run", "strong@1")
     assert version.counts["added"] == tiny_run.table("data").height
     changes = (tiny_run.folder / "curated" / "CHANGELOG.md").read_text()
@@ -80,13 +80,13 @@ def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None
     path = tiny_copy.folder / "versions" / "measured_on.json"
     noted = dict.fromkeys(json.loads(path.read_text()), "2020-02-03")
     path.write_text(json.dumps(noted))
-    before = held(tiny_copy.folder)
+    before = stored_versions(tiny_copy.folder)
     assert tiny_copy.run().status == 0
-    assert held(tiny_copy.folder) == before
+    assert stored_versions(tiny_copy.folder) == before
     assert set(tiny_copy.table("data")["measured_on"]) == {"2020-02-03"}
 
 
-def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, Refreshed]) -> None:
+def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, RefreshResult]) -> None:
     tiny, done = refreshed
     assert done.is_new
     rates = {row["problem"]: row for row in decisions_of(tiny.folder, 2).iter_rows(named=True)}
@@ -99,9 +99,9 @@ def test_only_what_became_uncertain_is_judged_again(refreshed: tuple[Tiny, Refre
     assert sum(row["policy"] == "strong@2" for row in rates.values()) == done.cost["problems"]
 
 
-def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Tiny, Refreshed]) -> None:
+def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Tiny, RefreshResult]) -> None:
     tiny, done = refreshed
-    assert [version.origin for version in held(tiny.folder)] == ["run", "refresh"]
+    assert [version.origin for version in stored_versions(tiny.folder)] == ["run", "refresh"]
     assert done.version.counts["retired"] == 1
     text = (tiny.folder / "curated" / "CHANGELOG.md").read_text()
     assert text.index("## Version 2") < text.index("## Version 1")
@@ -111,7 +111,7 @@ def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Ti
     assert set(tiny.table("data")["policy"]) <= {"strong@1", "strong@2"}
 
 
-def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, Refreshed], tmp_path: Path) -> None:
+def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, RefreshResult], tmp_path: Path) -> None:
     tiny, done = refreshed
     tiny.run(
         "refresh.change=0.5", "refresh.probe=1.0", "refresh.retry=1.0"
@@ -125,10 +125,10 @@ def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, Refreshed
     assert (said.status, said.err) == (0, "")
     assert said.out.startswith("judged already with this policy, so nothing was done: version 3 of")
     assert {**stamps(tiny.folder), ".lock": before[".lock"]} == before
-    assert len(held(tiny.folder)) == 3
+    assert len(stored_versions(tiny.folder)) == 3
 
 
-def test_new_evidence_or_another_policy_is_no_repetition(refreshed: tuple[Tiny, Refreshed], tmp_path: Path) -> None:
+def test_new_evidence_or_another_policy_is_no_repetition(refreshed: tuple[Tiny, RefreshResult], tmp_path: Path) -> None:
     tiny, _ = refreshed
     newer = training_saw(tmp_path / "later.jsonl", half=16, strong_only=16, markup=8)
     moved = refresh_run(tiny.folder, tmp_path / "newer.toml", newer)
@@ -140,7 +140,7 @@ def test_new_evidence_or_another_policy_is_no_repetition(refreshed: tuple[Tiny, 
 
 
 def test_a_refresh_stopped_while_it_publishes_goes_on_there(
-    refreshed: tuple[Tiny, Refreshed], tiny_run: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refreshed: tuple[Tiny, RefreshResult], tiny_run: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quiet, _ = refreshed
     stopped = tiny_run.copy(tmp_path / "stopped")
@@ -150,27 +150,27 @@ def test_a_refresh_stopped_while_it_publishes_goes_on_there(
         patch.setattr(curated_set.cards, "write_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             refresh_run(*given)
-    assert len(held(stopped.folder)) == 2  # settled, and not published
+    assert len(stored_versions(stopped.folder)) == 2  # settled, and not published
     (stopped.folder / "curated").rename(stopped.folder / curated_set.OLD)  # as between the two renames
     done = refresh_run(*given)
     assert (done.is_new, done.version.number) == (True, 2)
     assert sum(done.chosen.values()) == done.cost["problems"]
     assert not (stopped.folder / curated_set.OLD).exists()
-    assert len(held(stopped.folder)) == 2
+    assert len(stored_versions(stopped.folder)) == 2
     assert contents(stopped.folder / "curated") == contents(quiet.folder / "curated")
 
 
-def test_the_line_run_again_leaves_the_refreshed_set(refreshed: tuple[Tiny, Refreshed]) -> None:
+def test_the_line_run_again_leaves_the_refreshed_set(refreshed: tuple[Tiny, RefreshResult]) -> None:
     tiny, _ = refreshed
     before = {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")}
     assert "version 2 of" in tiny.run().out
     assert {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")} == before
-    assert len(held(tiny.folder)) == 2
+    assert len(stored_versions(tiny.folder)) == 2
 
 
-def test_explain_shows_a_problem_version_by_version(refreshed: tuple[Tiny, Refreshed]) -> None:
+def test_explain_shows_a_problem_version_by_version(refreshed: tuple[Tiny, RefreshResult]) -> None:
     tiny, _ = refreshed
-    first, second = held(tiny.folder)
+    first, second = stored_versions(tiny.folder)
     lines = goldilocks("explain", tiny.folder, NAMES["half"]).out.splitlines()
     at = lines.index(f"version 1 ({first.made_on}): in the set")
     assert lines[at + 1].startswith(
@@ -186,7 +186,7 @@ def test_explain_shows_a_problem_version_by_version(refreshed: tuple[Tiny, Refre
 
 
 def test_the_status_is_that_of_the_newest_version(
-    refreshed: tuple[Tiny, Refreshed], capsys: pytest.CaptureFixture[str]
+    refreshed: tuple[Tiny, RefreshResult], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny, _done = refreshed
     show_status(tiny.folder)

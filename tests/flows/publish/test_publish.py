@@ -128,7 +128,7 @@ def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: 
     one, other = (new_run(path, [], tmp_path / name / "run") for name in ("a", "b"))
     assert one.recipe != other.recipe  # each has its own model in stage 2
     assert curated_set.printed(one) == curated_set.printed(other)
-    assert curated_set.settled(one.recipe) == curated_set.settled(other.recipe)
+    assert curated_set.is_fixed(one.recipe) == curated_set.is_fixed(other.recipe)
     assert str(tmp_path) not in curated_set.printed(one)
     again = parse_recipe(tomllib.loads(curated_set.printed(one)), "the card")  # with one grader, and no stage 2
     assert again.grader is not None

@@ -24,9 +24,9 @@ from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
-from flows.run.runner import Local, computing_on, current_runner
+from flows.run.runner import LocalRunner, computing_on, current_runner
 from flows.run.spreading import spreading
-from flows.stages.matrix import MATRIX
+from flows.stages.matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
@@ -100,7 +100,7 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
         write_jsonl(inputs / "lists.jsonl", [row_of(task, draw, tests=2, right=2, wrong=1) for task in TASKS[:4]])
     run = new_run(recipe, [f"runner={runner}"], out)
     with spreading(run.recipe):
-        matrix = run_pipeline(run, (SOURCES, PROGRAMS, MATRIX))[MATRIX]
+        matrix = run_pipeline(run, (SOURCES, PROGRAMS, EXECUTION_MATRIX))[EXECUTION_MATRIX]
     files = {file for file in out.rglob("*.parquet") if not file.is_relative_to(matrix.folder / "runs")}
     told: dict[str, object] = {str(file.relative_to(out)): file.read_bytes() for file in files}
     return told | {"runs": read_table(matrix.folder, "runs").drop("cpu_s").rows()}
@@ -160,8 +160,8 @@ def killing_a_node(cluster: Any, out: Path, stage: str, shards: int) -> Iterator
 
 def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
     made = [Shard(number, {}, kept_rows=number) for number in range(3)]
-    assert list(Local().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
-    elsewhere = Local()
+    assert list(LocalRunner().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
+    elsewhere = LocalRunner()
     assert current_runner(True) is not elsewhere
     with computing_on(elsewhere):
         assert current_runner(True) is elsewhere

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flows.publish.versions import held
+from flows.publish.versions import stored_versions
 from flows.serve.server import _free_port
 from tests.flows.conftest import ROOT, TINY, tries, write_jsonl, write_tiny
 from tests.waiting import PATIENCE_S
@@ -75,14 +75,14 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
         start_new_session=True,
     )
     try:
-        _until(lambda: len(held(run)) == 1, server, leave)
+        _until(lambda: len(stored_versions(run)) == 1, server, leave)
         payload = {"folder": str(run), "policy": str(policy), "attempts": None}
         _emit(here, port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
-        _until(lambda: len(held(run)) == 2, server, leave)
+        _until(lambda: len(stored_versions(run)) == 2, server, leave)
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(timeout=PATIENCE_S)
-    return [version.origin for version in held(run)]
+    return [version.origin for version in stored_versions(run)]
 
 
 def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: threading.Event) -> None:

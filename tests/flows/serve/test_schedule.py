@@ -18,14 +18,14 @@ from tests.waiting import PATIENCE_S
 
 
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, prefect_server: str) -> None:
-    from flows.serve.schedule import deployments, when
+    from flows.serve.schedule import deployments, schedule_phrase
 
     made = {one.flow_name: one for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run")}
     assert list(made) == ["curate-math", "train-stage", "refresh"]
     assert {one.name for one in made.values()} == {"tiny"}
-    assert when(made["curate-math"]) == ["cron */5 * * * *"]
-    assert when(made["train-stage"]) == ["on goldilocks.curated"]
-    assert when(made["refresh"]) == ["on goldilocks.checkpoint"]
+    assert schedule_phrase(made["curate-math"]) == ["cron */5 * * * *"]
+    assert schedule_phrase(made["train-stage"]) == ["on goldilocks.curated"]
+    assert schedule_phrase(made["refresh"]) == ["on goldilocks.checkpoint"]
     assert made["curate-math"].parameters["out"] == str(tmp_path / "run")
     assert made["train-stage"].parameters == {"recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
     (trigger,) = made["refresh"].triggers

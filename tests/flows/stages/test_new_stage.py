@@ -25,8 +25,8 @@ from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
 from flows.stages.base import split_rows
-from flows.stages.duplicates import DUPLICATES
-from flows.stages.near_duplicates import NEAR_DUPLICATES
+from flows.stages.duplicates import EXACT_DEDUP
+from flows.stages.near_duplicates import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
 from tests.flows.conftest import TINY, Tiny, goldilocks, published
 
@@ -67,7 +67,7 @@ PRODUCTS = Stage(
 @pytest.fixture
 def longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The math pipeline with one line more in its list."""
-    at = CURATE_MATH.items.index(DUPLICATES) + 1
+    at = CURATE_MATH.items.index(EXACT_DEDUP) + 1
     items = (*CURATE_MATH.items[:at], PRODUCTS, *CURATE_MATH.items[at:])
     monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
 
@@ -92,12 +92,12 @@ def test_a_stage_in_the_list_is_everywhere(
 
     manifest = read_manifest(run.folder / "stages" / "05b-products")
     assert manifest is not None
-    assert (manifest.stage, list(manifest.inputs), manifest.dropped) == ("products", [DUPLICATES.name], 3)
-    behind = read_manifest(NEAR_DUPLICATES.folder_in(open_run(run.folder)))
+    assert (manifest.stage, list(manifest.inputs), manifest.dropped) == ("products", [EXACT_DEDUP.name], 3)
+    behind = read_manifest(NEAR_DEDUP.folder_in(open_run(run.folder)))
     assert behind is not None
     assert (list(behind.inputs), behind.rows_in) == (["products"], manifest.kept)
     titles = [line[:24].rstrip() for line in said.err.splitlines()]
-    assert titles[titles.index("Products left out") - 1] == DUPLICATES.title
+    assert titles[titles.index("Products left out") - 1] == EXACT_DEDUP.title
     assert tasks[titles.index("Products left out")] == ("Products left out", "Products left out")
     assert ("attempts", "stage1: attempts") in tasks
     funnel = [line.split()[:6] for line in goldilocks("status", run.folder).out.splitlines() if "Products" in line]
@@ -127,7 +127,7 @@ def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:
     with pytest.raises(ValueError, match="duplicates, stages/05-duplicates stands in it twice"):
-        Pipeline("p", Domain.MATH, (DUPLICATES, DUPLICATES))
+        Pipeline("p", Domain.MATH, (EXACT_DEDUP, EXACT_DEDUP))
     with pytest.raises(ValueError, match="programs is not made for math"):
         Pipeline("p", Domain.MATH, (PROGRAMS,))
     assert PROGRAMS.domains == CODE
