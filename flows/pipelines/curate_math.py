@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from curation.records import Domain
 from flows.run.pipeline import Pipeline
-from flows.stages.contamination import DECONTAMINATION
+from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
-from flows.stages.duplicates import EXACT_DEDUP
+from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.export import EXPORT
 from flows.stages.grader import GRADER
-from flows.stages.near_duplicates import NEAR_DEDUP
+from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.premises import PREMISES
 from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW

@@ -17,7 +17,7 @@ from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results
 from flows.stages.attempts import attempt_key, attempts_of
-from flows.stages.contamination import DECONTAMINATION
+from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.export import EXPORT
 from flows.stages.sources import SOURCES
 

@@ -16,8 +16,8 @@ from curation.storage.stages import read_table, write_parquet
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult
-from flows.stages.duplicates import EXACT_DEDUP
-from flows.stages.near_duplicates import NEAR_DEDUP
+from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.verdicts import verdicts_of
 
 

@@ -18,7 +18,7 @@ from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
 from flows.stages.code_generation import lacks_tests
-from flows.stages.matrix import EXECUTION_MATRIX
+from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.units import Unit, units
 
 RESPONSES_TABLE = "answered"

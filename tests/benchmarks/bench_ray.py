@@ -24,7 +24,7 @@ from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline, run_stage
 from flows.run.run_folder import Run, new_run
 from flows.run.spreading import spreading
-from flows.stages.matrix import EXECUTION_MATRIX
+from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES

@@ -26,7 +26,7 @@ from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
 from flows.run.runner import LocalRunner, computing_on, current_runner
 from flows.run.spreading import spreading
-from flows.stages.matrix import EXECUTION_MATRIX
+from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES

@@ -1,6 +1,6 @@
 """Recorded attempts judged end to end, beside Math-Verify judging the same attempts in one process.
 
-    .venv/bin/python -m tests.benchmarks.bench_line [ATTEMPTS.jsonl] [--repeat 4] [--peer 1000]
+    .venv/bin/python -m tests.benchmarks.bench_pipeline [ATTEMPTS.jsonl] [--repeat 4] [--peer 1000]
 
 The attempts file holds one problem a line: ``problem``, ``gold``, ``samples`` [{``text``}]; by default that of OpenAI's
 GSM8K models in the shared data folder. ``--repeat`` writes every attempt so many times (4 x 5,276 = 21,104). The line

@@ -1,6 +1,6 @@
 """How fast and how good near duplicates are: 100,000 rows, of which a known share was planted.
 
-    python tests/benchmarks/bench_duplicates.py [DATA] [--rows 100000]
+    python tests/benchmarks/bench_dedup.py [DATA] [--rows 100000]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). Rows are its math problems,
 then as many changed copies as are wanted, by four recipes in turn: ``typography`` (case, spaces, LaTeX spacing,

@@ -1,6 +1,6 @@
 """The code line on real problem packages, with faults planted: what it finds, what it spoils, and how long it takes.
 
-    python -m tests.benchmarks.bench_code_line FOLDER [FOLDER …] --out DIR [--packages 40] [--samples-only]
+    python -m tests.benchmarks.bench_code_pipeline FOLDER [FOLDER …] --out DIR [--packages 40] [--samples-only]
 
 The folders hold packages of the Kattis format at any depth; they are copied, never changed (`planting`). The copies go
 through `goldilocks run`: filter, matrix, agreement, generation, twins, difficulty by recorded attempts (the package's

@@ -1,6 +1,6 @@
 """What each contamination method finds of paraphrased benchmark items, and of what it should not find.
 
-    python tests/benchmarks/bench_contamination.py [DATA] [--unrelated 8000] [--no-embeddings]
+    python tests/benchmarks/bench_decontamination.py [DATA] [--unrelated 8000] [--no-embeddings]
 
 DATA holds the shared sets (default: $GOLDILOCKS_DATA, or shared/data beside the checkout). The originals of a file of
 pairs are the benchmark, their paraphrases the input: recall is the share of paraphrases with a hit, ``right`` the share
