@@ -225,7 +225,7 @@ VERDICT = pl.Schema(
         "outcome": pl.String(),
         "answer": pl.String(),  # the final answer found in the attempt
         "answer_class": pl.Int32(),  # 0 = the reference's; 1, 2, … other answers, equal by the verifier; null = none
-        "how": pl.String(),  # the tier that decided, or what failed
+        "method": pl.String(),  # the tier that decided, or what failed
     }
 )
 
@@ -234,7 +234,7 @@ PASS_RATE = pl.Schema(
         "problem": pl.String(),
         "policy": pl.String(),
         "attempts": pl.Int32(),  # those that the numbers rest on: up to where the problem stopped
-        "spared": pl.Int32(),  # made needless by them; 0: there are no more; null: an older rule stopped too early
+        "skipped": pl.Int32(),  # made needless by them; 0: there are no more; null: an older rule stopped too early
         "judged": pl.Int32(),  # correct + wrong + no_answer
         "correct": pl.Int32(),
         "wrong": pl.Int32(),
@@ -244,8 +244,8 @@ PASS_RATE = pl.Schema(
         "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was spared; null where none was judged
         "low": pl.Float64(),  # 95 % Wilson interval of correct of judged
         "high": pl.Float64(),
-        "rival": pl.String(),  # the most frequent answer that is not the reference
-        "rival_votes": pl.Int32(),
+        "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference
+        "top_wrong_votes": pl.Int32(),
     }
 )
 

@@ -19,8 +19,8 @@ class SamplingSettings(Settings):
         0.0,
         ge=0,
         le=0.2,
-        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs `curtail`. "
-        "0 switches it off. Not in the paper.",
+        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; needs "
+        "`early_stopping`. 0 switches it off. Not in the paper.",
     )
     ahead: bool = Field(
         False,

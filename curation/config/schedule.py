@@ -62,5 +62,5 @@ class StatedCosts(Settings):
         (1.0,),
         min_length=1,
         strict=False,
-        description="Share of a band's attempts that curtailed sampling makes, stage by stage.",
+        description="Share of a band's attempts that sampling makes with early stopping, stage by stage.",
     )

@@ -33,7 +33,7 @@ from math import exp, lgamma
 from curation.config import Band
 from curation.records import DropReason, Outcome
 
-VERSION = "curtailment@1"
+VERSION = "early_stopping@1"
 
 _NEAR = 1e-9
 _JEFFREYS = 0.5
@@ -98,7 +98,7 @@ class StoppingPoint:
 
 
 class StoppingRule:
-    """A band as a stopping rule. ``curtail`` off: all n attempts are asked for. See the module for the rest."""
+    """A band as a stopping rule. ``early_stopping`` off: all n attempts are asked for. See the module for the rest."""
 
     def __init__(self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0) -> None:
         self.band = band

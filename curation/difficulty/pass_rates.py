@@ -81,7 +81,7 @@ def pass_rates(
         .join(_rivals(verdicts), on="problem", how="left", maintain_order="left")
         .join(ends, on="problem", how="left", maintain_order="left")
     )
-    zeros = ["attempts", "rival_votes", *(outcome.value for outcome in Outcome)]
+    zeros = ["attempts", "top_wrong_votes", *(outcome.value for outcome in Outcome)]
     wanted = rule.band.attempts if rule is not None else 0
     spared = pl.when("settled").then(wanted - pl.col("asked")).when(~pl.col("problem").is_in(list(stopped))).then(0)
     low, high = wilson(pl.col("correct"), pl.col("judged"))
@@ -89,11 +89,11 @@ def pass_rates(
         frame.with_columns(pl.col(zeros).fill_null(0).cast(pl.Int32), pl.lit(policy).alias("policy"))
         .with_columns(
             pl.sum_horizontal(outcome.value for outcome in COUNTED_OUTCOMES).cast(pl.Int32).alias("judged"),
-            (spared if rule is not None else pl.lit(0)).alias("spared"),
+            (spared if rule is not None else pl.lit(0)).alias("skipped"),
         )
         .with_columns(
             pl.when(pl.col("judged") > 0)
-            .then(pl.when(pl.col("spared") > 0).then("estimate").otherwise(pl.col("correct") / pl.col("judged")))
+            .then(pl.when(pl.col("skipped") > 0).then("estimate").otherwise(pl.col("correct") / pl.col("judged")))
             .alias("pass_rate")
         )
         .with_columns(
@@ -132,11 +132,11 @@ def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
         .group_by("problem", "answer_class", maintain_order=True)
-        .agg(pl.len().cast(pl.Int32).alias("rival_votes"), pl.col("answer").first().alias("rival"))
-        .sort("problem", "rival_votes", "answer_class", descending=[False, True, False])
+        .agg(pl.len().cast(pl.Int32).alias("top_wrong_votes"), pl.col("answer").first().alias("top_wrong_answer"))
+        .sort("problem", "top_wrong_votes", "answer_class", descending=[False, True, False])
         .group_by("problem", maintain_order=True)
         .first()
-        .select("problem", "rival", "rival_votes")
+        .select("problem", "top_wrong_answer", "top_wrong_votes")
     )
 
 
@@ -152,7 +152,7 @@ def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) ->
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
     differs = compared.filter((pl.col("outcome") == Outcome.CORRECT.value) != pl.col("label"))
-    return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "how")
+    return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "method")
 
 
 def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | None = None) -> pl.DataFrame:
@@ -166,7 +166,7 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
     too_few = pl.col("judged") < band.least_judged
     rules: list[tuple[pl.Expr, DropReason, pl.Expr]] = [
         (
-            pl.col("spared").is_null(),
+            pl.col("skipped").is_null(),
             DropReason.TOO_FEW_ATTEMPTS,
             pl.format(
                 "sampling stopped at attempt {} under other settings, which does not settle it; run the recipe again",
@@ -194,9 +194,9 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
             DropReason.SUSPECTED_WRONG_LABEL,
             pl.format(
                 "{} of {} agree on {}, {} on the reference",
-                "rival_votes",
+                "top_wrong_votes",
                 "judged",
-                pl.col("rival").str.head(200),
+                pl.col("top_wrong_answer").str.head(200),
                 "correct",
             ),
         ),
@@ -227,7 +227,7 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
     """The likeliest decision in place of that on the counts, where the rule stopped before the fate was sealed."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
-    columns = ("correct", "rival_votes", "judged", "attempts", "spared")
+    columns = ("correct", "top_wrong_votes", "judged", "attempts", "skipped")
     for row, (correct, rival, judged, made, spared) in enumerate(decided.select(columns).iter_rows()):
         now = OutcomeCounts(correct, rival, judged, made, rule.band.attempts - (spared or 0))
         if not spared or rule.is_decided(now):
@@ -240,8 +240,8 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
 
 def suspected_wrong_label(band: Band) -> pl.Expr:
     """The paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
-    majority = pl.col("rival_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
-    return majority & (pl.col("rival_votes") >= band.wrong_label_votes)
+    majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
+    return majority & (pl.col("top_wrong_votes") >= band.wrong_label_votes)
 
 
 def most_correct_kept(band: Band) -> pl.Expr:

@@ -160,4 +160,6 @@ def read_plan(row: Mapping[str, Any]) -> StagePlan:
         made, spent = CostEstimate(**found["attempts"]), CostEstimate(**found["tokens"])
         return Cost(made, spent, estimate(found["hours"]), estimate(found["price"]))
 
-    return StagePlan(**{**row, "expected": cost(row["expected"]), "uncurtailed": cost(row["uncurtailed"])})
+    return StagePlan(
+        **{**row, "expected": cost(row["expected"]), "without_early_stopping": cost(row["without_early_stopping"])}
+    )

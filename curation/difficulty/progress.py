@@ -39,7 +39,7 @@ class SamplingProgress:
             "problems": self.problems,
             "total": self.total,
             "attempts": self.attempts,
-            "spared": self.skipped,
+            "skipped": self.skipped,
             "aborted": self.aborted,
             "tokens": self.tokens,
             "tokens_per_s": round(self.tokens_per_s, 1),

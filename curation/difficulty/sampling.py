@@ -354,7 +354,7 @@ def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: 
         for one in sampled
         for index, judged in sorted(one.verdicts.items())
     ]
-    columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "how")
+    columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "method")
     same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
     frame = pl.DataFrame(rows, schema={name: VERDICT[name] for name in columns}, orient="row")
     return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())

@@ -168,7 +168,7 @@ class _Bench:
                         break
         finally:
             results.close()
-        return found + [_Run("spared", None) for _ in range(count - len(found))]
+        return found + [_Run("skipped", None) for _ in range(count - len(found))]
 
     def _broke(self, count: int, why: str) -> list[_Run | None]:
         self.broken += count
@@ -223,7 +223,7 @@ def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMat
     times = [
         run.cpu_s
         for one in right
-        if not any(run is not None and run.ended in ("TLE", "spared", "CE") for run in bench.runs[one.index])
+        if not any(run is not None and run.ended in ("TLE", "skipped", "CE") for run in bench.runs[one.index])
         for run in bench.runs[one.index]
         if run is not None and run.cpu_s is not None
     ]

@@ -21,7 +21,7 @@ from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
 VERSION = "twins@1"
 
-STAGE = "twins"
+STAGE = "language_variants"
 
 LANGUAGE = "language"
 """Key of ``meta``; `curation.prompts.solving.FENCE` is the same word."""
@@ -69,7 +69,7 @@ def languages_of(
                     rows.append((name, language, True, f"a solution takes {best[language]:.2f} of {allowed:g} s"))
             elif other in best and best[other] * slower[language] <= allowed:
                 rows.append((name, language, False, f"{other} takes {best[other]:.2f} s, {allowed:g} s allowed"))
-    schema = {"problem": pl.String, "language": pl.String, "passed": pl.Boolean, "how": pl.String}
+    schema = {"problem": pl.String, "language": pl.String, "passed": pl.Boolean, "method": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -198,14 +198,15 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
     """
     suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
     found = problems.join(
-        suspected.select("problem", "rival", "evidence"),
+        suspected.select("problem", "top_wrong_answer", "evidence"),
         left_on="id",
         right_on="problem",
         how="inner",
         maintain_order="left",
     )
     told = found.with_columns(
-        references=pl.concat_list("answer", "rival"), rows=pl.concat_list(pl.format("{}:{}", "source", "row"))
+        references=pl.concat_list("answer", "top_wrong_answer"),
+        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
     )
     return _as_disputes(told, "suspected_wrong_label")
 
@@ -216,10 +217,10 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
     Args:
         problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
     """
-    doubtful = verdicts.filter(pl.col("how").str.ends_with("(doubtful)"))
-    said = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("how"))
+    doubtful = verdicts.filter(pl.col("method").str.ends_with("(doubtful)"))
+    said = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
-        doubtful.group_by("problem", "answer", "outcome", "how", maintain_order=True)
+        doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True)
         .len()
         .sort("problem", "len", descending=[False, True], maintain_order=True)
         .group_by("problem", maintain_order=True)

@@ -49,15 +49,15 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
 def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any]:
     start = time.perf_counter()
     if not answer.strip():
-        return {"verdict": Outcome.NO_ANSWER.value, "how": "no answer", "doubtful": False, "ms": 0.0}
+        return {"verdict": Outcome.NO_ANSWER.value, "method": "no answer", "doubtful": False, "ms": 0.0}
     failed = guard.enter("pair")
     if failed is not None:
-        return {"verdict": failed.value, "how": _failure_reason(failed), "doubtful": True, "ms": None}
+        return {"verdict": failed.value, "method": _failure_reason(failed), "doubtful": True, "ms": None}
     found = answers.compare_texts(reference, answer, lang=lang)
     guard.leave()
     ms = round((time.perf_counter() - start) * 1000, 3)
     how = f"{found.method}: {found.reference_form[:200]} ~ {found.answer_form[:200]}"
-    return {"verdict": found.outcome.value, "how": how, "doubtful": found.doubtful, "ms": ms}
+    return {"verdict": found.outcome.value, "method": how, "doubtful": found.doubtful, "ms": ms}
 
 
 def _judge(

@@ -57,7 +57,7 @@ def verify_pairs(
 
 def _verdict(reply: JobReply) -> dict[str, Any]:
     if reply.failure is not None:
-        return {"equal": False, "verdict": reply.failure.value, "how": reply.reason, "doubtful": True, "ms": None}
+        return {"equal": False, "verdict": reply.failure.value, "method": reply.reason, "doubtful": True, "ms": None}
     return {"equal": reply.value["verdict"] == Outcome.CORRECT.value, **reply.value}
 
 

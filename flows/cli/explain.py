@@ -140,7 +140,7 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
         votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
         console.print(
             f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
-            f"{votes}; {verdict['how']}; … {ends.get(verdict['index'], '')}",
+            f"{votes}; {verdict['method']}; … {ends.get(verdict['index'], '')}",
             soft_wrap=True,
             markup=False,
         )

@@ -137,7 +137,7 @@ def _fates(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
     """Per problem, the attempts whose outcome, answer or answer class changed."""
-    columns = ["outcome", "answer", "answer_class", "how"]
+    columns = ["outcome", "answer", "answer_class", "method"]
     both = old.select("problem", "index", *columns).join(
         new.select("problem", "index", "reference", *columns), on=["problem", "index"], maintain_order="right"
     )
@@ -147,7 +147,7 @@ def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
     for row in moved.iter_rows(named=True):
         why.setdefault(row["problem"], []).append(
             f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
-            f"({row['how']}), is {row['outcome_right']} ({row['how_right']})"
+            f"({row['method']}), is {row['outcome_right']} ({row['how_right']})"
         )
     return why
 

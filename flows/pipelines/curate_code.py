@@ -11,14 +11,14 @@ from flows.run.pipeline import Pipeline
 from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT
 from flows.stages.generators import GENERATORS
-from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
-from flows.stages.language_variants import LANGUAGE_VARIANTS
 
 CURATE_CODE = Pipeline(
     "curate-code",

@@ -20,10 +20,10 @@ from curation.storage.stages import read_manifest, read_shard, read_table, write
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.export import EXPORT
 from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.tests import GIVEN_TESTS, TESTS
+from flows.stages.export import EXPORT
 from flows.stages.language_variants import language_of
+from flows.stages.tests import GIVEN_TESTS, TESTS
 
 FILE_BYTES = 256 << 20
 """A file of tests is closed once its inputs and outputs hold so many bytes."""

@@ -40,14 +40,14 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
     Recorded attempts cost nothing: all of them count.
     """
-    curtail = settings.sampling.early_stopping and settings.policy.kind != "recorded"
+    stops_early = settings.sampling.early_stopping and settings.policy.kind != "recorded"
     return early_stopping.StoppingRule(
-        settings.band, early_stopping=curtail, error_rate=settings.sampling.error_rate if curtail else 0.0
+        settings.band, early_stopping=stops_early, error_rate=settings.sampling.error_rate if stops_early else 0.0
     )
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """All that `stopping_rule` depends on, as text: with curtailment the whole band, without it the number alone."""
+    """All that `stopping_rule` depends on, as text: with early stopping the whole band, without it the number alone."""
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"

@@ -72,9 +72,9 @@ def _describe(run: Run) -> Iterator[str]:
 
 
 DECONTAMINATION = Stage(
-    name="contamination",
+    name="decontamination",
     title="Overlap with benchmarks",
-    folder="stages/07-contamination",
+    folder="stages/07-decontamination",
     work=find_contamination,
     enabled=_has_benchmarks,
     check=_check,

@@ -62,14 +62,14 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
         "limits": pl.DataFrame(limits, schema=MEASURED_LIMITS, orient="row"),
     }
     notes = {"judged": sum(row[2] for row in limits), "broken": sum(row[3] for row in limits)}
-    notes["tests_beyond"] = beyond  # more than `code.matrix.tests` of a problem: not run, not kept
+    notes["tests_beyond"] = beyond  # more than `code.execution_matrix.tests` of a problem: not run, not kept
     return Shard(count, tables, kept_rows=count, notes=notes)
 
 
 EXECUTION_MATRIX = Stage(
-    name="matrix",
+    name="execution_matrix",
     title="Solutions on tests",
-    folder="stages/08-matrix",
+    folder="stages/08-execution-matrix",
     work=run_execution_matrix,
     domains=CODE,
     kind=Kind.MEASURE,

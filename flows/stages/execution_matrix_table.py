@@ -13,7 +13,7 @@ import polars as pl
 
 from flows.stages.base import TESTS_TABLE
 
-_LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "spared": "-"}
+_LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}
 _MEANINGS = {
     "=": "the output that the test wants",
     ".": "another output",

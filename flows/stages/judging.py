@@ -16,8 +16,8 @@ from curation.verify.programs.tables import build_problem
 from flows.run.run_folder import Run
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.tests import TESTS
 from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
+from flows.stages.tests import TESTS
 
 
 def open_judge(run: Run) -> Judge:

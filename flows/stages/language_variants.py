@@ -43,5 +43,9 @@ def language_of(meta: str | None) -> str:
 
 
 LANGUAGE_VARIANTS = Stage(
-    name="twins", title="Languages asked for", folder="stages/11-twins", work=make_variants, domains=CODE
+    name="language_variants",
+    title="Languages asked for",
+    folder="stages/11-language-variants",
+    work=make_variants,
+    domains=CODE,
 )

@@ -48,9 +48,9 @@ def _is_enabled(run: Run) -> bool:
 
 
 NEAR_DEDUP = Stage(
-    name="near_duplicates",
+    name="near_dedup",
     title="Near duplicates",
-    folder="stages/06-near-duplicates",
+    folder="stages/06-near-dedup",
     work=find_near_duplicates,
     enabled=_is_enabled,
 )

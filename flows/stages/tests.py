@@ -22,9 +22,9 @@ from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.code_generation import GeneratedTests, failing_solutions, generate_tests
-from flows.stages.generators import GENERATORS, RESPONSES_TABLE
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
+from flows.stages.generators import GENERATORS, RESPONSES_TABLE
 from flows.stages.units import units
 
 GIVEN_TESTS = "tests"

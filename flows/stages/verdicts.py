@@ -82,7 +82,7 @@ def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataF
             pl.Series("outcome", [verdict.outcome.value for verdict in judged], pl.String),
             pl.Series("answer", [verdict.answer for verdict in judged], pl.String),
             pl.Series("answer_class", [verdict.answer_class for verdict in judged], pl.Int32),
-            pl.Series("how", [verdict.method for verdict in judged], pl.String),
+            pl.Series("method", [verdict.method for verdict in judged], pl.String),
         )
         .select(VERDICT.names())
     )

@@ -51,7 +51,7 @@ def main() -> None:
     )
     warmup = given.batches // 5
     for bound in (1, 2, 3, 4, 8):
-        settings = sizes.model_copy(update={"staleness": bound})
+        settings = sizes.model_copy(update={"max_staleness": bound})
         ours = simulate_asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
         steady = ours.trained_lengths[warmup * given.batch :]
         print(

@@ -75,9 +75,9 @@ name = "packages"
 kind = "kattis"
 path = "{out / "packages"}"
 domain = "code"
-[near_duplicates]
+[near_dedup]
 enabled = false
-[code.matrix]
+[code.execution_matrix]
 right_solutions = {right}
 wrong_solutions = {wrong}
 measure_s = 4.0
@@ -122,9 +122,9 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
         rows = attempts([out / "packages" / one.name for one in planted])
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = (
-        ["code.agreement.min_tests=1", "code.generation.enough=1", "code.generation.rounds=4"]
+        ["code.agreement.min_tests=1", "code.test_generation.enough=1", "code.test_generation.rounds=4"]
         if samples_only
-        else ["code.generation.rounds=1"]
+        else ["code.test_generation.rounds=1"]
     )
     (out / "pieces").mkdir(exist_ok=True)
     with clocked(out / "pieces" / f"{time.time_ns()}.json"):
@@ -134,9 +134,9 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
         f"{len(planted)} packages end to end in {sum(one['seconds'] for one in pieces):.0f} s, {len(pieces)} piece(s); "
         f"peak memory of the run itself {max(one['peak_mb'] for one in pieces):.0f} MB"
     )
-    matrix = read_manifest(out / "run" / "stages" / "08-matrix")
+    matrix = read_manifest(out / "run" / "stages" / "08-execution-matrix")
     assert matrix is not None
-    runs = read_table(out / "run" / "stages" / "08-matrix", "runs")
+    runs = read_table(out / "run" / "stages" / "08-execution-matrix", "runs")
     programs = runs.select("problem", "solution").n_unique()
     print(
         f"matrix: {programs} programs on {runs.select('problem', 'test').n_unique()} tests, "

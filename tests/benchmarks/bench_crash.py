@@ -45,7 +45,7 @@ kind = "jsonl"
 path = "problems.jsonl"
 license = "Apache-2.0"
 columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
-[near_duplicates]
+[near_dedup]
 enabled = false
 [stage1]
 band = {{ attempts = 8 }}
@@ -96,7 +96,7 @@ RUN: Mapping[str, Ready] = {
     "reading sources": there("stages/01-sources/shards/00000.json"),
     "format filter": there("stages/02-statements/shards/00000.json"),
     "reference check": there("stages/04-references/shards/00000.json"),
-    "duplicates": there("stages/05-duplicates/shards/00000.json"),
+    "exact_dedup": there("stages/05-exact-dedup/shards/00000.json"),
     "stage 1: sampling its first shard": journal(1),
     "stage 1: sampling": there("stages/08-stage1-attempts/shards/00000.json"),
     "stage 1: verdicts": there("verdicts/stage1/*/shards/00000.json"),

@@ -55,7 +55,7 @@ kind = "jsonl"
 path = "problems.jsonl"
 license = "Apache-2.0"
 columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
-[near_duplicates]
+[near_dedup]
 enabled = false
 [stage1]
 band = {{ attempts = {tries}, min_correct = {least}, max_pass_rate = {most} }}
@@ -65,7 +65,7 @@ model = {model}
 prompt = "plain"
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 [refresh]
-retry = {retry}
+retry_share = {retry}
 """
 
 
@@ -115,8 +115,8 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
         f"model={json.dumps(model)}",
         f'data={{ kind = "curated", folders = [{json.dumps(str(data.absolute()))}] }}',
         "evaluation={}",
-        "collector.staleness=0",
-        "samples=0",
+        "collector.max_staleness=0",
+        "logged_rollouts=0",
     ]
     train(RECIPES / "train_embedded.toml", out, changes)
     return out

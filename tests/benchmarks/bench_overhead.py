@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_overhead [--engine vllm|stand-in] [--requests 3200] [--rounds 3]
 
-Both sides answer the same requests, n = 16 attempts a problem without curtailment, with the same seeds and the same
+Both sides answer the same requests, n = 16 attempts a problem without early stopping, with the same seeds and the same
 number in flight; they take turns, and each round's first one changes. ``vllm`` (the default) is the real engine with
 the embedded model in this process: the bare side hands prompts that are tokens already to the engine and keeps the
 texts. Its answers are about 50 tokens of a model of 0.4 M parameters, which is hard on everything around them: the

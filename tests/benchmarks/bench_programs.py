@@ -315,7 +315,7 @@ def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dic
             "agree": agree,
             "verdict": result.verdict.value,
             "test": _name(problem, result),
-            "how": result.how[:200],
+            "method": result.how[:200],
             "limit_s": problem.cpu_s,
             "slowest_s": round(max((run.cpu_s for run in result.tests), default=0.0), 2),
         }

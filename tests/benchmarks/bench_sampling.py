@@ -1,4 +1,4 @@
-"""Attempts saved by curtailment, and the errors of the sequential mode.
+"""Attempts saved by early stopping, and the errors of the sequential mode.
 
     .venv/bin/python -m tests.benchmarks.bench_sampling [ATTEMPTS.jsonl] [--problems 2000]
 

@@ -11,7 +11,7 @@ optimiser step a batch, temperature 1. They take turns, each in a process of its
 A token counts as trained on when it is a response token of a trained batch. TRL also trains on groups whose rewards are
 all equal, where there is nothing to learn; ours drops them and samples others in their place. So ours is timed twice:
 
-  - ``ours, every group``: none is dropped (``objective.diversity = "none"``). Both sides sample and train on a batch
+  - ``ours, every group``: none is dropped (``objective.group_filter = "none"``). Both sides sample and train on a batch
     a step: the ratio to all of TRL's tokens is that of the same work;
   - ``ours``: as it is by default. The ratio to TRL's tokens of groups that can teach compares what is learnt from; that
     to all of TRL's tokens is the lowest there is: ours samples about two tokens then for each it trains on.
@@ -60,13 +60,13 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
         "max_tokens": TOKENS,
         "data": {"kind": "embedded", "problems": 2000, "seed": 11},
         "generator": generator,
-        "collector": {"group": GROUP, "n_async": BATCH, "n_batch": BATCH, "staleness": 2},
-        "objective": {"diversity": diversity},
+        "collector": {"group_size": GROUP, "n_async": BATCH, "n_batch": BATCH, "max_staleness": 2},
+        "objective": {"group_filter": diversity},
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": 0.0},
         "optim": {"learning_rate": RATE, "warmup_steps": 1},
-        "packing": {"tokens": 4096},
+        "packing": {"micro_batch_tokens": 4096},
         "checkpoints": {"every": steps, "export": False},
-        "samples": 0,
+        "logged_rollouts": 0,
     }
 
 

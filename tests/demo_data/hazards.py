@@ -130,7 +130,7 @@ def duplicate_rows(s: Supply) -> list[Row]:
         note, respace = RESPACED[number % len(RESPACED)]
         pair = f"duplicate {number}"
         first = replace(row_of(item, by_level(s.dice, item)), pair=pair)
-        planted = Planted("duplicate", DropReason.DUPLICATE, "duplicates", note)
+        planted = Planted("duplicate", DropReason.DUPLICATE, "exact_dedup", note)
         second = replace(first, question=respace(item.question), planted=planted)
         if other_form:
             value = item.answer
@@ -148,7 +148,7 @@ def conflict_rows(s: Supply) -> list[Row]:
     rows = []
     for number in range(6):
         item = s.item(MIDDLE)
-        planted = Planted("conflicting_answers", DropReason.CONFLICTING_ANSWERS, "duplicates")
+        planted = Planted("conflicting_answers", DropReason.CONFLICTING_ANSWERS, "exact_dedup")
         first = replace(row_of(item, by_level(s.dice, item), planted), pair=f"conflict {number}")
         rows += [first, replace(first, reference=slips(item)[number % 3])]
     return rows

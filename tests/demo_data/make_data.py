@@ -93,7 +93,7 @@ def _sheet_rows(supply: Supply, rows: Sequence[Row]) -> list[Row]:
         sheet.append(row_of(item, by_level(supply.dice, item)))
     plain = [row for row in rows if row.planted is None and row.pair is None]
     for number in range(6):
-        planted = Planted("duplicate", DropReason.DUPLICATE, "duplicates", "copy in another source")
+        planted = Planted("duplicate", DropReason.DUPLICATE, "exact_dedup", "copy in another source")
         sheet.append(replace(plain[19 * number], planted=planted))
     for _ in range(5):
         item = supply.item()

@@ -195,11 +195,11 @@ def near_duplicate_rows(s: Supply) -> list[Row]:
     """Pairs of near duplicates: the first stays, the second goes; where their references differ, into the queue."""
     rows = []
     for number, (first, second, setup, answer, lang, note) in enumerate(NEAR):
-        planted = Planted("near_duplicate", DropReason.NEAR_DUPLICATE, "near_duplicates", note)
+        planted = Planted("near_duplicate", DropReason.NEAR_DUPLICATE, "near_dedup", note)
         rows += _pair(s, f"near {number}", first, second, setup, answer, lang, planted, str(answer))
     for number, (first, second, setup, answer, lang, other) in enumerate(NEAR_CONFLICTS):
         note = f"the row that stays has {answer}"
-        planted = Planted("near_conflict", DropReason.CONFLICTING_ANSWERS, "near_duplicates", note)
+        planted = Planted("near_conflict", DropReason.CONFLICTING_ANSWERS, "near_dedup", note)
         rows += _pair(s, f"near conflict {number}", first, second, setup, answer, lang, planted, other)
     return rows
 
@@ -218,7 +218,7 @@ def _pair(
     item = Item(first, Fraction(answer), setup, "story", 2, lang)
     s.reserve(first)
     s.reserve(second)
-    stays = row_of(item, in_band(s.dice, item), Planted("near_keeper", KEEP, "near_duplicates", planted.kind))
+    stays = row_of(item, in_band(s.dice, item), Planted("near_keeper", KEEP, "near_dedup", planted.kind))
     goes = Row(second, reference, item.worked, None, "story", 2, lang, planted)
     return [replace(stays, pair=pair), replace(goes, pair=pair)]
 
@@ -227,7 +227,7 @@ def contaminated_rows() -> list[Row]:
     """Problems of the imaginary benchmark, as they are or changed a little."""
     reason = DropReason.CONTAMINATED
     return [
-        Row(question, answer, "", None, "story", 2, lang, Planted("contaminated", reason, "contamination", note))
+        Row(question, answer, "", None, "story", 2, lang, Planted("contaminated", reason, "decontamination", note))
         for question, answer, lang, note in CONTAMINATED
     ]
 

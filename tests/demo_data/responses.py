@@ -160,7 +160,7 @@ def record(d: Dice, item: Item, model: str, plan: Plan, reference: str | None = 
     as correct give the label's value.
     """
     right = forms(item)
-    kinds = ["correct"] * plan.correct + ["rival"] * plan.rival
+    kinds = ["correct"] * plan.correct + ["top_wrong_answer"] * plan.rival
     kinds += ["wrong"] * (plan.attempts - len(kinds))
     label_forms = right if reference is None else (reference,)
     rivals = right if reference is not None else slips(item)[:1]
@@ -170,7 +170,7 @@ def record(d: Dice, item: Item, model: str, plan: Plan, reference: str | None = 
     for place, kind in enumerate(d.shuffled(kinds)):
         if kind == "correct":
             text = _right(d, item, label_forms)
-        elif kind == "rival":  # walk through the forms in turn, so that no single string has a majority
+        elif kind == "top_wrong_answer":  # walk through the forms in turn, so that no single string has a majority
             text = respond(d, item.lang, item.setup, rivals[place % len(rivals)])
         else:
             text = _wrong(d, item, left)

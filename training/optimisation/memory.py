@@ -100,11 +100,11 @@ def estimate_memory(
 
     Args:
         ranks: GPUs over which the model is sharded.
-        tokens: room of a micro-batch (`packing.tokens`), at least the longest sequence.
+        tokens: room of a micro-batch (`packing.micro_batch_tokens`), at least the longest sequence.
         checkpointing: `compute.activation_checkpointing`.
         number: bytes of a computing number, 2 for bf16.
         logit_elements: `packing.logit_elements`.
-        reference: whether `objective.kl` is on.
+        reference: whether `objective.kl_coef` is on.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim

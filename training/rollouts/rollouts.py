@@ -54,7 +54,7 @@ class Rollout:
         return {
             "problem": self.problem,
             "outcome": self.outcome.value if self.outcome is not None else None,
-            "how": self.method,
+            "method": self.method,
             "tokens": self.tokens,
             "finish": made.finish,
             "oldest": min(made.versions, default=0),
@@ -72,7 +72,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "generated": {name: getattr(made, name) for name in TokenCompletion.__slots__},
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
-        "how": rollout.method,
+        "method": rollout.method,
     }
 
 
@@ -81,7 +81,7 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     held = row["generated"].items()
     values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in held}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["how"])
+    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
 
 
 class RolloutRunner:

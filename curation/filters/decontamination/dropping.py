@@ -9,7 +9,7 @@ import polars as pl
 
 from curation.records import DROPPED, DropReason
 
-STAGE = "contamination"
+STAGE = "decontamination"
 
 
 def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

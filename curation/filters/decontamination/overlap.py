@@ -54,7 +54,7 @@ MINHASH_RECALL = 0.9
 
 @dataclass(frozen=True, slots=True)
 class OverlapSettings:
-    """When a problem and a benchmark row overlap, and by which methods. `bench_contamination` measures each."""
+    """When a problem and a benchmark row overlap, and by which methods. `bench_decontamination` measures each."""
 
     methods: tuple[str, ...] = ("ngram", "minhash")  # `embedding` needs the extra
     ngram: int = 13  # tokens in a run

@@ -19,7 +19,7 @@ from curation.records import DROPPED, DropReason
 
 VERSION = "duplicates@1"
 
-STAGE = "duplicates"
+STAGE = "exact_dedup"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from curation.records import DROPPED, DropReason
 
 VERSION = "near_duplicates@2"
 
-STAGE = "near_duplicates"
+STAGE = "near_dedup"
 
 MEMBER = pl.Schema(
     {

@@ -15,7 +15,7 @@ from curation.records import DropReason
 class FunnelRow:
     """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``.
 
-    Example: ``FunnelRow("duplicates", "Duplicates", 700, 688, {"duplicate": 12})``
+    Example: ``FunnelRow("exact_dedup", "Duplicates", 700, 688, {"duplicate": 12})``
     """
 
     stage: str

@@ -79,7 +79,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "outcome": result.outcome.value,
         "first_failed": result.first_failed,
-        "how": result.how,
+        "method": result.how,
         "tests": [
             {
                 "index": run.index,
@@ -87,7 +87,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
                 "time_s": round(run.cpu_s, 4),
                 "wall_s": round(run.wall_s, 4),
                 "memory_mb": round(run.memory_mb, 1),
-                "how": run.how,
+                "method": run.how,
             }
             for run in result.tests
         ],

@@ -1,4 +1,4 @@
-"""Curtailment: the same decisions with fewer attempts, proved over all sequences; pass rates that are not biased."""
+"""Early stopping: the same decisions with fewer attempts, proved over all sequences; pass rates that are not biased."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def decided(band: Band) -> dict[OutcomeCounts, str | None]:
             **dict.fromkeys(PASS_RATE.names(), 0),
             "problem": str(number),
             "policy": "p@1",
-            "rival": "x",
+            "top_wrong_answer": "x",
             "attempts": end.attempts,
             "judged": end.judged,
             "correct": end.correct,
             "wrong": end.top_wrong,
             "broken": end.attempts - end.judged,
-            "rival_votes": end.top_wrong,
+            "top_wrong_votes": end.top_wrong,
         }
         for number, end in enumerate(ends)
     ]
@@ -93,7 +93,7 @@ def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: 
 
 
 @pytest.mark.parametrize("name", BANDS)
-def test_every_decision_is_the_same_with_and_without_curtailment(name: str) -> None:
+def test_every_decision_is_the_same_with_and_without_early_stopping(name: str) -> None:
     band = BANDS[name]
     rule, ends = StoppingRule(band), decided(band)
     for letters in itertools.product(KINDS, repeat=band.attempts):
@@ -251,7 +251,7 @@ def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
     names = {"problem": pl.String, "index": pl.Int32, "outcome": pl.String, "answer_class": pl.Int32}
     frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(answer=pl.lit("x"))
     found = pass_rates(pl.Series(list(letters)), frame, "m@1", StoppingRule(Band()))
-    assert found["spared"].sum() > 0
+    assert found["skipped"].sum() > 0
     # the estimate lies outside only where the stop itself is a late correct answer: no order begins with it
     outside = found.filter(~pl.col("pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9))
     assert outside["correct"].to_list() == [1] * outside.height

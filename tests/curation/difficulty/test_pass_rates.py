@@ -39,7 +39,7 @@ def verdicts(**attempts: str) -> pl.DataFrame:
                     "outcome": outcome.value,
                     "answer": answer,
                     "answer_class": int(letter) if wrong else 0 if outcome is Outcome.CORRECT else None,
-                    "how": "",
+                    "method": "",
                 }
             )
     return pl.DataFrame(rows, schema=VERDICT)
@@ -82,10 +82,10 @@ def test_pass_rates_by_hand() -> None:
         "broken": 0,
     }
     assert b["pass_rate"] == 3 / 7
-    assert (b["rival"], b["rival_votes"], b["policy"]) == ("1.2", 2, "weak@1")
+    assert (b["top_wrong_answer"], b["top_wrong_votes"], b["policy"]) == ("1.2", 2, "weak@1")
     assert (a["attempts"], a["judged"], a["timeout"], a["broken"]) == (2, 0, 1, 1)
-    assert [a[name] for name in ("pass_rate", "low", "high", "rival")] == [None] * 4
-    assert (z["attempts"], z["judged"], z["correct"], z["rival_votes"], z["pass_rate"]) == (0, 0, 0, 0, None)
+    assert [a[name] for name in ("pass_rate", "low", "high", "top_wrong_answer")] == [None] * 4
+    assert (z["attempts"], z["judged"], z["correct"], z["top_wrong_votes"], z["pass_rate"]) == (0, 0, 0, 0, None)
 
 
 def test_pass_rates_of_nothing() -> None:
@@ -216,7 +216,7 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
     frame = verdicts(x="1" * 9 + "c" * 7)
     assert frame["answer"].filter(frame["answer_class"] == 1).n_unique() == 9
     (row,) = pass_rates(pl.Series(["x"]), frame, "weak@1").to_dicts()
-    assert (row["rival"], row["rival_votes"]) == ("1.0", 9)
+    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == ("1.0", 9)
     # The other way round: one writing in two classes is two answers.
     split = frame.with_columns(
         pl.when(pl.col("answer_class") == 1).then(pl.lit("same")).otherwise("answer").alias("answer"),
@@ -227,11 +227,11 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
         .alias("answer_class"),
     )
     (row,) = pass_rates(pl.Series(["x"]), split, "weak@1").to_dicts()
-    assert (row["rival"], row["rival_votes"]) == ("same", 5)
+    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == ("same", 5)
 
 
 @pytest.mark.parametrize(
-    ("letters", "rival", "votes"),
+    ("letters", "top_wrong_answer", "votes"),
     [
         ("1212", "1.0", 2),  # a tie goes to the earlier answer
         ("1221", "1.0", 2),
@@ -244,7 +244,7 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
 )
 def test_the_most_frequent_other_answer(letters: str, rival: str | None, votes: int) -> None:
     row = rates(x=letters).row(0, named=True)
-    assert (row["rival"], row["rival_votes"]) == (rival, votes)
+    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == (rival, votes)
 
 
 def test_the_evidence_says_the_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Plans: scaled means, intervals that hold the truth, and what curtailment spares."""
+"""Plans: scaled means, intervals that hold the truth, and what early stopping skips."""
 
 from __future__ import annotations
 

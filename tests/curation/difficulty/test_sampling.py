@@ -18,7 +18,7 @@ from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-def test_curtailed_or_not_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
+def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path, ahead: bool) -> None:
     full, short = StoppingRule(Band(), early_stopping=False), StoppingRule(Band())
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
     assert sampler.progress.attempts == 40 * 16
@@ -28,7 +28,7 @@ def test_curtailed_or_not_the_decisions_are_the_same(tmp_path: Path, ahead: bool
     assert found.select("problem", "keep", "reason").equals(wanted.select("problem", "keep", "reason"))
     counted = sum(len(one.verdicts) for one in stopped)
     assert counted == found["attempts"].sum() < 0.85 * 40 * 16
-    assert found["spared"].sum() == sampler.progress.skipped == 40 * 16 - counted
+    assert found["skipped"].sum() == sampler.progress.skipped == 40 * 16 - counted
     assert len(set(policy.asked)) == len(policy.asked)
     if ahead:
         assert policy.cancelled, "what was launched ahead is aborted at a problem's stop"
@@ -123,7 +123,7 @@ def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: 
     sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band()), problems())
     wide = StoppingRule(Band(max_pass_rate=0.9))
     found = decisions(sampled, wide)
-    unsettled = found.filter(found["spared"].is_null())
+    unsettled = found.filter(found["skipped"].is_null())
     assert 0 < unsettled.height < 40
     assert set(unsettled["reason"]) == {"too_few_attempts"}
     assert unsettled["evidence"].str.contains("run the recipe again").all()

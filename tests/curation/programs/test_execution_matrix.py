@@ -66,7 +66,7 @@ def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> N
     programs = candidates(("while True: pass", False), ("raise SystemExit(3)", True), ("print(", True), (RIGHT, True))
     made = run_execution_matrix(runner, "p", asked, programs, SETTINGS, time_given=True)
     ended = {i: group["ended"].to_list() for (i,), group in made.runs.group_by("solution")}
-    assert ended[0] == ["TLE", "TLE", "spared", "spared"]
+    assert ended[0] == ["TLE", "TLE", "skipped", "skipped"]
     assert ended[1] == ["RTE"] * 4
     assert set(ended[2]) == {"CE"}
     assert ended[3] == ["ok"] * 4

@@ -162,7 +162,7 @@ def decisions(*rows: tuple[str, int, int], policy: str = "weak@1") -> pl.DataFra
             "pass_rate": correct / judged,
             "low": 0.125,
             "high": 0.875,
-            "rival": None,
+            "top_wrong_answer": None,
         }
         for name, correct, judged in rows
     ]

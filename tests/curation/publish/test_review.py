@@ -96,7 +96,7 @@ def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> N
 
 
 def test_copies_with_different_references_are_one_dispute() -> None:
-    conflict = {"reason": DropReason.CONFLICTING_ANSWERS, "stage": "duplicates", "evidence": "references: 1 | 2"}
+    conflict = {"reason": DropReason.CONFLICTING_ANSWERS, "stage": "exact_dedup", "evidence": "references: 1 | 2"}
     rows = frame(
         DROPPED,
         problem("a", "1") | conflict,
@@ -129,8 +129,13 @@ def test_suspected_wrong_labels_come_with_their_rival() -> None:
     problems = frame(PROBLEM, problem("a", "1"), problem("b", "2", 1))
     decisions = frame(
         DECISION,
-        {"problem": "a", "reason": DropReason.SUSPECTED_WRONG_LABEL, "rival": "7", "evidence": "9 of 12 agree on 7"},
-        {"problem": "b", "reason": DropReason.TOO_EASY, "rival": "3"},
+        {
+            "problem": "a",
+            "reason": DropReason.SUSPECTED_WRONG_LABEL,
+            "top_wrong_answer": "7",
+            "evidence": "9 of 12 agree on 7",
+        },
+        {"problem": "b", "reason": DropReason.TOO_EASY, "top_wrong_answer": "3"},
     )
     (row,) = wrong_labels(problems, decisions).iter_rows(named=True)
     assert (row["id"], row["references"], row["evidence"]) == ("a", ["1", "7"], "9 of 12 agree on 7")
@@ -163,8 +168,8 @@ def test_doubtful_verdicts_are_gathered_by_problem_the_most_frequent_first() -> 
     rows = [("0.33", "rounded (doubtful)")] * 2 + [("0.3", "rounded (doubtful)"), ("1/3", "same")]
     verdicts = frame(
         VERDICT,
-        *({"problem": "a", "answer": answer, "outcome": "wrong", "how": how} for answer, how in rows),
-        {"problem": "b", "answer": "2", "outcome": "correct", "how": "same"},
+        *({"problem": "a", "answer": answer, "outcome": "wrong", "method": how} for answer, how in rows),
+        {"problem": "b", "answer": "2", "outcome": "correct", "method": "same"},
     )
     (row,) = doubtful_verdicts(problems, verdicts).iter_rows(named=True)
     assert row["references"] == ["1/3", "0.33", "0.3"]

@@ -8,7 +8,7 @@ from curation.verify.extraction import clean_recorded_answer, extract_answer
 
 
 @pytest.mark.parametrize(
-    ("response", "answer", "how"),
+    ("response", "answer", "method"),
     [
         (r"<think>\boxed{1}</think> so \boxed{2}", "2", "boxed"),
         (r"first \boxed{1}, no: \boxed{\frac{1}{2}}.", r"\frac{1}{2}", "boxed"),

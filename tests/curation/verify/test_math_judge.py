@@ -136,7 +136,7 @@ def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
     assert [row["id"] for row in out] == [1, 2, 3, 4]
     assert [row["equal"] for row in out] == [True, True, False, False]
     assert out[3]["verdict"] == "no_answer"
-    assert all({"equal", "verdict", "how", "ms"} <= row.keys() for row in out)
+    assert all({"equal", "verdict", "method", "ms"} <= row.keys() for row in out)
     assert counts["correct"] == 2
     assert seen == [1, 2, 3, 4]
 

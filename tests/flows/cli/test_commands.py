@@ -61,7 +61,7 @@ def test_every_dropped_row_has_one_known_reason_and_its_evidence(tiny_run: Tiny)
     dropped = tiny_run.table("dropped")
     assert set(dropped["reason"]) <= {reason.value for reason in DropReason}
     assert [text for text in dropped["evidence"] if not text] == []
-    assert set(dropped["stage"]) <= {"statements", "references", "duplicates", "near_duplicates", "stage2", "export"}
+    assert set(dropped["stage"]) <= {"statements", "references", "exact_dedup", "near_dedup", "stage2", "export"}
 
 
 def test_the_last_stage_judges_the_entire_original_set(tiny_run: Tiny) -> None:
@@ -198,7 +198,7 @@ ODD: list[tuple[str, Callable[[Path], None], str]] = [
     (f"{STAGES['sources'].folder}/DONE.json", Path.unlink, ""),
     (f"{STAGES['statements'].folder}/shards/00001.json", Path.unlink, f"{STAGES['statements'].folder} 00001"),
     (f"{STAGES['references'].folder}/kept/00000.parquet", cut, f"{STAGES['references'].folder} 00000"),
-    (f"{STAGES['duplicates'].folder}/kept/00002.parquet", Path.unlink, f"{STAGES['duplicates'].folder} 00002"),
+    (f"{STAGES['exact_dedup'].folder}/kept/00002.parquet", Path.unlink, f"{STAGES['exact_dedup'].folder} 00002"),
     ("verdicts/stage1/*/verdicts/00001.parquet", cut, "verdicts/stage1 00001"),
     ("decisions/stage2/*/shards/00003.json", Path.unlink, "decisions/stage2 00003"),
 ]
@@ -301,5 +301,5 @@ def test_the_end_of_a_run_names_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Pa
 
 def test_another_verifier_looks_for_conflicting_references_again(tiny_run: Tiny) -> None:
     """Whether two references are equal is the verifier's word, so its version is part of the stage's fingerprint."""
-    made_by = json.loads((tiny_run.folder / "stages" / "05-duplicates" / "stage.json").read_text())
+    made_by = json.loads((tiny_run.folder / "stages" / "05-exact-dedup" / "stage.json").read_text())
     assert made_by["settings"].startswith(f"{answers.VERSION} ")

@@ -100,7 +100,7 @@ def test_text_that_looks_like_markup_is_printed_as_it_is(tiny_run: Tiny) -> None
 def test_answers_that_look_like_markup_are_printed_as_they_are(final: str, tiny_copy: Tiny) -> None:
     for file in tiny_copy.folder.glob("verdicts/stage1/*/verdicts/*.parquet"):
         frame = pl.read_parquet(file)
-        frame.with_columns(pl.lit(final).alias("answer"), pl.lit(f"by {final}").alias("how")).write_parquet(file)
+        frame.with_columns(pl.lit(final).alias("answer"), pl.lit(f"by {final}").alias("method")).write_parquet(file)
     text = explained(tiny_copy, "half")
     assert re.findall(r"attempt 0 +correct +(\S+) ", text)[0] == final
     assert f"; by {final}; " in text
@@ -129,8 +129,8 @@ def test_an_unknown_id_is_one_sentence(name: str, tiny_run: Tiny) -> None:
 
 def test_a_run_that_has_not_come_far_shows_what_there_is(tiny_copy: Tiny) -> None:
     for path in (
-        "stages/05-duplicates",
-        "stages/06-near-duplicates",
+        "stages/05-exact-dedup",
+        "stages/06-near-dedup",
         "decisions",
         "verdicts",
         "stages/10-export",

@@ -98,8 +98,8 @@ def test_sources_and_benchmarks_are_pinned_where_a_commit_is_known() -> None:
         assert all(len(revision) == 40 for revision in named.values() if revision is not None)
 
 
-def test_one_figure_stands_for_all_stages_and_curtailing_may_be_off() -> None:
-    asked = ["costs.tokens_per_s=[100]", "stage2.sampling.curtail=false"]
+def test_one_figure_stands_for_all_stages_and_early_stopping_may_be_off() -> None:
+    asked = ["costs.tokens_per_s=[100]", "stage2.sampling.early_stopping=false"]
     first, second = stated_plan(MAGISTRAL, asked)
     assert (first.tokens_per_s, second.tokens_per_s) == (800, 800)
     assert second.expected == second.without_early_stopping

@@ -184,7 +184,7 @@ def test_an_unfinished_run_is_not_judged_again(tiny_copy: Tiny) -> None:
     assert "holds no finished run yet; finish it with `goldilocks run`." in refusal("rejudge", tiny_copy.folder)
 
 
-@pytest.mark.parametrize("stage", ["02-statements", "05-duplicates", "06-near-duplicates", "09-stage2-attempts"])
+@pytest.mark.parametrize("stage", ["02-statements", "05-exact-dedup", "06-near-dedup", "09-stage2-attempts"])
 def test_a_run_that_is_being_made_again_is_not_judged_again(stage: str, tiny_copy: Tiny) -> None:
     (tiny_copy.folder / "stages" / stage / "DONE.json").unlink()
     before = stamps(tiny_copy.folder)

@@ -73,7 +73,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
     table = {
         "name": "least",
         "sources": [source],
-        "contamination": {"against": [source]},
+        "decontamination": {"against": [source]},
         "stage1": {"policy": policy},
         "stage2": {"policy": policy},
     }
@@ -81,7 +81,7 @@ def test_every_default_is_the_one_that_a_run_uses(policy: dict[str, Any]) -> Non
     for setting in settings_of():
         if "(" in setting.key and f"({policy['kind']})" not in setting.key:
             continue
-        if setting.kind == "table" or setting.default == "required" or setting.key == "contamination.against.N":
+        if setting.kind == "table" or setting.default == "required" or setting.key == "decontamination.against.N":
             continue
         value: Any = least
         for step in display_key(setting.key).split("."):

@@ -202,7 +202,7 @@ def test_recorded_attempts_cover_every_row_that_should_survive(model: str) -> No
     for row in rows():
         mark = planted.get((row["source"], row["row"]))
         name = problem_id(row["question"] or "", row["options"])
-        if mark is None or mark["expected"] in ("keep", "rewritten") or mark["stage"] in ("duplicates", "stage2"):
+        if mark is None or mark["expected"] in ("keep", "rewritten") or mark["stage"] in ("exact_dedup", "stage2"):
             count = len(recorded.get(name, ()))
             assert count < 8 if mark and mark["expected"] == few else count == 16, row
         else:

@@ -76,13 +76,13 @@ kind = "kattis"
 path = "packages"
 domain = "code"
 
-[code.twins]
+[code.language_variants]
 languages = ["python"]
 
-[code.generation]
+[code.test_generation]
 batch = 6
 
-[code.generation.policy]
+[code.test_generation.policy]
 kind = "recorded"
 name = "tester@recorded"
 path = "generators.jsonl"
@@ -148,7 +148,7 @@ def test_a_second_run_makes_nothing_again(finished: Path, recipe: Path) -> None:
 def test_a_killed_matrix_goes_on_where_it_stopped(finished: Path, recipe: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
     shutil.copytree(finished, copy)
-    matrix = copy / "stages" / "08-matrix"
+    matrix = copy / "stages" / "08-execution-matrix"
     (matrix / "DONE.json").unlink()
     (matrix / "shards" / "00001.json").unlink()
     before = (matrix / "runs" / "00000.parquet").stat().st_mtime_ns

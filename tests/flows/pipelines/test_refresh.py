@@ -54,7 +54,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def refreshed(tiny_copy: Tiny, tmp_path: Path) -> tuple[Tiny, RefreshResult]:
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
-    tiny_copy.run("refresh.change=0.5", "refresh.probe=0.0", "refresh.retry=0.0")  # 4 attempts are never sure
+    tiny_copy.run(
+        "refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0"
+    )  # 4 attempts are never sure
     seen = training_saw(tmp_path / "seen.jsonl", half=16, strong_only=8, markup=8)
     return tiny_copy, refresh_run(tiny_copy.folder, newer_policy(tmp_path), seen)
 
@@ -114,7 +116,7 @@ def test_the_next_version_says_what_changed_and_what_it_took(refreshed: tuple[Ti
 def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, RefreshResult], tmp_path: Path) -> None:
     tiny, done = refreshed
     tiny.run(
-        "refresh.change=0.5", "refresh.probe=1.0", "refresh.retry=1.0"
+        "refresh.change_probability=0.5", "refresh.probe_share=1.0", "refresh.retry_share=1.0"
     )  # the recipe is another: all have their turn
     wider = refresh_run(tiny.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     assert (wider.is_new, wider.version.number) == (True, done.version.number + 1)
@@ -144,7 +146,7 @@ def test_a_refresh_stopped_while_it_publishes_goes_on_there(
 ) -> None:
     quiet, _ = refreshed
     stopped = tiny_run.copy(tmp_path / "stopped")
-    stopped.run("refresh.change=0.5", "refresh.probe=0.0", "refresh.retry=0.0")
+    stopped.run("refresh.change_probability=0.5", "refresh.probe_share=0.0", "refresh.retry_share=0.0")
     given = (stopped.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     with monkeypatch.context() as patch:
         patch.setattr(curated_set.cards, "write_card", lambda *_: 1 / 0)

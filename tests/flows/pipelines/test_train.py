@@ -25,7 +25,7 @@ def test_the_shipped_recipe_is_one() -> None:
 
 
 def test_settings_can_be_changed() -> None:
-    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.lengths=[64, 80]"])
+    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.length_schedule=[64, 80]"])
     assert changed.steps == 7
     assert changed.optim.learning_rate == 1e-6
     assert changed.curriculum is not None
@@ -67,13 +67,16 @@ def test_settings_can_be_changed() -> None:
             "'bfloat16'?",
         ),
         ("steps=0", "`steps` = 0: input should be greater than or equal to 1."),
-        ("objective.kl=-0.1", "`objective.kl` = -0.1: input should be greater than or equal to 0."),
+        ("objective.kl_coef=-0.1", "`objective.kl_coef` = -0.1: input should be greater than or equal to 0."),
         ("optim.betas=[0.9]", "`optim.betas.1` is missing."),
-        ("curriculum.lengths=[]", "`curriculum.lengths` = []: list should have at least 1 item, not 0."),
-        ('curriculum.lengths=["long"]', "`curriculum.lengths.0` = 'long': input should be a valid integer."),
-        ("curriculum.lengths=[5, 4]", "curriculum: lengths = [5, 4] must rise."),
         (
-            "collector.group=7",
+            "curriculum.length_schedule=[]",
+            "`curriculum.length_schedule` = []: list should have at least 1 item, not 0.",
+        ),
+        ('curriculum.length_schedule=["long"]', "`curriculum.lengths.0` = 'long': input should be a valid integer."),
+        ("curriculum.length_schedule=[5, 4]", "curriculum: lengths = [5, 4] must rise."),
+        (
+            "collector.group_size=7",
             "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",
         ),
     ],

@@ -118,7 +118,7 @@ def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
     assert queue.select("references", "rows").rows() == [(["83", "73"], ["school:1", "school:0"])]
     review(tiny_copy, "--accept", problem_id(problems[1][0]), "--answer", "73")
     assert tiny_copy.run().status == 0
-    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "near_duplicates")
+    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "near_dedup")
     assert dropped.select("row", "reason").rows() == [(0, "near_duplicate")]  # the accepted row stays in its place
     assert published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict").is_empty()
 
@@ -126,10 +126,10 @@ def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
 BENCHMARKED = (
     TINY_RECIPE
     + """
-[contamination]
+[decontamination]
 similarity = 0.6
 
-[[contamination.against]]
+[[decontamination.against]]
 name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
@@ -150,7 +150,7 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
         in goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
     )
     assert tiny_copy.run().status == 0
-    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "contamination")
+    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")
     ((name, evidence),) = dropped.select("id", "evidence").iter_rows()
     assert name == name_of("easy")
     assert evidence == "ngram 1.0 with row 1 of exam; minhash 1.0 with row 1 of exam"

@@ -48,7 +48,7 @@ def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
 def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     folder = tiny_copy.folder
     whole = funnel(folder)
-    for name in ("05-duplicates", "06-near-duplicates", "08-stage1-attempts", "09-stage2-attempts", "10-export"):
+    for name in ("05-exact-dedup", "06-near-dedup", "08-stage1-attempts", "09-stage2-attempts", "10-export"):
         shutil.rmtree(folder / "stages" / name)
     for name in ("verdicts", "decisions", "curated"):
         shutil.rmtree(folder / name)

@@ -167,7 +167,7 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
         assert current_runner(True) is elsewhere
         assert current_runner(False) is not elsewhere
     spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
-    assert spread == {"statements", "programs", "references", "matrix", "stage1.verdicts", "stage2.verdicts"}
+    assert spread == {"statements", "programs", "references", "execution_matrix", "stage1.verdicts", "stage2.verdicts"}
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path)
 
     local = ran(tmp_path, tmp_path / "local", "local")
     assert len(local["runs"]) == 4 * 3 * 2  # type: ignore[arg-type]
-    with killing_a_node(cluster, tmp_path / "killed", "matrix", 1):
+    with killing_a_node(cluster, tmp_path / "killed", "execution_matrix", 1):
         assert ran(tmp_path, tmp_path / "killed", "ray") == local
     with ProgramJudge(known, 1, 1) as judge, ray_runner(VerifySettings()) as runner:
         made = [shard.notes for _, shard in runner.map((n, partial(judged, judge)) for n in range(2))]

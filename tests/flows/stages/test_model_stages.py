@@ -41,7 +41,7 @@ columns = { problem = "question", choices = "options", text = "text" }
 
 [premises]
 votes = 3
-least = 2
+min_votes = 2
 
 [premises.policy]
 kind = "recorded"
@@ -225,5 +225,5 @@ def test_a_file_that_is_not_there_is_said_before_anything_runs(recipe: Path, tmp
 
 
 def test_more_votes_wanted_than_asked_for_are_refused(recipe: Path, tmp_path: Path) -> None:
-    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", "premises.least=4")
+    said = refusal("run", recipe, "--out", tmp_path / "run", "--set", "premises.min_votes=4")
     assert "4 readable votes can never come of 3 votes" in said

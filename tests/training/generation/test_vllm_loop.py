@@ -30,10 +30,10 @@ def test_a_run_with_vllm(tmp_path: Path) -> None:
             "max_tokens": 96,
             "data": {"kind": "embedded", "problems": 200, "seed": 11},
             "generator": {"kind": "vllm", "dtype": "float32", "kv_cache_mb": 64},
-            "collector": {"group": 4, "n_async": 32, "n_batch": 32, "staleness": 3},
+            "collector": {"group_size": 4, "n_async": 32, "n_batch": 32, "max_staleness": 3},
             "rewards": {"max_length": 96, "length_penalty": 0.0, "language": 0.0},
             "optim": {"learning_rate": 1e-4, "warmup_steps": 1},
-            "packing": {"tokens": 2048},
+            "packing": {"micro_batch_tokens": 2048},
             "evaluation": {"every": 100, "attempts": 1, "data": {"kind": "embedded", "problems": 16, "seed": 12}},
             "checkpoints": {"every": 100},
         }

@@ -84,14 +84,21 @@ TABLE = {"kind": "reinforce", "confidence": 0.01}
 
 def run_recipe() -> TrainRecipe:
     """A synchronous run of three steps, some of several micro-batches."""
-    sizes = {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}
-    made: dict[str, Any] = {"steps": 3, "collector": sizes, "packing": {"tokens": 200}, "evaluation": {"data": None}}
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
+    made: dict[str, Any] = {
+        "steps": 3,
+        "collector": sizes,
+        "packing": {"micro_batch_tokens": 200},
+        "evaluation": {"data": None},
+    }
     return small(objective=TABLE, **made)
 
 
 def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
     """Loss, statistics and gradient of one step in micro-batches of so many tokens; None on ranks that follow."""
-    made = recipe(objective=TABLE, packing={"tokens": room}, optim={"clip_norm": 1e9, "warmup_steps": 0})
+    made = recipe(
+        objective=TABLE, packing={"micro_batch_tokens": room}, optim={"max_grad_norm": 1e9, "warmup_steps": 0}
+    )
     trainer = Trainer(WEIGHTS, made, ranks)
     trainer._work["gradient"] = lambda *_: gradient(trainer)
     if not ranks.is_rank_zero:

@@ -54,8 +54,8 @@ def on_two_ranks(what: str, out: Path) -> None:
 
 
 def test_without_a_kind_an_objective_is_the_papers() -> None:
-    old = recipe(objective={"kl": 0.5, "eps_high": 0.3})
-    assert old == recipe(objective={"kind": "grpo", "kl": 0.5, "eps_high": 0.3})
+    old = recipe(objective={"kl_coef": 0.5, "eps_high": 0.3})
+    assert old == recipe(objective={"kind": "grpo", "kl_coef": 0.5, "eps_high": 0.3})
     assert recipe().objective == GrpoSettings()
     assert objective_of(old.objective).kind == "grpo"
 

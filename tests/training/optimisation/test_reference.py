@@ -82,7 +82,9 @@ def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn
 def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[TrainingSample]) -> None:
     settings = GrpoSettings(kl_coef=0.5)
     whole = held(kl=0.5)
-    cut = solo(optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"tokens": 64, "logit_elements": 5000})
+    cut = solo(
+        optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"micro_batch_tokens": 64, "logit_elements": 5000}
+    )
     cut.reference = whole.reference
     for _ in range(2):
         one, two = whole.step(drawn, settings), cut.step(drawn, settings)
@@ -98,7 +100,7 @@ def test_without_it_there_is_no_reference_and_no_number() -> None:
 
 
 def test_sharded_in_bf16_it_says_the_same(drawn: list[TrainingSample]) -> None:
-    made = recipe(compute={"dtype": "bfloat16"}, objective={"kl": 0.5}, optim={"warmup_steps": 0})
+    made = recipe(compute={"dtype": "bfloat16"}, objective={"kl_coef": 0.5}, optim={"warmup_steps": 0})
     ranks = DistributedContext(made.compute)
     try:
         trainer = Trainer(WEIGHTS, made, ranks)
@@ -137,8 +139,8 @@ def test_a_run_measures_it_and_goes_on_with_the_same_reference(tmp_path: Path) -
     save_model(load_model(WEIGHTS), load_tokenizer(WEIGHTS), model)
     table = {
         "model": "start",
-        "objective": {"kl": 0.1},
-        "collector": {"staleness": 0},
+        "objective": {"kl_coef": 0.1},
+        "collector": {"max_staleness": 0},
         "evaluation": {"data": None},
         "max_tokens": 40,
     }

@@ -25,9 +25,9 @@ def recipe(**changes: Any) -> TrainRecipe:
         "model": "embedded",
         "prompt": "plain",
         "data": {"kind": "embedded", "problems": 200, "seed": 5},
-        "collector": {"group": 4, "n_async": 16, "n_batch": 16, "staleness": 1},
+        "collector": {"group_size": 4, "n_async": 16, "n_batch": 16, "max_staleness": 1},
         "rewards": {"max_length": 100, "language": 0.0},
-        "packing": {"tokens": 512},
+        "packing": {"micro_batch_tokens": 512},
         "optim": {"learning_rate": 1e-3, "warmup_steps": 2},
     }
     for key, value in changes.items():
@@ -90,7 +90,7 @@ def test_tokens_that_are_masked_are_not_counted() -> None:
 
 def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
     made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
-    trainer, apart = solo(), solo(packing={"tokens": 24})
+    trainer, apart = solo(), solo(packing={"micro_batch_tokens": 24})
     figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
     told = sum(len(one.response_ids) for one in made)
     assert figures.model_tokens == 4 + told
@@ -101,7 +101,11 @@ def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
 
 
 def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
-    plain, cut, saved = solo(), solo(packing={"tokens": 40}), solo(compute={"activation_checkpointing": True})
+    plain, cut, saved = (
+        solo(),
+        solo(packing={"micro_batch_tokens": 40}),
+        solo(compute={"activation_checkpointing": True}),
+    )
     figures = [trainer.step(samples(), GrpoSettings()) for trainer in (plain, cut, saved)]
     assert figures[1].micro_batches > figures[0].micro_batches
     for trainer, one in zip((cut, saved), figures[1:], strict=True):
@@ -136,7 +140,7 @@ def test_a_gradient_that_is_no_number_ends_the_run() -> None:
 
 def test_a_sample_that_does_not_fit_is_refused() -> None:
     with pytest.raises(PackingError, match="room"):
-        solo(packing={"tokens": 8}).step(samples(), GrpoSettings())
+        solo(packing={"micro_batch_tokens": 8}).step(samples(), GrpoSettings())
 
 
 def test_a_process_alone_needs_no_group() -> None:

@@ -47,7 +47,7 @@ def step(scheduler: RolloutScheduler[str]) -> list[int]:
 
 
 def test_groups_are_trained_on_in_the_order_they_finish() -> None:
-    scheduler = scheduler_of(group=2, n_async=8, n_batch=4)
+    scheduler = scheduler_of(group_size=2, n_async=8, n_batch=4)
     tickets = start(scheduler)
     assert [(one.group, one.index) for one in tickets] == [(g, i) for g in range(4) for i in range(2)]
     finish(scheduler, tickets[6:8])
@@ -57,7 +57,7 @@ def test_groups_are_trained_on_in_the_order_they_finish() -> None:
 
 
 def test_a_place_is_free_before_the_verdict_and_before_the_group_is_whole() -> None:
-    scheduler = scheduler_of(group=4, n_async=4, n_batch=4)
+    scheduler = scheduler_of(group_size=4, n_async=4, n_batch=4)
     first = start(scheduler)
     scheduler.mark_generated(first[2])
     (after,) = start(scheduler)
@@ -66,7 +66,7 @@ def test_a_place_is_free_before_the_verdict_and_before_the_group_is_whole() -> N
 
 
 def test_dropped_groups_make_room_and_the_batch_stays_whole() -> None:
-    scheduler = scheduler_of(group=2, n_async=4, n_batch=4, staleness=0)
+    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=4, max_staleness=0)
     finish(scheduler, start(scheduler), "bad")
     assert scheduler.next_batch() is None
     assert scheduler.ledger().dropped == {"no_diversity": 4}
@@ -77,7 +77,7 @@ def test_dropped_groups_make_room_and_the_batch_stays_whole() -> None:
 
 
 def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> None:
-    scheduler = scheduler_of(group=3, n_async=3, n_batch=3)
+    scheduler = scheduler_of(group_size=3, n_async=3, n_batch=3)
     tickets = start(scheduler)[:3]
     finish(scheduler, tickets[:1], "broken")
     finish(scheduler, tickets[1:])
@@ -90,7 +90,7 @@ def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> 
 
 
 def test_a_group_without_any_verdict_is_dropped() -> None:
-    scheduler = scheduler_of(group=2, n_async=4, n_batch=4)
+    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=4)
     tickets = start(scheduler)
     finish(scheduler, tickets[:2], "broken")
     scheduler.mark_failed(tickets[2], "engine_died")
@@ -102,7 +102,7 @@ def test_a_group_without_any_verdict_is_dropped() -> None:
 
 
 def test_staleness_zero_is_the_synchronous_loop() -> None:
-    scheduler = scheduler_of(group=2, n_async=8, n_batch=4, staleness=0)
+    scheduler = scheduler_of(group_size=2, n_async=8, n_batch=4, max_staleness=0)
     tickets = start(scheduler)
     assert len(tickets) == 4  # a batch and no more
     finish(scheduler, tickets)
@@ -115,7 +115,7 @@ def test_staleness_zero_is_the_synchronous_loop() -> None:
 
 
 def test_a_batch_waits_for_a_group_that_is_due() -> None:
-    scheduler = scheduler_of(group=2, n_async=6, n_batch=2, staleness=1, queue=6)
+    scheduler = scheduler_of(group_size=2, n_async=6, n_batch=2, max_staleness=1, queue_size=6)
     slow, *_ = tickets = start(scheduler)
     assert len(tickets) == 4  # (staleness + 1) batches
     finish(scheduler, tickets[2:])
@@ -128,7 +128,7 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
 
 
 def test_the_queue_is_bounded_by_admission() -> None:
-    scheduler = scheduler_of(group=2, n_async=4, n_batch=2, queue=2, staleness=100)
+    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=2, queue_size=2, max_staleness=100)
     for _ in range(10):
         finish(scheduler, start(scheduler))
     assert scheduler.outstanding_rollouts == scheduler.settings.max_outstanding == 6
@@ -138,7 +138,7 @@ def test_the_queue_is_bounded_by_admission() -> None:
 
 
 def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
-    scheduler = scheduler_of(3, group=2, n_async=8, n_batch=4, n_minibatch=2)
+    scheduler = scheduler_of(3, group_size=2, n_async=8, n_batch=4, n_minibatch=2)
     finish(scheduler, start(scheduler))
     assert step(scheduler) == [0, 1]
     assert scheduler.next_batch() is None
@@ -149,7 +149,7 @@ def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
 
 
 def test_abandoning_counts_what_is_under_way() -> None:
-    scheduler = scheduler_of(group=2, n_async=5, n_batch=4)
+    scheduler = scheduler_of(group_size=2, n_async=5, n_batch=4)
     tickets = start(scheduler)
     finish(scheduler, tickets[:3])
     scheduler.mark_failed(tickets[4], "engine_died")
@@ -161,7 +161,7 @@ def test_abandoning_counts_what_is_under_way() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    scheduler = scheduler_of(group=2, n_async=2, n_batch=2)
+    scheduler = scheduler_of(group_size=2, n_async=2, n_batch=2)
     ticket, other = start(scheduler)
     with pytest.raises(ValueError, match="not being judged"):
         scheduler.mark_judged(ticket, "good")
@@ -256,7 +256,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
 
 
 def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
-    scheduler = scheduler_of(group=2, n_async=5, n_batch=2)
+    scheduler = scheduler_of(group_size=2, n_async=5, n_batch=2)
     tickets = start(scheduler)
     finish(scheduler, [*tickets[:2], tickets[3]])
     scheduler.mark_generated(tickets[2])
@@ -266,7 +266,7 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
         scheduler.state(str)
     scheduler.mark_trained(batch)
     state = json.loads(json.dumps(scheduler.state(str)))
-    other = scheduler_of(group=2, n_async=5, n_batch=2)
+    other = scheduler_of(group_size=2, n_async=5, n_batch=2)
     other.restore(state, str)
     assert other.state(str) == state
     assert other.ledger().running == 2
@@ -281,7 +281,7 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
 def test_the_paper_advises_against_some_sizes() -> None:
     assert CollectorSettings(group_size=8, n_async=64, n_batch=32).warnings() == ()
     many = CollectorSettings(group_size=8, n_async=96, n_batch=32, n_minibatch=16, max_staleness=1).warnings()
-    assert [text.split(" ")[0] for text in many] == ["n_async", "n_minibatch", "staleness"]
+    assert [text.split(" ")[0] for text in many] == ["n_async", "n_minibatch", "max_staleness"]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def first_finished(draw: Callable[[], int], wave: int, wanted: int, batches: int
 
 @pytest.mark.parametrize("staleness", [8, 3])
 def test_the_lengths_trained_on_are_those_sampled(staleness: int) -> None:
-    sizes = SIZES.model_copy(update={"staleness": staleness})
+    sizes = SIZES.model_copy(update={"max_staleness": staleness})
     run = simulate_asynchronous(sizes, heavy(1, 8), batches=250, warmup=20)
     steady = run.trained_lengths[20 * 128 :]
     wanted = reference(8)
@@ -114,7 +114,7 @@ def test_staleness_is_bounded_and_zero_is_synchronous() -> None:
         assert max(run.staleness) <= bound
         assert len(run.trained_lengths) == 40 * 128
     theirs = simulate_synchronous(SIZES, spread(3), batches=20)
-    ours = simulate_asynchronous(SIZES.model_copy(update={"staleness": 0}), spread(3), batches=20, warmup=0)
+    ours = simulate_asynchronous(SIZES.model_copy(update={"max_staleness": 0}), spread(3), batches=20, warmup=0)
     assert ours.ticks == pytest.approx(theirs.ticks, rel=0.01)
     assert max(ours.staleness) == 0
 

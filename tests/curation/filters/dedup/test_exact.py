@@ -67,11 +67,11 @@ def test_the_first_stays_and_a_conflict_takes_all() -> None:
     assert dropped.schema == DROPPED
     assert kept.select("id", "source", "row").rows() == [("p", "b", 4), ("q", "b", 5), ("r", "b", 11)]
     assert dropped.select("id", "source", "row", "stage", "reason", "evidence").rows() == [
-        ("p", "b", 9, "duplicates", "duplicate", "same as row 4 of b"),
-        ("s", "a", 0, "duplicates", "conflicting_answers", "references: 8 | 9"),
-        ("p", "a", 1, "duplicates", "duplicate", "same as row 4 of b"),
-        ("r", "a", 2, "duplicates", "duplicate", "same as row 11 of b"),
-        ("s", "a", 3, "duplicates", "conflicting_answers", "references: 8 | 9"),
+        ("p", "b", 9, "exact_dedup", "duplicate", "same as row 4 of b"),
+        ("s", "a", 0, "exact_dedup", "conflicting_answers", "references: 8 | 9"),
+        ("p", "a", 1, "exact_dedup", "duplicate", "same as row 4 of b"),
+        ("r", "a", 2, "exact_dedup", "duplicate", "same as row 11 of b"),
+        ("s", "a", 3, "exact_dedup", "conflicting_answers", "references: 8 | 9"),
     ]
     assert dropped.select(PROBLEM.names()).equals(ROWS[[2, 4, 5, 6, 7]])
 

@@ -53,7 +53,7 @@ def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
     rows = []
     for number, correct in enumerate(corrects):
         row: dict[str, Any] = dict.fromkeys(PASS_RATE.names(), 0)
-        row |= {"problem": f"{number:020x}", "policy": policy, "rival": None, "correct": correct}
+        row |= {"problem": f"{number:020x}", "policy": policy, "top_wrong_answer": None, "correct": correct}
         row |= {"attempts": attempts, "judged": attempts, "wrong": attempts - correct, "pass_rate": correct / attempts}
         rows.append(row)
     return pl.DataFrame(rows, schema=PASS_RATE)
@@ -62,7 +62,7 @@ def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
 def facts(stages: int, kept: int = 4) -> CardFacts:
     funnel = [
         FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2, "missing_answer": 1}),
-        FunnelRow("duplicates", "Duplicates", 9, 8, {"duplicate": 1}),
+        FunnelRow("exact_dedup", "Duplicates", 9, 8, {"duplicate": 1}),
         FunnelRow("stage1", "Difficulty, Stage 1", 8, 3, {"never_solved": 4, "too_easy": 1}),
         FunnelRow("stage2", "Difficulty, Stage 2", 8, kept, {"never_solved": 1, "too_easy": 7 - kept}),
     ][: 2 + stages]

@@ -57,7 +57,7 @@ def test_a_file_of_submissions_is_judged(tmp_path: Path, capsys: pytest.CaptureF
     ]
     assert rows[1]["first_failed"] == 1
     assert [run["verdict"] for run in rows[1]["tests"]] == ["AC", "WA"]
-    assert set(rows[0]["tests"][0]) == {"index", "verdict", "time_s", "wall_s", "memory_mb", "how"}
+    assert set(rows[0]["tests"][0]) == {"index", "verdict", "time_s", "wall_s", "memory_mb", "method"}
     printed = capsys.readouterr().out
     assert "7 programs: AC 4, WA 2, CE 1" in printed
     assert "sandbox" in printed

@@ -26,7 +26,7 @@ from training.optimisation.model import load_model
 from training.recipe import TrainRecipe
 
 STEPS = 5
-SYNCHRONOUS: dict[str, Any] = {"collector": {"staleness": 0, "group": 4, "n_async": 16, "n_batch": 16}}
+SYNCHRONOUS: dict[str, Any] = {"collector": {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}}
 
 
 def asked(made: TrainRecipe, folder: Path) -> Path:

@@ -47,7 +47,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An asynchronous run with a curriculum."""
     out = tmp_path_factory.mktemp("runs") / "small"
     pools = {"least_weight": 2.0, "confidence": 0.6, "max_pass_rate": 0.5}
-    model = train(small(curriculum={"pools": pools, "lengths": (80,)}), Path(), out)
+    model = train(small(curriculum={"pools": pools, "length_schedule": (80,)}), Path(), out)
     assert model == out / "model"
     return out
 
@@ -144,7 +144,7 @@ def test_two_minibatches_two_engines_and_a_published_version(tmp_path: Path) -> 
         collector={"n_minibatch": 8},
         generator={"kind": "torch", "engines": 2},
         evaluation={"data": None},
-        samples=0,
+        logged_rollouts=0,
         checkpoints={"publish": 1},
     )
     train(made, Path(), tmp_path / "run")
