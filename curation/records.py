@@ -319,7 +319,7 @@ class Policy(Protocol):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key: the sampling parameters in full."""
+        """Return what stands in the store beside the key: the sampling parameters in full."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -329,7 +329,7 @@ class Policy(Protocol):
     ) -> None: ...
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """One attempt; None where the policy has no attempt of this index (a file that holds fewer)."""
+        """Return one attempt; None where the policy has no attempt of this index (a file that holds fewer)."""
         ...
 
 
@@ -338,7 +338,7 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00ad
 
 
 def normalise_text(text: str) -> str:
-    """Text with one Unicode form (NFC), straight quotes, no invisible characters and single spaces.
+    """Return text with one Unicode form (NFC), straight quotes, no invisible characters and single spaces.
 
     Nothing that can carry mathematical meaning is touched: case, superscripts and punctuation stay.
     """
@@ -348,7 +348,7 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """The problem's name everywhere: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
+    """Return the problem's name everywhere: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
 
     The reference answer is left out on purpose: one problem with two references is a conflict to be seen,
     not two problems.

@@ -92,7 +92,7 @@ class OptimSettings(Settings):
     max_grad_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
 
     def learning_rate_at(self, step: int) -> float:
-        """Learning rate of the optimiser step number ``step``, counted from 0."""
+        """Return learning rate of the optimiser step number ``step``, counted from 0."""
         if step >= self.warmup_steps:
             return self.learning_rate
         return self.learning_rate * (step + 1) / self.warmup_steps
@@ -144,7 +144,7 @@ class CollectorSettings(Settings):
 
     @property
     def max_outstanding(self) -> int:
-        """Attempts that may be admitted and not yet handed to the trainer or dropped."""
+        """Return attempts that may be admitted and not yet handed to the trainer or dropped."""
         return self.n_async + (self.queue_size if self.queue_size is not None else self.n_async + 2 * self.n_batch)
 
     @model_validator(mode="after")
@@ -163,7 +163,7 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """What the paper's ablation (section 6.3) advises against, one sentence each."""
+        """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
         found = []
         if self.n_async > 2 * self.n_batch:
             found.append(

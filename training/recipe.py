@@ -150,5 +150,7 @@ class TrainRecipe(Settings):
 
     @property
     def synchronous(self) -> bool:
-        """Whether the generators wait for each step: nothing is ever stale, and a run can be repeated bit by bit."""
+        """Return whether the generators wait for each step: nothing is ever stale, and a run can be repeated bit by
+        bit.
+        """
         return self.collector.max_staleness == 0

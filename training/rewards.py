@@ -78,12 +78,12 @@ class Reward:
 
     @property
     def excluded(self) -> bool:
-        """Whether the attempt must not be trained on."""
+        """Return whether the attempt must not be trained on."""
         return self.excluded_by is not None
 
     @property
     def total(self) -> float:
-        """The reward.
+        """Return the reward.
 
         Raises:
             ValueError: the attempt is excluded, and has none.
@@ -93,7 +93,7 @@ class Reward:
         return self.format + self.correctness + self.length + self.language
 
     def components(self) -> dict[str, float]:
-        """The components by name, for logging; empty where the attempt is excluded."""
+        """Return the components by name, for logging; empty where the attempt is excluded."""
         if self.excluded:
             return {}
         names = ("format", "correctness", "length", "language", "total")
@@ -103,7 +103,7 @@ class Reward:
 def compute_reward(
     inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None = None
 ) -> Reward:
-    """The reward of one attempt (paper, section 2.2).
+    """Return the reward of one attempt (paper, section 2.2).
 
     Args:
         judged: the attempt and its verdict.
@@ -147,7 +147,7 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
 
 
 def format_error(text: str, domain: Domain) -> str | None:
-    """What is wrong with an attempt's form; None where it is kept.
+    """Return what is wrong with an attempt's form; None where it is kept.
 
     The form: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its final
     answer in a finished box, and one of code a program in its first Markdown block, under a language that is judged.
@@ -163,7 +163,7 @@ def format_error(text: str, domain: Domain) -> str | None:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Thoughts and answer of an attempt that keeps the form.
+    """Return thoughts and answer of an attempt that keeps the form.
 
     Example: ``split_thoughts("<think>2 + 2</think>4") == ("2 + 2", "4")``
     """
@@ -172,7 +172,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 
 def _one_language(judged: RewardInputs, settings: RewardSettings, consistent: LanguageChecker | None) -> bool:
-    """Whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
+    """Return whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
     if consistent is None:
         raise ValueError("the language reward needs `consistent`; pass it or set language = 0")
     return consistent(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent

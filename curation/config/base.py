@@ -23,7 +23,7 @@ class Settings(BaseModel):
     """Old key: new key, of a table that files begin with; see `curation.config.renaming`."""
 
     def digest(self) -> str:
-        """A short hash of the settings; equal settings have equal digests in every process."""
+        """Return a short hash of the settings; equal settings have equal digests in every process."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

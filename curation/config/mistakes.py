@@ -54,7 +54,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """The dotted key; empty for the recipe itself."""
+        """Return the dotted key; empty for the recipe itself."""
         return ".".join(self.place.keys)
 
 

@@ -34,7 +34,7 @@ class Choice:
 
     @property
     def is_union(self) -> bool:
-        """Whether pydantic names the branch that it took."""
+        """Return whether pydantic names the branch that it took."""
         return self.is_registry or len(self.branches) > 1
 
     def tagged(self) -> dict[str, Any]:

@@ -110,7 +110,9 @@ class VllmPolicy(EngineSettings, LivePolicy):
 
     @property
     def name(self) -> str:
-        """How people read who answers; the attempt key's name, where weights are hashed, comes from the policy."""
+        """Return how people read who answers; the attempt key's name, where weights are hashed, comes from the
+        policy.
+        """
         return f"{self.model}@{self.revision or 'folder'}"
 
 
@@ -137,12 +139,12 @@ class EndpointPolicy(ServerSettings, LivePolicy):
 
     @property
     def name(self) -> str:
-        """How people read who answers; also the attempt key's name."""
+        """Return how people read who answers; also the attempt key's name."""
         return f"{self.model}@{self.revision}"
 
     @property
     def in_flight(self) -> int:
-        """Requests in flight over all servers."""
+        """Return requests in flight over all servers."""
         return self.per_server * len(self.urls)
 
 
@@ -159,7 +161,7 @@ class TorchPolicySettings(LivePolicy):
 
     @property
     def name(self) -> str:
-        """How people read who answers; the attempt key's name comes from the policy, with the weights' hash."""
+        """Return how people read who answers; the attempt key's name comes from the policy, with the weights' hash."""
         return f"{self.model}@folder"
 
 

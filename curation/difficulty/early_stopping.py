@@ -66,7 +66,7 @@ class OutcomeTally:
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
 
     def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
-        """The counts with one more attempt."""
+        """Return the counts with one more attempt."""
         now = self.counts
         rival = now.top_wrong
         if answer_class is not None and answer_class > 0:
@@ -110,8 +110,8 @@ class StoppingRule:
         self._found: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
 
     def reason(self, correct: int, rival: int, judged: int, made: int) -> DropReason | None:
-        """The decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None is
-        keep.
+        """Return the decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None
+        is keep.
         """
         band = self.band
         if judged < band.least_judged:
@@ -123,7 +123,7 @@ class StoppingRule:
         return DropReason.TOO_EASY if correct > self._most(judged) else None
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Whether no outcome of the attempts left can change the decision; they may also not be had."""
+        """Return whether no outcome of the attempts left can change the decision; they may also not be had."""
         band, left = self.band, self.band.attempts - counts.requested
         if left <= 0:
             return True
@@ -141,7 +141,7 @@ class StoppingRule:
         return never_too_easy or counts.correct > self._most(counts.judged + left)
 
     def should_stop(self, counts: OutcomeCounts) -> bool:
-        """Whether a problem stops after a prefix with these counts."""
+        """Return whether a problem stops after a prefix with these counts."""
         if counts.requested >= self.band.attempts:
             return True
         if not self.early_stopping:
@@ -153,7 +153,7 @@ class StoppingRule:
         return known
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """How many more attempts are needed whatever comes: the fewest after which the problem can stop.
+        """Return how many more attempts are needed whatever comes: the fewest after which the problem can stop.
 
         Each way of being sealed is reached soonest by one kind of outcome: correct ones for too_easy, one rival's for
         suspected_wrong_label, failures for verifier_failed, attempts without an answer for never_solved, and these
@@ -184,7 +184,7 @@ class StoppingRule:
         return left
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """The length of the first prefix after which the problem stops; None where the attempts end before."""
+        """Return the length of the first prefix after which the problem stops; None where the attempts end before."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -192,7 +192,7 @@ class StoppingRule:
         return None
 
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
-        """Where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
+        """Return where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
         key = tuple(outcomes)
         known = self._found.get(key)
         if known is None:
@@ -204,7 +204,7 @@ class StoppingRule:
         return known
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """The unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
+        """Return the unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
 
         Args:
             outcomes: the attempts up to the stop, in the order of their index.
@@ -232,7 +232,7 @@ class StoppingRule:
         return begun[correct] / paths[correct]
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
-        """The likeliest decision of n attempts, and its probability under the prior of the module."""
+        """Return the likeliest decision of n attempts, and its probability under the prior of the module."""
         known = self._forecasts.get(counts)
         if known is None:
             known = self._forecasts[counts] = self._forecast(counts)
@@ -264,7 +264,7 @@ class StoppingRule:
 
 
 def _running_rivals(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """The leading rival's votes after the first 0, 1, 2, … judged attempts that are not correct."""
+    """Return the leading rival's votes after the first 0, 1, 2, … judged attempts that are not correct."""
     votes: dict[int, int] = {}
     leading = [0]
     for outcome, answer_class in outcomes:
@@ -281,7 +281,9 @@ def _running_rivals(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _one_more(
     paths: dict[int, int], begun: dict[int, int], correct: int, others: int, judged: int, first: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Orders of ``judged`` attempts from those of one less; ``correct`` and ``others`` are the most of each kind."""
+    """Return orders of ``judged`` attempts from those of one less; ``correct`` and ``others`` are the most of each
+    kind.
+    """
     more: dict[int, int] = {}
     well: dict[int, int] = {}
     for solved, ways in paths.items():
@@ -296,7 +298,7 @@ def _one_more(
 
 @lru_cache(maxsize=65536)
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
+    """Return probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
     choose = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
     beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
     return exp(choose + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -57,7 +57,7 @@ def pass_rates(
     rule: StoppingRule | None = None,
     stopped: Collection[str] = (),
 ) -> pl.DataFrame:
-    """One `PASS_RATE` row per problem, in the order of ``problems``; problems without verdicts get zero counts.
+    """Return one `PASS_RATE` row per problem, in the order of ``problems``; problems without verdicts get zero counts.
 
     Args:
         problems: ids, each once.
@@ -108,7 +108,7 @@ _ENDS = pl.Schema({"problem": pl.String(), "asked": pl.Int32(), "settled": pl.Bo
 
 
 def _ends(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
+    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
     if rule is None:
         return pl.DataFrame(schema=_ENDS)
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
@@ -141,7 +141,8 @@ def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Verdicts against the labels that came with recorded attempts: how many could be compared, and those that differ.
+    """Return verdicts against the labels that came with recorded attempts: how many could be compared, and those that
+    differ.
 
     A label is another's opinion: it is compared so that somebody reads the differences, and decides nothing.
 
@@ -156,7 +157,7 @@ def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) ->
 
 
 def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | None = None) -> pl.DataFrame:
-    """One `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
+    """Return one `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
 
     Args:
         rule: the one that the pass rates were counted by; only one with an error rate changes anything here.
@@ -225,7 +226,9 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
 
 
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
-    """The likeliest decision in place of that on the counts, where the rule stopped before the fate was sealed."""
+    """Return the likeliest decision in place of that on the counts, where the rule stopped before the fate was
+    sealed.
+    """
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
     columns = ("correct", "top_wrong_votes", "judged", "attempts", "skipped")
     for row, (correct, rival, judged, made, spared) in enumerate(decided.select(columns).iter_rows()):
@@ -239,11 +242,11 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
 
 
 def suspected_wrong_label(band: Band) -> pl.Expr:
-    """The paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
+    """Return the paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
     majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
     return majority & (pl.col("top_wrong_votes") >= band.wrong_label_votes)
 
 
 def most_correct_kept(band: Band) -> pl.Expr:
-    """The most correct attempts that a kept problem may have, of those judged."""
+    """Return the most correct attempts that a kept problem may have, of those judged."""
     return (pl.col("judged") * band.max_pass_rate + 1e-9).floor().cast(pl.Int32)

@@ -40,7 +40,7 @@ class CostEstimate:
     high: float
 
     def scaled(self, factor: float) -> CostEstimate:
-        """The same in another unit."""
+        """Return the same in another unit."""
         return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
 
@@ -73,7 +73,7 @@ class StagePlan:
     prompt_tokens: float | None = None  # mean of the pilot's prompts, where servers tell
 
     def row(self) -> dict[str, Any]:
-        """The plan as a JSON object."""
+        """Return the plan as a JSON object."""
         return asdict(self)
 
 
@@ -92,13 +92,13 @@ class CostRates:
     prompt_tokens: float | None = None
 
     def price(self, attempts: float, tokens: float) -> float:
-        """What so many attempts with so many generated tokens in all cost."""
+        """Return what so many attempts with so many generated tokens in all cost."""
         prompts = attempts * (self.prompt_tokens or 0.0)
         return (tokens * (self.price_out or 0.0) + prompts * (self.price_in or 0.0)) / 1e6
 
     @property
     def priced(self) -> bool:
-        """Whether a price is stated."""
+        """Return whether a price is stated."""
         return self.price_out is not None or self.price_in is not None
 
 
@@ -111,7 +111,7 @@ def plan_stage(
     rates: CostRates,
     seed: int = 0,
 ) -> StagePlan:
-    """The plan of one stage.
+    """Return the plan of one stage.
 
     Args:
         problems: how many the stage will sample, the pilot's among them.
@@ -151,7 +151,7 @@ def _estimate(
 
 
 def read_plan(row: Mapping[str, Any]) -> StagePlan:
-    """A plan from its JSON object."""
+    """Return a plan from its JSON object."""
 
     def estimate(found: Mapping[str, float] | None) -> CostEstimate | None:
         return CostEstimate(**found) if found is not None else None

@@ -27,13 +27,13 @@ class SamplingProgress:
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds left if the rest takes as long as what is done; None while that is unknown."""
+        """Return seconds left if the rest takes as long as what is done; None while that is unknown."""
         if self.total is None or not self.problems:
             return None
         return self.seconds * (self.total - self.problems) / self.problems
 
     def row(self) -> dict[str, object]:
-        """The figures as a JSON object."""
+        """Return the figures as a JSON object."""
         eta = self.eta_s
         return {
             "problems": self.problems,

@@ -94,7 +94,7 @@ def _why(
     settings: RefreshSettings,
     version: int,
 ) -> RefreshCause | None:
-    """The first rule that chooses the problem; None where it keeps its pass rate."""
+    """Return the first rule that chooses the problem; None where it keeps its pass rate."""
     if reason == DropReason.TOO_FEW_ATTEMPTS:
         return RefreshCause.UNSETTLED
     trained = seen[1] >= settings.min_attempts
@@ -116,7 +116,7 @@ def _why(
 
 
 def band_side(reason: str | None) -> int:
-    """Where of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
+    """Return where of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
     return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
 
 
@@ -135,7 +135,7 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Probability that the band's number of fresh attempts, all judged, decides otherwise than ``where`` says.
+    """Return probability that the band's number of fresh attempts, all judged, decides otherwise than ``where`` says.
 
     Example: ``change_probability(8, 16, 0, Band()) < 0.05 < change_probability(12, 16, 0, Band())``
     """
@@ -146,13 +146,13 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
-    """Whether a problem belongs to this version's share; the shares of following versions lie side by side."""
+    """Return whether a problem belongs to this version's share; the shares of following versions lie side by side."""
     place = int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
     return (place - version * share) % 1.0 < share
 
 
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
+    """Return probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
     choose_hits = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
     beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
     return exp(choose_hits + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

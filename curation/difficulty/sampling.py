@@ -90,7 +90,7 @@ class _Open:
     tokens: int = 0
 
     def take(self, limit: int) -> int | None:
-        """The next index below the limit that is still to be asked for."""
+        """Return the next index below the limit that is still to be asked for."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -130,7 +130,7 @@ class Sampler:
         self._made: list[tuple[str, int, Completion]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
-        """Each problem once, as it is done; the order is that of being done.
+        """Yield each problem once, as it is done; the order is that of being done.
 
         Raises:
             PolicyError, VerifierError: what was finished until then is in the store.
@@ -348,7 +348,7 @@ class Sampler:
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
-    """The verdicts in the `VERDICT` schema, in the order of the problems given and by index."""
+    """Return the verdicts in the `VERDICT` schema, in the order of the problems given and by index."""
     rows = [
         (one.problem, index, one.reference, judged.outcome.value, judged.answer, judged.answer_class, judged.method)
         for one in sampled

@@ -46,7 +46,7 @@ _VERDICT = re.compile(r"(?i)\bVERDICT\W{0,6}(SOUND|MISSING|CONTRADICTORY|UNDETER
 
 
 def read_vote(text: str | None) -> PremiseVote:
-    """The last verdict of a response; what stands in ``<think>…</think>`` does not count.
+    """Return the last verdict of a response; what stands in ``<think>…</think>`` does not count.
 
     A response that names two verdicts in its last line is unreadable, as is one that never closed its thoughts.
     """
@@ -64,7 +64,7 @@ def read_vote(text: str | None) -> PremiseVote:
 
 
 def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-    """One `TALLY` row per problem, in the order of ``problems``; without attempts all counts are 0.
+    """Return one `TALLY` row per problem, in the order of ``problems``; without attempts all counts are 0.
 
     Args:
         attempts: `ATTEMPT` rows made with the prompt of premises.

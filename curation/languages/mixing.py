@@ -49,7 +49,8 @@ class MixingResult:
 def is_mixed(
     text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[tuple[str, float]]:
-    """The languages of a text with their shares of its letters, the largest first; empty where none is determined.
+    """Return the languages of a text with their shares of its letters, the largest first; empty where none is
+    determined.
 
     Example: ``mixed("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
     """
@@ -69,13 +70,13 @@ def is_mixed(
 
 
 def strip_lines(text: str) -> str:
-    """The prose of a text with its paragraphs, and lines that end a sentence, on lines of their own."""
+    """Return the prose of a text with its paragraphs, and lines that end a sentence, on lines of their own."""
     marked = re.sub(r"\n\s*\n+|(?<=[.!?。！？])\s*\n", " ⏎ ", without_formulas(text))
     return "\n".join(line for part in marked.split("⏎") if (line := strip(part)))
 
 
 def windows(prose: str, least: int) -> list[str]:
-    """Sentences in order, those too short joined with the next of the same script, cut where the script changes.
+    """Return sentences in order, those too short joined with the next of the same script, cut where the script changes.
 
     Args:
         prose: stripped text; a line break ends a sentence.
@@ -93,7 +94,7 @@ def windows(prose: str, least: int) -> list[str]:
 
 
 def _by_script(sentence: str) -> list[tuple[str, str]]:
-    """A sentence cut where its script changes for longer than a name."""
+    """Return a sentence cut where its script changes for longer than a name."""
     runs = [(found[0], str(found.lastgroup)) for found in _SCRIPTS.finditer(sentence)]
     if len({kind for _, kind in runs}) < 2:
         return [(sentence, runs[0][1])] if runs else []
@@ -113,7 +114,7 @@ def _by_script(sentence: str) -> list[tuple[str, str]]:
 
 
 def _scripted(window: str) -> bool:
-    """Whether a short window's script alone tells its language."""
+    """Return whether a short window's script alone tells its language."""
     return bool(re.search(r"[\u3400-\u9fff]{2}|[\u0400-\u04ff]{4}", window))
 
 
@@ -124,7 +125,7 @@ def consistent(
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
 ) -> MixingResult:
-    """Whether the three are in one language; the trainer adds its bonus where they are.
+    """Return whether the three are in one language; the trainer adds its bonus where they are.
 
     A part without a language (a formula, a number) is passed over or refused, as ``settings.undetermined`` says; at
     least two parts must have one. ``settings.most_other`` bounds foreign passages within thoughts and answer.
@@ -155,7 +156,7 @@ def consistent(
 
 
 def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> LanguageGuess:
-    """A text's language among the candidates, unless it is surely another one."""
+    """Return a text's language among the candidates, unless it is surely another one."""
     found = identify(text, settings.among, languages)
     outside = found.anywhere is not None and found.anywhere not in settings.among
     if outside and found.anywhere_confidence >= languages.sure and found.letters >= languages.window_letters:

@@ -50,7 +50,7 @@ _SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
 
 
 def strip(text: str, *, inside_formulas: bool = False) -> str:
-    """The prose of a text, on one line.
+    """Return the prose of a text, on one line.
 
     Args:
         text: any text, Markdown, LaTeX or HTML.
@@ -75,7 +75,7 @@ def _is_prose(token: str) -> bool:
 
 
 def letters(prose: str) -> int:
-    """How many letters a text has; a Chinese, Japanese or Korean character counts double.
+    """Return how many letters a text has; a Chinese, Japanese or Korean character counts double.
 
     Example: ``letters("求 x 的值") == 7``
     """
@@ -85,7 +85,7 @@ def letters(prose: str) -> int:
 
 
 def without_formulas(text: str, inside: bool = False) -> str:
-    """The text less code, formulas and commands, its lines and sentences as they were.
+    """Return the text less code, formulas and commands, its lines and sentences as they were.
 
     The words of ``\\text{…}`` inside formulas stay where ``inside`` is set.
     """
@@ -115,7 +115,8 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """A text cut at its dollars: what stands between two that enclose a formula is marked True, without the dollars.
+    """Return a text cut at its dollars: what stands between two that enclose a formula is marked True, without the
+    dollars.
 
     A dollar that opens no formula is money, and stays in the text.
 
@@ -136,7 +137,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Whether what stands between two dollars is a formula and not the text between two amounts of money."""
+    """Return whether what stands between two dollars is a formula and not the text between two amounts of money."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

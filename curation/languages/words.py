@@ -21,7 +21,7 @@ _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """The language that most known words belong to, their share of the known words, and their number.
+    """Return the language that most known words belong to, their share of the known words, and their number.
 
     The language is None where no word is known, or no language has more than half of them.
 

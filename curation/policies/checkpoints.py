@@ -28,7 +28,7 @@ _HEADER_LIMIT = 100_000_000
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of a folder that hold its weights, by name.
+    """Return the files of a folder that hold its weights, by name.
 
     Raises:
         PolicyError: there are none.
@@ -58,7 +58,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
+    """Return name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
 
     Raises:
         PolicyError: a file is cut short or is no safetensors file.
@@ -81,7 +81,7 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """The end tokens that a model's generation settings name; its tokenizer's own may be none of them."""
+    """Return the end tokens that a model's generation settings name; its tokenizer's own may be none of them."""
     try:
         said = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -163,7 +163,9 @@ class ServerClient:
         raise PolicyError(f"{url}: {status} {message(response)}.")
 
     async def _ask_of(self, server: Server, path: str, body: Mapping[str, Any]) -> httpx.Response:
-        """One request to one server, which gets nothing more for now where its connection broke or it says so."""
+        """Return one request to one server, which gets nothing more for now where its connection broke or it says
+        so.
+        """
         try:
             response = await self.post(server.url + path, body)
         except TemporaryFailure as failure:
@@ -186,7 +188,7 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
+        """Return seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
         return min(_LONGEST_PAUSE_S, self._settings.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _running(self) -> httpx.AsyncClient:

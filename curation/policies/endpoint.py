@@ -59,12 +59,12 @@ class Endpoint:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key."""
+        """Return what stands in the store beside the key."""
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Mean tokens of the prompts answered so far, as the servers count them; None where they do not tell."""
+        """Return mean tokens of the prompts answered so far, as the servers count them; None where they do not tell."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     async def __aenter__(self) -> Self:

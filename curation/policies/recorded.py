@@ -65,12 +65,12 @@ class Recorded:
 
     @property
     def attempts(self) -> int:
-        """How many attempts the file holds for this policy."""
+        """Return how many attempts the file holds for this policy."""
         return self._held().height
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key."""
+        """Return what stands in the store beside the key."""
         return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
 
     async def __aenter__(self) -> Self:
@@ -83,7 +83,7 @@ class Recorded:
         self._open = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """The attempt of the file, None where it holds fewer."""
+        """Return the attempt of the file, None where it holds fewer."""
         rows = self._held()
         if self._open is None or self._open[0] != problem.id:
             start, count = self._places.get(problem.id, (0, 0))

@@ -44,7 +44,7 @@ class RecordedTranslations:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key."""
+        """Return what stands in the store beside the key."""
         return {"kind": "recorded translations", "file": self.path.name}
 
     async def __aenter__(self) -> Self:
@@ -57,7 +57,7 @@ class RecordedTranslations:
         self._held = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """The file's translation of this problem into ``details["target"]``, None where it holds fewer tries."""
+        """Return the file's translation of this problem into ``details["target"]``, None where it holds fewer tries."""
         if self._held is None:
             self._held = self._load()
         tries = self._held.get((problem.id, problem.details["target"]), {})

@@ -17,13 +17,13 @@ from curation.records import AttemptKey
 
 
 def seed_of(seed: int, problem: str, index: int) -> int:
-    """The seed of one attempt: 31 bits, as every server takes them."""
+    """Return the seed of one attempt: 31 bits, as every server takes them."""
     digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """What the attempts of a live policy are filed under.
+    """Return what the attempts of a live policy are filed under.
 
     Args:
         name: ``model@revision``.
@@ -36,7 +36,7 @@ def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **furt
 
 
 def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """What stands in the store beside the key: how tokens are drawn, in full."""
+    """Return what stands in the store beside the key: how tokens are drawn, in full."""
     prompt = prompt or SOLVING[settings.prompt]
     return {
         "kind": settings.model_dump()["kind"],

@@ -88,7 +88,7 @@ class _Run:
 def draw_candidates(
     solutions: Iterable[tuple[int, str, str, bool | None]], settings: ExecutionMatrixSettings
 ) -> list[Candidate]:
-    """The solutions that are run: per language the first ones of each label, a program that stands twice once.
+    """Return the solutions that are run: per language the first ones of each label, a program that stands twice once.
 
     Args:
         solutions: (index, lang, code, right) in order.
@@ -218,7 +218,7 @@ def run_execution_matrix(
 
 
 def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float) -> float:
-    """The limit that the slowest solution known to be right asks for; of all that may vote where none is."""
+    """Return the limit that the slowest solution known to be right asks for; of all that may vote where none is."""
     right = [one for one in voters if one.right] or list(voters)
     times = [
         run.cpu_s
@@ -231,7 +231,7 @@ def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMat
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """The classes of all outputs; those of solutions known to be wrong come last."""
+    """Return the classes of all outputs; those of solutions known to be wrong come last."""
     classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.wanted)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda one: (one.right is False, one.index))
@@ -277,7 +277,9 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """The outputs, by test, of which a test's expected output could be made: the most frequent ones of voters."""
+    """Return the outputs, by test, of which a test's expected output could be made: the most frequent ones of
+    voters.
+    """
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -288,7 +290,8 @@ def _modal(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """The tests that stay, corrected ones with the output that the solutions agree on; `TEST` rows, numbers kept.
+    """Return the tests that stay, corrected ones with the output that the solutions agree on; `TEST` rows, numbers
+    kept.
 
     Args:
         tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.
@@ -307,11 +310,11 @@ def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFram
 
 
 def with_tests(problem: CodeProblem, tests: Iterable[tuple[bytes, bytes]]) -> CodeProblem:
-    """The problem with other tests."""
+    """Return the problem with other tests."""
     made = tuple(CodeTest(given, wanted, str(i)) for i, (given, wanted) in enumerate(tests))
     return dataclasses.replace(problem, tests=made)
 
 
 def text_digest(text: str) -> str:
-    """A short hash of a text."""
+    """Return a short hash of a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -79,7 +79,7 @@ _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
 def clean_statement(text: str) -> str:
-    """The statement without markup tags, credits and idle blank space. Fenced blocks stay byte for byte.
+    """Return the statement without markup tags, credits and idle blank space. Fenced blocks stay byte for byte.
 
     Example: ``clean_statement("<p>Add.</p>\\n\\n\\n\\nAuthor: me")`` is ``"Add."``
     """
@@ -92,7 +92,7 @@ def clean_statement(text: str) -> str:
 
 
 def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
-    """The reason to drop a problem with the words that decided; None where it stays.
+    """Return the reason to drop a problem with the words that decided; None where it stays.
 
     Args:
         about: ``interactive``, ``files``, ``figures``, ``function`` and ``checker`` of its `JUDGING` row;
@@ -128,7 +128,7 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
 def filter_programs(
     problems: pl.DataFrame, tests: pl.DataFrame, solutions: pl.DataFrame, judging: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Kept rows (`PROBLEM`, statements cleaned, the raw one beside) and dropped ones (`DROPPED`), in order.
+    """Return kept rows (`PROBLEM`, statements cleaned, the raw one beside) and dropped ones (`DROPPED`), in order.
 
     Args:
         judging: `JUDGING`, perhaps with a text column ``not_usable``.
@@ -163,7 +163,7 @@ def filter_programs(
 
 
 def says_any(statement: str) -> str | None:
-    """The words by which a statement allows more than one output; None where it does not, or says which one."""
+    """Return the words by which a statement allows more than one output; None where it does not, or says which one."""
     for found in _ANY.finditer(statement):
         end = re.search(r"[.\n](?:\s|$)", statement[found.end() :])
         sentence = found[0] + statement[found.end() : found.end() + (end.start() if end else 200)]

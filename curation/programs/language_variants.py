@@ -31,7 +31,7 @@ LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program i
 
 
 def time_factor(language: str, settings: LanguageVariantSettings) -> float:
-    """What multiplies the problem's time limit for programs in a language."""
+    """Return what multiplies the problem's time limit for programs in a language."""
     return settings.python_factor if language == "python" else settings.cpp_factor
 
 
@@ -74,7 +74,7 @@ def languages_of(
 
 
 def make_variants(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
+    """Return twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
 
     Args:
         asked: what `languages_of` returned.

@@ -102,7 +102,8 @@ def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.DataFrame:
-    """Solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or deviates.
+    """Return solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or
+    deviates.
 
     A solution deviates where its output is not the most frequent one of the *other* candidates. With fewer than three
     others nobody can say who deviates, and nobody is set aside for it.
@@ -128,7 +129,7 @@ def deviating_solutions(runs: pl.DataFrame, settings: AgreementSettings) -> pl.D
 
 
 def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
-    """Each valid run with whether it differs from the output that most of the others share, where most do."""
+    """Return each valid run with whether it differs from the output that most of the others share, where most do."""
     valid = runs.filter(pl.col("valid"))
     counts = valid.group_by("problem", "test", "output").agg(pl.len().alias("same"))
     totals = counts.group_by("problem", "test").agg(
@@ -141,7 +142,7 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.DataFrame | None = None) -> pl.DataFrame:
-    """One `TEST_DECISION` row per (problem, test) of the runs, and of what was asked for.
+    """Return one `TEST_DECISION` row per (problem, test) of the runs, and of what was asked for.
 
     Args:
         runs: `RUN` rows, every solution on every test.
@@ -181,7 +182,7 @@ def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.Data
 def decide_problems(
     runs: pl.DataFrame, tests: pl.DataFrame, settings: AgreementSettings, checked: pl.Series | None = None
 ) -> pl.DataFrame:
-    """One `PROBLEM_DECISION` row per problem of the runs.
+    """Return one `PROBLEM_DECISION` row per problem of the runs.
 
     Args:
         runs: `RUN` rows, every solution on every test.
@@ -246,7 +247,7 @@ def decide_problems(
 
 
 def _caught(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Each solution labelled wrong, and whether a test that stays tells it from a right one."""
+    """Return each solution labelled wrong, and whether a test that stays tells it from a right one."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

@@ -28,13 +28,13 @@ class Prompt:
     user: Callable[[PromptRequest], str]
 
     def messages(self, asked: PromptRequest) -> list[Message]:
-        """The chat that is sent."""
+        """Return the chat that is sent."""
         own: list[Message] = [{"role": "user", "content": self.user(asked)}]
         return [{"role": "system", "content": self.system}, *own] if self.system else own
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    """A chat for a model without a chat template: the contents, a blank line between them, and one line break.
+    """Return a chat for a model without a chat template: the contents, a blank line between them, and one line break.
 
     Sampling and training both use it wherever the tokenizer has no template.
 

@@ -24,7 +24,7 @@ the answer into \\boxed{}."""
 
 
 def ask(asked: PromptRequest) -> str:
-    """The user message: the problem, its options, the right one."""
+    """Return the user message: the problem, its options, the right one."""
     return (
         f"The problem:\n\n{asked.statement}\n\nThe options:\n{asked.details['options']}\n\n"
         f"The right one:\n{asked.details['answer']}"

@@ -43,7 +43,9 @@ absent.
 
 
 def answer_instructions(asked: PromptRequest) -> str:
-    """The sentence that says in which form the answer is wanted; English where the language has none of its own."""
+    """Return the sentence that says in which form the answer is wanted; English where the language has none of its
+    own.
+    """
     if asked.domain is Domain.CODE:
         return FENCED.get(asked.lang, FENCED["en"]).replace("{fence}", asked.details.get(FENCE, "python"))
     return BOXED.get(asked.lang, BOXED["en"])

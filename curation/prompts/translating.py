@@ -36,7 +36,7 @@ between <answer> and </answer>. If options are given, write them between <option
 
 
 def ask(asked: PromptRequest) -> str:
-    """The user message: the language, the problem, and for a retry what was wrong before."""
+    """Return the user message: the language, the problem, and for a retry what was wrong before."""
     details = asked.details
     parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{asked.statement}"]
     if details.get("options"):
@@ -57,7 +57,7 @@ _PARTS = {
 
 
 def read_reply(text: str) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """Translation, answer and options of a reply; what stands before ``</think>`` is not looked at.
+    """Return translation, answer and options of a reply; what stands before ``</think>`` is not looked at.
 
     Example: ``read_reply("<translation>Combien ?</translation>") == ("Combien ?", None, ())``
     """

@@ -36,7 +36,7 @@ CURATED = pl.Schema(
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
+    """Return kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
     Args:
         problems: kept rows in the `PROBLEM` schema.
@@ -60,7 +60,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """How many problems each source gives: shares by weight; what a source cannot fill goes to the others.
+    """Return how many problems each source gives: shares by weight; what a source cannot fill goes to the others.
 
     Shares are rounded by largest remainder: ties go to the heavier source, then to the earlier name.
 
@@ -87,7 +87,7 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
-    """Ids that leave because the set is full, each with its evidence.
+    """Return ids that leave because the set is full, each with its evidence.
 
     Groups are drawn by a hash of the seed and their name, and stay while all their rows fit into their sources' shares.
 

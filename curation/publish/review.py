@@ -71,7 +71,7 @@ ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
 def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
-    """The verdicts of a run folder by problem, the last one of each; none where there is no file.
+    """Return the verdicts of a run folder by problem, the last one of each; none where there is no file.
 
     Raises:
         StoreError: a line is no verdict.
@@ -118,13 +118,15 @@ def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
 
 
 def digest(verdicts: ReviewVerdicts) -> str:
-    """A short hash of what the verdicts say, whatever their order."""
+    """Return a short hash of what the verdicts say, whatever their order."""
     said = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
     return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
 
 
 def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One shard parted into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected ones."""
+    """Return one shard parted into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected
+    ones.
+    """
     said = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
         schema={"id": pl.String, "_said": pl.String},
@@ -145,7 +147,7 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
 
 
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Decisions in which nobody suspects a label that a person accepted.
+    """Return decisions in which nobody suspects a label that a person accepted.
 
     Args:
         decisions, unsuspecting: `DECISION` rows of the same problems in the same order; the second made with the rule
@@ -161,7 +163,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
 
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Copies with different references, from the rows that the duplicates stage dropped; one dispute an id."""
+    """Return copies with different references, from the rows that the duplicates stage dropped; one dispute an id."""
     found = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
     grouped = found.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
@@ -191,7 +193,7 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Suspected wrong labels: the reference against the answer that most attempts agree on.
+    """Return suspected wrong labels: the reference against the answer that most attempts agree on.
 
     Args:
         problems: `PROBLEM` rows that were graded. decisions: their `DECISION` rows.
@@ -212,7 +214,7 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Problems with attempts that the verifier marked doubtful, and what it was asked to compare.
+    """Return problems with attempts that the verifier marked doubtful, and what it was asked to compare.
 
     Args:
         problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
@@ -236,13 +238,13 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """All disputes in the order of `KINDS`, without those on which a person has spoken."""
+    """Return all disputes in the order of `KINDS`, without those on which a person has spoken."""
     whole = pl.concat([DISPUTE.to_frame(), *parts])
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
-    """Disputes by kind, those that occur, in the order of `KINDS`."""
+    """Return disputes by kind, those that occur, in the order of `KINDS`."""
     found = dict(disputes.group_by("kind").len().iter_rows())
     return {kind: found[kind] for kind in KINDS if found.get(kind)}
 

@@ -60,7 +60,7 @@ _TOLD = ("reason", "policy", "pass_rate", "judged")
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """One `CHANGES` row per problem of either version, in the order of the new one, then those that are gone.
+    """Return one `CHANGES` row per problem of either version, in the order of the new one, then those that are gone.
 
     Args:
         old, new: `DECISION` rows, each problem once.
@@ -96,13 +96,13 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
-    """How many problems of each class, every class named."""
+    """Return how many problems of each class, every class named."""
     found = dict(table.group_by("change").len().iter_rows())
     return {change.value: found.get(change.value, 0) for change in VersionChange}
 
 
 def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, examples: int = 5) -> str:
-    """A Markdown section for one version: the counts, and a few problems of each class that changed.
+    """Return a Markdown section for one version: the counts, and a few problems of each class that changed.
 
     Args:
         version: counted from 1.

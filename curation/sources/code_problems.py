@@ -58,7 +58,7 @@ PACKAGE_BYTES = 64 << 20
 
 
 def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
-    """The packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
+    """Yield the packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
 
     Raises:
         SourceError: there is no such folder, or no package in it.
@@ -84,7 +84,9 @@ def read_packages(folder: Path, place: str, rows: int, limit: int | None = None)
 
 
 def package_row(package: Package) -> Row:
-    """A package as a row with the columns statement, name, title, license, source and not_usable (words, or null)."""
+    """Return a package as a row with the columns statement, name, title, license, source and not_usable (words, or
+    null).
+    """
     return {
         "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
         "name": package.name,
@@ -96,7 +98,7 @@ def package_row(package: Package) -> Row:
 
 
 def format_samples(package: Package) -> str:
-    """The package's sample tests, as its statement does not hold them, under Markdown headings."""
+    """Return the package's sample tests, as its statement does not hold them, under Markdown headings."""
     blocks = []
     for number, test in enumerate(package.problem.tests[: package.samples], start=1):
         given, wanted = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
@@ -105,7 +107,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
-    """Tests, solutions and limits of some packages; a statement that stands twice counts once.
+    """Return tests, solutions and limits of some packages; a statement that stands twice counts once.
 
     ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
     """
@@ -166,7 +168,7 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
 def code_tables(
     ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, start: int = 0
 ) -> CodeTables:
-    """Tests, solutions and limits of some rows.
+    """Return tests, solutions and limits of some rows.
 
     Args:
         ids: the problems' ids, one a row.
@@ -196,7 +198,7 @@ def code_tables(
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where: str) -> str | None:
-    """The statement with its further parts and its examples, under Markdown headings."""
+    """Return the statement with its further parts and its examples, under Markdown headings."""
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -310,7 +312,7 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
 
 
 def _text(row: Row, path: str | None, where: str) -> str | None:
-    """Text at a path, which may lead into a column of JSON text; null where empty."""
+    """Return text at a path, which may lead into a column of JSON text; null where empty."""
     if path is None:
         return None
     value = value_at(row, path)
@@ -322,7 +324,7 @@ def _text(row: Row, path: str | None, where: str) -> str | None:
 
 
 def _unpacked(row: Row, path: str, where: str) -> Any:
-    """The value at a path; text is read as JSON."""
+    """Return the value at a path; text is read as JSON."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip():
         return value

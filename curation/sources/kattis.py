@@ -111,7 +111,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """The packages in a folder, at any depth, in order of their names. A package holds no others."""
+    """Yield the packages in a folder, at any depth, in order of their names. A package holds no others."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -121,7 +121,7 @@ def find_packages(folder: Path) -> Iterator[Path]:
 
 
 def read_package(path: Path) -> Package:
-    """A package with its tests in memory. Raises `SourceError` where the folder is no package."""
+    """Return a package with its tests in memory. Raises `SourceError` where the folder is no package."""
     about = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
@@ -239,7 +239,7 @@ def _statement(path: Path) -> Path | None:
 
 
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
-    """The tests, samples first; how many are samples; the inputs that have no answer beside them."""
+    """Return the tests, samples first; how many are samples; the inputs that have no answer beside them."""
     tests: list[CodeTest] = []
     untested: list[str] = []
     samples = 0
@@ -258,7 +258,7 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
 
 
 def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
-    """How outputs are compared, or by which checker, or why they cannot be."""
+    """Return how outputs are compared, or by which checker, or why they cannot be."""
     flags = " ".join(str(about.get("validator_flags") or "").split()) or _flags(path, "output_validator")
     room = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
     legacy = str(about.get("problem_format_version", "legacy")).startswith("legacy")
@@ -272,7 +272,9 @@ def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker 
 
 
 def _flags(path: Path, program: str) -> str:
-    """The arguments that the test data's settings give a program: ``output_validator`` or ``input_validator``."""
+    """Return the arguments that the test data's settings give a program: ``output_validator`` or
+    ``input_validator``.
+    """
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
             found = _yaml(folder / file).get(key) if (folder / file).is_file() else None
@@ -284,7 +286,9 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validator(path: Path) -> Checker | None:
-    """The package's input validator, where one is in Python or C++ (a format may be checked by several programs)."""
+    """Return the package's input validator, where one is in Python or C++ (a format may be checked by several
+    programs).
+    """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         entries = sorted((path / name).iterdir()) if (path / name).is_dir() else []
@@ -296,7 +300,7 @@ def _validator(path: Path) -> Checker | None:
 
 
 def _program(room: Path, flags: tuple[str, ...]) -> Checker | str:
-    """A checker or validator: the program that a folder holds, or a file is."""
+    """Return a checker or validator: the program that a folder holds, or a file is."""
     if room.is_file():
         return _of_files([room], flags)
     entries = [entry for entry in sorted(room.iterdir()) if not entry.name.startswith(".")]

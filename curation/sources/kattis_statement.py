@@ -60,12 +60,12 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def needs_image(raw: str) -> bool:
-    """Whether the statement shows a picture, outside of comments."""
+    """Return whether the statement shows a picture, outside of comments."""
     return _PICTURE.search(_without_comments(raw)) is not None
 
 
 def statement_text(raw: str, *, markdown: bool = False) -> str:
-    """The statement as text. Formulas stay in their dollars."""
+    """Return the statement as text. Formulas stay in their dollars."""
     if markdown:
         text = re.sub(r"<!--.*?-->", "", raw, flags=re.DOTALL)
         text = re.sub(r"!\[[^\]]*\]\([^)]*\)|<img\b[^>]*>", "", text)
@@ -90,7 +90,7 @@ def _without_comments(raw: str) -> str:
 
 
 def _expanded(text: str) -> str:
-    """The author's own words for constants (``\\newcommand{\\maxn}{100}``) put in their places."""
+    """Return the author's own words for constants (``\\newcommand{\\maxn}{100}``) put in their places."""
     own = dict(re.findall(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\([a-zA-Z]+)\}}?{_ARGUMENT}", text))
     text = re.sub(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\[a-zA-Z]+\}}?(?:\[\d\])?{_ARGUMENT}", "", text)
     for name, body in own.items():

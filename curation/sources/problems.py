@@ -45,14 +45,14 @@ FIRST_ROWS = 1000
 
 
 def source_digest(source: Source, folder: Path) -> str:
-    """A hash of what the source holds: file contents, or the fingerprint of the data set."""
+    """Return a hash of what the source holds: file contents, or the fingerprint of the data set."""
     if source.kind == "dataset":
         return str(_load_dataset(source, folder)._fingerprint)
     return "-".join(file_digest(path) for path in _files(source, folder))
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
-    """The source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
+    """Yield the source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
 
     Args:
         folder: what relative paths are relative to.
@@ -62,7 +62,7 @@ def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.Da
 
 
 def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, list[Row]]]:
-    """The source's rows as they are, ``batch_rows`` at a time, each batch with the position of its first row.
+    """Yield the source's rows as they are, ``batch_rows`` at a time, each batch with the position of its first row.
 
     The first rows are checked for the columns of the map before any is handed out.
     """
@@ -101,7 +101,7 @@ def _check_columns(source: Source, rows: Sequence[Row]) -> None:
 def problem_rows(
     source: Source, rows: Sequence[Row], start: int, statements: Sequence[str | None] | None = None
 ) -> pl.DataFrame:
-    """Rows of a source in the `PROBLEM` schema.
+    """Return rows of a source in the `PROBLEM` schema.
 
     Args:
         start: position of the first row in the source.
@@ -137,7 +137,7 @@ def problem_rows(
 
 
 def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[str | None]:
-    """One column of the rows as text. Numbers become their usual writing; lists and objects are refused.
+    """Return one column of the rows as text. Numbers become their usual writing; lists and objects are refused.
 
     Args:
         place, start: what errors name: the source, and the position of the first row in it.
@@ -155,7 +155,7 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: in
 
 
 def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
-    """One column of the rows as lists of options."""
+    """Return one column of the rows as lists of options."""
     path = column.path if isinstance(column, Pick) else column
     if path is None:
         return [None] * len(rows)

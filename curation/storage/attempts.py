@@ -77,7 +77,7 @@ class AttemptStore:
 
     @property
     def height(self) -> int:
-        """How many attempts the store holds."""
+        """Return how many attempts the store holds."""
         return int(self._where["attempts"].sum()) + len(self._journal) - len(self._twice)
 
     def add(self, made: Iterable[tuple[str, int, Completion]]) -> None:
@@ -128,7 +128,7 @@ class AttemptStore:
         self._where = pl.concat([self._where, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] = tuple(ATTEMPT)) -> pl.DataFrame:
-        """All attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
+        """Return all attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
         wanted = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
         found = self._read_parts(wanted, columns)
         if len(self._journal):
@@ -138,7 +138,7 @@ class AttemptStore:
         return found.sort("problem", "index")
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
+        """Return which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
         problems = list(problems)
         held: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
@@ -147,7 +147,7 @@ class AttemptStore:
         return {problem: indices for problem, indices in lacking.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Which of these attempts stand in a part."""
+        """Return which of these attempts stand in a part."""
         asked = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in asked]}, schema={"problem": pl.String}).unique()
         return asked.intersection(self._read_parts(problems, ["problem", "index"]).iter_rows())
@@ -165,7 +165,7 @@ class AttemptStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Attempts of the journal as a table."""
+        """Return attempts of the journal as a table."""
         lines = list(self._journal.read(names))
         columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in ATTEMPT}
         columns |= {"problem": [problem for problem, _ in names], "index": [index for _, index in names]}
@@ -178,7 +178,7 @@ class AttemptStore:
         return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *found])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Which problems lie in which part."""
+        """Return which problems lie in which part."""
         found = [
             self._part(path.name, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -189,7 +189,7 @@ class AttemptStore:
         return pl.concat([pl.DataFrame(schema=_WHERE), *found])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """A part; columns that it is too old to have are null."""
+        """Return a part; columns that it is too old to have are null."""
         path = self.folder / name
         try:
             scan = pl.scan_parquet(path, schema=ATTEMPT, missing_columns="insert", glob=False)
@@ -200,7 +200,7 @@ class AttemptStore:
 
 
 def _line(answered: Completion) -> dict[str, Any]:
-    """What the journal holds of an attempt; what is absent is left out."""
+    """Return what the journal holds of an attempt; what is absent is left out."""
     line = {
         "text": _whole(answered.text),
         "answer": _whole(answered.answer),
@@ -214,5 +214,5 @@ def _line(answered: Completion) -> dict[str, Any]:
 
 
 def _whole(text: str | None) -> str | None:
-    """Text without halves of surrogate pairs, which no table can hold."""
+    """Return text without halves of surrogate pairs, which no table can hold."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

@@ -43,7 +43,7 @@ class Journal:
         return name in self._places
 
     def names(self) -> Iterator[Name]:
-        """What it holds, in the order of writing."""
+        """Return what it holds, in the order of writing."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
@@ -70,7 +70,7 @@ class Journal:
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """The lines of these names, in their order."""
+        """Yield the lines of these names, in their order."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
@@ -80,7 +80,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def size(self, name: Name) -> int:
-        """Bytes of a line."""
+        """Return bytes of a line."""
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:

@@ -122,7 +122,7 @@ class StageFolder:
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
-        """The manifest if the stage is finished under this fingerprint and its files are still there."""
+        """Return the manifest if the stage is finished under this fingerprint and its files are still there."""
         found = read_manifest(self.folder)
         if found is None or found.fingerprint != self.fingerprint:
             return None
@@ -130,7 +130,7 @@ class StageFolder:
         return found if whole else None
 
     def is_finished(self, index: int) -> bool:
-        """Whether the shard has its mark and its files have the sizes that the mark names."""
+        """Return whether the shard has its mark and its files have the sizes that the mark names."""
         mark = _read_json(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
@@ -188,7 +188,7 @@ class StageFolder:
         return found
 
     def read(self, table: str, index: int) -> pl.DataFrame:
-        """One shard of one table."""
+        """Return one shard of one table."""
         return read_shard(self.folder, table, index)
 
     def _mark(self, index: int) -> Path:
@@ -196,7 +196,7 @@ class StageFolder:
 
 
 def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
-    """One shard of one table of a stage folder."""
+    """Return one shard of one table of a stage folder."""
     file = folder / table / f"{index:05}.parquet"
     try:
         return pl.read_parquet(file, glob=False)
@@ -205,7 +205,7 @@ def read_shard(folder: Path, table: str, index: int) -> pl.DataFrame:
 
 
 def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:
-    """All shards of a finished stage's table, in order; an empty frame without columns where there are none."""
+    """Return all shards of a finished stage's table, in order; an empty frame without columns where there are none."""
     files = sorted((folder / table).glob("[0-9]*.parquet"))
     if not files:
         return pl.DataFrame()
@@ -213,7 +213,7 @@ def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
+    """Return the manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
     found = _read_json(folder / "DONE.json")
     if found is None:
         return None
@@ -236,13 +236,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    """Return digests of what the stage in this folder is made from, finished or not; empty where there is none."""
     found = _read_json(folder / "stage.json")
     return found["inputs"] if found is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
-    """The marks of a stage that may still be running, in order."""
+    """Yield the marks of a stage that may still be running, in order."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_json(file)
         if mark is not None:
@@ -307,7 +307,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def file_digest(path: Path) -> str:
-    """Hash of a file's content."""
+    """Return hash of a file's content."""
     with path.open("rb") as handle:
         return _digest_file(handle)
 
@@ -360,7 +360,7 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
 
 
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts by name, added up, in the order of the names."""
+    """Return counts by name, added up, in the order of the names."""
     total: dict[str, int] = {}
     for part in counts:
         for key, number in part.items():

@@ -92,7 +92,7 @@ _SENTENCE_END = re.compile(
 
 
 def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer | None:
-    """The final answer of ``response``, or None where it gives none."""
+    """Return the final answer of ``response``, or None where it gives none."""
     end = response.rfind(_THINK_END)
     if end >= 0:
         text = response[end + len(_THINK_END) :]
@@ -184,7 +184,9 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str) -> ExtractedAnswer | None:
-    """What follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing better."""
+    """Return what follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing
+    better.
+    """
     weak: ExtractedAnswer | None = None
     for match in list(ANSWER_CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
@@ -281,7 +283,7 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    """A recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
+    """Return a recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
 
     Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
     """

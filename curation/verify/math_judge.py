@@ -109,23 +109,23 @@ class Judge(Protocol):
     ) -> None: ...
 
     def final_answer(self, response: Response) -> str | None:
-        """What is judged of a response, as text; None where its form holds no answer."""
+        """Return what is judged of a response, as text; None where its form holds no answer."""
         ...
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """The verdicts on each task's responses, in order."""
+        """Return the verdicts on each task's responses, in order."""
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """The verdicts on one task's responses, or on these final answers, as a future."""
+        """Return the verdicts on one task's responses, or on these final answers, as a future."""
         ...
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Whether each (reference, language) can be verified against."""
+        """Return whether each (reference, language) can be verified against."""
         ...
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """The outcome of comparing each (reference, answer)."""
+        """Return the outcome of comparing each (reference, answer)."""
         ...
 
 
@@ -154,7 +154,7 @@ class MathJudge:
         return self
 
     def final_answer(self, response: Response) -> str | None:
-        """The final answer of a response."""
+        """Return the final answer of a response."""
         return final_answer(response)
 
     def __exit__(
@@ -163,7 +163,7 @@ class MathJudge:
         self._pool.close()
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """The verdicts on each task's responses, in order."""
+        """Yield the verdicts on each task's responses, in order."""
         waiting: deque[tuple[JudgeTask, list[str | None]]] = deque()
 
         def prepared() -> Iterator[tuple[Any, Any]]:
@@ -183,7 +183,7 @@ class MathJudge:
             yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in found))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """The verdicts on one task's responses, as a future: done at once where no worker is needed for them.
+        """Return the verdicts on one task's responses, as a future: done at once where no worker is needed for them.
 
         Args:
             found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
@@ -229,7 +229,7 @@ class MathJudge:
         return self._pool
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Whether each (reference, language) can be verified against."""
+        """Yield whether each (reference, language) can be verified against."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, lang in references:
@@ -249,7 +249,7 @@ class MathJudge:
                 yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
-        """The outcome of comparing each (reference, answer)."""
+        """Yield the outcome of comparing each (reference, answer)."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, answer in pairs:
@@ -263,7 +263,7 @@ class MathJudge:
             yield settled if settled is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        """Yield each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
         flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         room = 4 * self._pool.workers
@@ -290,7 +290,7 @@ class MathJudge:
 
 
 def final_answer(response: Response) -> str | None:
-    """The final answer of a response, from its text or, where it has none, from what was recorded."""
+    """Return the final answer of a response, from its text or, where it has none, from what was recorded."""
     if response.text is None:
         return clean_recorded_answer(response.answer)
     found = extract_answer(response.text)
@@ -298,7 +298,7 @@ def final_answer(response: Response) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """All verdicts of a problem where `answers.quick` decides every comparison, else None."""
+    """Return all verdicts of a problem where `answers.quick` decides every comparison, else None."""
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:

@@ -15,7 +15,7 @@ from curation.records import Outcome
 
 
 def engine_version() -> str:
-    """Name and version of the engine."""
+    """Return name and version of the engine."""
     return f"math-verify@{version('math-verify')}"
 
 
@@ -25,7 +25,9 @@ def load() -> None:
 
 
 def compare(reference: str, answer: str) -> tuple[Outcome, str]:
-    """Whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told apart."""
+    """Return whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told
+    apart.
+    """
     from math_verify import verify
 
     gold, target = _parse(reference), _parse(answer)
@@ -38,7 +40,7 @@ def compare(reference: str, answer: str) -> tuple[Outcome, str]:
 
 
 def check_reference(reference: str) -> str | None:
-    """Why the reference cannot be used; None where it parses and equals itself."""
+    """Return why the reference cannot be used; None where it parses and equals itself."""
     if not _parse(reference):
         return "Math-Verify cannot parse it"
     return (

@@ -62,7 +62,7 @@ def _verdict(reply: JobReply) -> dict[str, Any]:
 
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
+    """Yield the rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
     try:
         lines = path.open("rb")
     except OSError as error:

@@ -127,7 +127,7 @@ class WorkerPool:
         return future
 
     def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
-        """The replies to ``jobs``, in their order."""
+        """Yield the replies to ``jobs``, in their order."""
         flying: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
@@ -273,7 +273,7 @@ class _Worker:
         )
 
     def _stderr_tail(self) -> str:
-        """The end of what the process wrote to stderr."""
+        """Return the end of what the process wrote to stderr."""
         self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, self.stderr.tell() - 2000))
         return self.stderr.read().decode("utf-8", "replace").strip()
@@ -286,7 +286,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """The next message; None at the worker's end or when the pool closes, ``"late"`` past the deadline."""
+        """Return the next message; None at the worker's end or when the pool closes, ``"late"`` past the deadline."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()

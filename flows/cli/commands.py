@@ -42,7 +42,7 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
 
 
 def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
-    """The recipe's Prefect flow, with a Prefect API of its own where the user has none."""
+    """Return the recipe's Prefect flow, with a Prefect API of its own where the user has none."""
     from flows.serve.server import prefect_api
 
     with prefect_api():

@@ -147,7 +147,7 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
 
 
 def _brief(answer: str | None) -> str:
-    """An answer on one line; of a program, its language and its size."""
+    """Return an answer on one line; of a program, its language and its size."""
     if answer is None or not answer.startswith("```"):
         return str(answer)
     lines = answer.split("\n")
@@ -155,5 +155,5 @@ def _brief(answer: str | None) -> str:
 
 
 def _end(attempt: dict[str, Any]) -> str:
-    """The last words of a response."""
+    """Return the last words of a response."""
     return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]

@@ -68,7 +68,7 @@ def _again(version: Version, why: str | None) -> str:
 
 
 def _why(run: RefreshedRun, name: str) -> str | None:
-    """Why the problem was judged again for the version; None where it was not."""
+    """Return why the problem was judged again for the version; None where it was not."""
     for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
         found = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
         if not found.is_empty():

@@ -108,7 +108,7 @@ def _places(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _present(batch: Sequence[Row], places: Mapping[str, str], asked: Sequence[str], path: Path) -> dict[str, str]:
-    """The statement and whatever was asked for must be there; other fields are used where they are."""
+    """Return the statement and whatever was asked for must be there; other fields are used where they are."""
     mapped = {item.partition("=")[0] for item in asked}
     if (
         "statement" not in mapped

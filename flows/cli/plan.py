@@ -77,7 +77,7 @@ def plan_recipe(
 
 
 def stored_plan(run: Run) -> dict[str, StagePlan]:
-    """The plan that lies in a run folder, by stage; empty where nobody planned."""
+    """Return the plan that lies in a run folder, by stage; empty where nobody planned."""
     path = run.folder / PLAN
     if not path.exists():
         return {}
@@ -85,7 +85,7 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """What a finished stage of attempts took; None where it is not finished."""
+    """Return what a finished stage of attempts took; None where it is not finished."""
     manifest = read_manifest(attempts_of(part).folder_in(run))
     if manifest is None:
         return None
@@ -124,7 +124,8 @@ def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """The plan of a stage whose policy is still to be trained: by the figures of stage 1's pilot, n of its own band.
+    """Return the plan of a stage whose policy is still to be trained: by the figures of stage 1's pilot, n of its own
+    band.
 
     The trained grader will be right more often and may write at another length; `goldilocks status` sets what the stage
     took beside this.
@@ -142,7 +143,7 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
 async def _pilot(
     run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
-    """The pilot's problems sampled, and the tokens per second of it; None where no token was made."""
+    """Return the pilot's problems sampled, and the tokens per second of it; None where no token was made."""
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
     with open_judge(run) as judge:
@@ -190,7 +191,7 @@ def _spoken(estimate: CostEstimate | None) -> str:
 
 
 def _short(value: float) -> str:
-    """A number in three or four digits: 4.21 G, 233 k, 64."""
+    """Return a number in three or four digits: 4.21 G, 233 k, 64."""
     for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{unit}"
@@ -198,7 +199,7 @@ def _short(value: float) -> str:
 
 
 def compare_with_plan(run: Run) -> list[str]:
-    """One line per planned stage that has run: what was planned, and what it took."""
+    """Return one line per planned stage that has run: what was planned, and what it took."""
     lines = []
     for part, plan in stored_plan(run).items():
         took = actual_cost(run, part)

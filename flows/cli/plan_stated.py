@@ -19,7 +19,7 @@ from flows.run.run_folder import PARTS, difficulty_stage
 
 
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
-    """The plan of each stage of a recipe; ``pilot`` is 0 and the intervals are of no width.
+    """Return the plan of each stage of a recipe; ``pilot`` is 0 and the intervals are of no width.
 
     Raises:
         ConfigError: the recipe states no costs, or not for each stage.
@@ -71,7 +71,7 @@ def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Pat
 
 
 def _cost(attempts: float, tokens_each: float, speed: float, rates: CostRates) -> Cost:
-    """Hours are those of all GPUs together, as in `curation.difficulty.planning`."""
+    """Return hours are those of all GPUs together, as in `curation.difficulty.planning`."""
     tokens = attempts * tokens_each
     paid = _exactly(rates.price(attempts, tokens)) if rates.priced else None
     return Cost(_exactly(attempts), _exactly(tokens), _exactly(tokens / speed / 3600), paid)

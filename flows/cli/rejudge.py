@@ -87,7 +87,9 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
 
 
 def override_verifier(run: Run, overrides: Sequence[str]) -> Recipe:
-    """The run's recipe with other settings; ``stage2.band.*`` is the grader's band where a grader makes stage 2."""
+    """Return the run's recipe with other settings; ``stage2.band.*`` is the grader's band where a grader makes stage
+    2.
+    """
     allowed = _allowed(overrides)
     if run.recipe.grader is not None:
         allowed = [re.sub(r"^\s*stage2\.", "grader.", one) for one in allowed]
@@ -117,7 +119,7 @@ _ROW = {
 
 
 def changed_decisions(before: Snapshot, after: Snapshot) -> Iterator[ChangedDecision]:
-    """Decisions that differ, each with the verdicts that differ, in the order of the problems.
+    """Yield decisions that differ, each with the verdicts that differ, in the order of the problems.
 
     Args:
         before, after: per stage, `DECISION` and `VERDICT` rows.

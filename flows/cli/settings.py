@@ -62,7 +62,7 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
 
 
 def display_key(key: str) -> str:
-    """A setting's key as a recipe holds it: without the kind of the tables it lies in."""
+    """Return a setting's key as a recipe holds it: without the kind of the tables it lies in."""
     return re.sub(r"\(\w+\)", "", key)
 
 

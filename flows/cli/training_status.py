@@ -16,7 +16,7 @@ _SHOWN = (
 
 
 def is_training(folder: Path) -> bool:
-    """Whether a folder holds a training run."""
+    """Return whether a folder holds a training run."""
     path = folder / "run.json"
     try:
         return bool(json.loads(path.read_text(encoding="utf-8")).get("kind") == "training")
@@ -25,7 +25,7 @@ def is_training(folder: Path) -> bool:
 
 
 def training_lines(folder: Path) -> list[str]:
-    """What there is to say of a training run, finished or not."""
+    """Return what there is to say of a training run, finished or not."""
     recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
     rows = _rows(folder / "metrics.jsonl")
     lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]

@@ -64,11 +64,11 @@ class RowOutcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether no rule found the row itself bad, however hard it is."""
+        """Return whether no rule found the row itself bad, however hard it is."""
         return self.reason is None or self.reason in LATE
 
     def meets(self, expected: str) -> bool:
-        """Whether this is what was expected of a planted row."""
+        """Return whether this is what was expected of a planted row."""
         if expected == KEEP:
             return self.reason is None
         if expected == REWRITTEN:
@@ -76,7 +76,9 @@ class RowOutcome:
         return self.reason == expected
 
     def is_caught_otherwise(self, expected: str) -> bool:
-        """Whether a row that should have gone did go, by a rule that speaks of the same: the row, or its difficulty."""
+        """Return whether a row that should have gone did go, by a rule that speaks of the same: the row, or its
+        difficulty.
+        """
         if expected in (KEEP, REWRITTEN) or self.reason in (None, NOT_FOUND, expected):
             return False
         return not self.is_good or expected in LATE
@@ -109,12 +111,12 @@ class LabelScore:
 
     @property
     def recall(self) -> float | None:
-        """Share of the planted wrong labels that were suspected."""
+        """Return share of the planted wrong labels that were suspected."""
         return self.right / self.planted if self.planted else None
 
     @property
     def precision(self) -> float | None:
-        """Share of the suspicions that were right."""
+        """Return share of the suspicions that were right."""
         return self.right / self.suspected if self.suspected else None
 
 
@@ -143,7 +145,7 @@ def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], RowOutcome]
 
 
 def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome]:
-    """Rows in which nothing was planted, dropped for what they are and not for how hard they are.
+    """Return rows in which nothing was planted, dropped for what they are and not for how hard they are.
 
     Dropped controls are no rows of this list: `caught` has them among the missed.
     """
@@ -152,7 +154,7 @@ def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome
 
 
 def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
-    """Recall and precision of the suspicion of wrong labels."""
+    """Return recall and precision of the suspicion of wrong labels."""
     wanted = DropReason.SUSPECTED_WRONG_LABEL
     planted = {(p["source"], p["row"]) for p in _planted(planted_path) if p["expected"] == wanted}
     suspected = {place: fate for place, fate in _fates(decisions).items() if fate.reason == wanted}
@@ -204,7 +206,7 @@ def _planted(path: Path) -> list[dict[str, Any]]:
 
 
 def _fates(decisions: pl.DataFrame) -> dict[tuple[str, int], RowOutcome]:
-    """The fate of every row by its place."""
+    """Return the fate of every row by its place."""
     return {
         (source, row): RowOutcome(source, row, statement or "", reason, bool(rewritten))
         for source, row, statement, _, reason, rewritten in decisions.select(COLUMNS).iter_rows()

@@ -141,7 +141,7 @@ def _chosen_folder(run: RefreshedRun, line: _PublishedRun, before: Version, atte
 
 
 def _is_repeated(run: RefreshedRun, line: _PublishedRun, attempts: Path | None) -> bool:
-    """Whether the newest version came of this very refresh: the same policy, settings and attempts of training.
+    """Return whether the newest version came of this very refresh: the same policy, settings and attempts of training.
 
     Without this, the next share of the probed and retried would be judged by a policy that nobody has trained since.
     """
@@ -151,7 +151,7 @@ def _is_repeated(run: RefreshedRun, line: _PublishedRun, attempts: Path | None) 
 
 
 def _policy_of(run: RefreshedRun) -> str:
-    """Who judges again, as attempts are filed: ``model@revision``."""
+    """Return who judges again, as attempts are filed: ``model@revision``."""
     return open_policy(difficulty_stage(run.recipe, run.parts[-1]).policy, run.recipe_folder).key.policy
 
 
@@ -191,7 +191,7 @@ def _show(line: _PublishedRun, version: Version) -> RefreshResult:
 
 
 def _spent(run: RefreshedRun, made: StageResult, verdicts: StageResult) -> dict[str, int]:
-    """The attempts that count and their tokens, however often the refresh was killed in between."""
+    """Return the attempts that count and their tokens, however often the refresh was killed in between."""
     counted = read_table(verdicts.folder, "verdicts").select("problem", "index")
     held = attempt_store(run, made).read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
     tokens = held.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
@@ -203,7 +203,7 @@ def _why(chosen: Path) -> dict[str, int]:
 
 
 def merge_decisions(old: pl.DataFrame, new: pl.DataFrame, line: _PublishedRun, recipe: Recipe) -> pl.DataFrame:
-    """The decisions of the next version: the new ones in place of the old, and who stands in a set of its size.
+    """Return the decisions of the next version: the new ones in place of the old, and who stands in a set of its size.
 
     Args:
         old: `curation.publish.versions.KEPT` rows.
@@ -220,7 +220,7 @@ def merge_decisions(old: pl.DataFrame, new: pl.DataFrame, line: _PublishedRun, r
 
 
 def _line(run: Run) -> _PublishedRun:
-    """The stages of a finished run as they lie on disk.
+    """Return the stages of a finished run as they lie on disk.
 
     Raises:
         StoreError: the run is not finished, or its recipe has changed since.
@@ -237,7 +237,7 @@ def _line(run: Run) -> _PublishedRun:
 
 
 def summarise_refresh(done: RefreshResult) -> list[str]:
-    """What a refresh did, in lines."""
+    """Return what a refresh did, in lines."""
     if done.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(done.version)}"]
     if not done.chosen:

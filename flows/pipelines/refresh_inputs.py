@@ -20,7 +20,7 @@ MODELS = ("", "model", "hf")
 
 
 def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
-    """The run's recipe with another policy in its last stage, and the folder that the policy's paths refer to.
+    """Return the run's recipe with another policy in its last stage, and the folder that the policy's paths refer to.
 
     Raises:
         ConfigError, PolicyError: there is no such policy, or it cannot be meant.
@@ -42,7 +42,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 
 
 def _checkpoint(path: Path, like: object) -> dict[str, Any]:
-    """A checkpoint's folder as a policy's table, asked and decoded like the policy before where that was live.
+    """Return a checkpoint's folder as a policy's table, asked and decoded like the policy before where that was live.
 
     vLLM samples it where that is installed; else, or where torch did so before, torch does.
     """
@@ -57,7 +57,7 @@ def _checkpoint(path: Path, like: object) -> dict[str, Any]:
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
+    """Return attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
 
     Args:
         path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the

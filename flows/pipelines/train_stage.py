@@ -13,7 +13,7 @@ from flows.run.training import train
 def train_stage(
     recipe: Path | None, out: Path | None = None, overrides: list[str] | None = None, resume: bool = False
 ) -> Path:
-    """Problems → attempts → verdicts → rewards → gradient steps → checkpoints → a trained model.
+    """Return problems → attempts → verdicts → rewards → gradient steps → checkpoints → a trained model.
 
     Args:
         recipe: the recipe's TOML file; not needed to resume.

@@ -50,11 +50,11 @@ def show_changelog(name: str, curated: Path) -> None:
 
 
 def for_a_page(card: str) -> str:
-    """The card without its YAML header and without pictures, which lie in a folder that the page cannot see."""
+    """Return the card without its YAML header and without pictures, which lie in a folder that the page cannot see."""
     text = card.split("\n---\n", 1)[-1]
     return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 
 
 def artifact_key(what: str, name: str) -> str:
-    """An artifact's key holds lower-case letters, digits and dashes only."""
+    """Return an artifact's key holds lower-case letters, digits and dashes only."""
     return f"{what}-{name}".lower().replace(".", "-").replace("_", "-")

@@ -79,12 +79,12 @@ def card_facts(
 
 
 def _policy(run: Run, part: str) -> str:
-    """Whose attempts were judged, as they are filed."""
+    """Return whose attempts were judged, as they are filed."""
     return attempt_key(attempts_of(part).folder_in(run)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
-    """What was not looked for; sentences for the card's limits."""
+    """Return what was not looked for; sentences for the card's limits."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
         if recipe.near_dedup.enabled
@@ -108,7 +108,7 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
 
 
 def _mixed(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
-    """Where a refresh left pass rates of earlier policies as they were, a sentence that says so."""
+    """Return where a refresh left pass rates of earlier policies as they were, a sentence that says so."""
     older = curated.filter(pl.col("policy") != version.policy).height if curated.height else 0
     if not older:
         return ()

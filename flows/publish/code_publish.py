@@ -83,7 +83,7 @@ def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.S
 
 
 def code_facts(run: Run) -> cards.CodeFacts:
-    """The card's figures on tests, from the notes of the finished stages."""
+    """Return the card's figures on tests, from the notes of the finished stages."""
     tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(EXECUTION_MATRIX.folder_in(run))
     assert tested is not None
     assert matrix is not None

@@ -106,7 +106,9 @@ def restore(folder: Path) -> None:
 
 
 def is_fixed(recipe: Recipe) -> str:
-    """Hash of what a recipe settles before anything is judged: all but the verifier and the bands' thresholds."""
+    """Return hash of what a recipe settles before anything is judged: all but the verifier and the bands'
+    thresholds.
+    """
     table = as_written(recipe).model_dump(
         mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"}
     )
@@ -118,30 +120,30 @@ def is_fixed(recipe: Recipe) -> str:
 
 
 def printed(run: Run) -> str:
-    """The recipe as the card prints it: the same in every run folder."""
+    """Return the recipe as the card prints it: the same in every run folder."""
     return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
 
 
 def is_published(run: Run) -> bool:
-    """Whether the published set was made by this recipe, thresholds and verifier aside."""
+    """Return whether the published set was made by this recipe, thresholds and verifier aside."""
     mark = _published(run.folder / "curated")
     return mark is not None and mark.get("settled") == is_fixed(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
-    """The verifier behind the published set; None where nothing is published."""
+    """Return the verifier behind the published set; None where nothing is published."""
     mark = _published(run.folder / "curated")
     return str(mark["verifier"]) if mark is not None else None
 
 
 def published_version(run: Run) -> int | None:
-    """The number of the version that is published; None where nothing is."""
+    """Return the number of the version that is published; None where nothing is."""
     mark = _published(run.folder / "curated")
     return mark.get("version") if mark is not None else None
 
 
 def _published(folder: Path) -> dict[str, Any] | None:
-    """What the published set says it was made from; None where there is none, or its mark is damaged."""
+    """Return what the published set says it was made from; None where there is none, or its mark is damaged."""
     try:
         mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -150,7 +152,7 @@ def _published(folder: Path) -> dict[str, Any] | None:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Size in bytes of each published file."""
+    """Return size in bytes of each published file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
     return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
@@ -170,7 +172,7 @@ def _rows_of(done: StageResult, table: str) -> list[int]:
 
 
 def _grouped(shards: Sequence[tuple[StageResult, int, int]]) -> Iterator[list[tuple[StageResult, int]]]:
-    """Shards in order, gathered into groups of up to `FILE_ROWS` rows; empty shards only where all are empty."""
+    """Yield shards in order, gathered into groups of up to `FILE_ROWS` rows; empty shards only where all are empty."""
     filled = [shard for shard in shards if shard[2]] or list(shards[:1])
     group: list[tuple[StageResult, int]] = []
     rows = 0

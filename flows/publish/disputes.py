@@ -53,13 +53,13 @@ def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
 
 
 def published_counts(run: Run) -> dict[str, int]:
-    """Disputes by kind in the published set; none where nothing is published."""
+    """Return disputes by kind in the published set; none where nothing is published."""
     published = published_queue(run)
     return review.dispute_counts(published) if published is not None else {}
 
 
 def published_queue(run: Run) -> pl.DataFrame | None:
-    """The queue of the published set; None where nothing is published."""
+    """Return the queue of the published set; None where nothing is published."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
 

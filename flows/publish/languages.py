@@ -96,7 +96,7 @@ def detect_language_file(
 
 
 def open_translator(spec: str) -> Policy:
-    """Who translates, by what ``--policy`` says.
+    """Return who translates, by what ``--policy`` says.
 
     Args:
         spec: a file of recorded translations, or a TOML file with the table of a live policy (``kind = "endpoint"``
@@ -155,7 +155,7 @@ async def _through(
 
 
 def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
-    """What `goldilocks translate` says at the end.
+    """Return what `goldilocks translate` says at the end.
 
     Example::
 
@@ -176,7 +176,7 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
 
 
 def _under(prefix: str, counts: Mapping[str, int]) -> str:
-    """The counts whose names begin so, the largest first."""
+    """Return the counts whose names begin so, the largest first."""
     found = {key.removeprefix(prefix): count for key, count in counts.items() if key.startswith(prefix)}
     return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])))
 

@@ -75,12 +75,12 @@ class RefreshedRun(Run):
 
     @property
     def version_folder(self) -> Path | None:
-        """The version's folder."""
+        """Return the version's folder."""
         return self.place
 
 
 def stored_versions(folder: Path) -> list[Version]:
-    """The versions of a run folder, oldest first."""
+    """Return the versions of a run folder, oldest first."""
     found = []
     for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
         try:
@@ -91,17 +91,17 @@ def stored_versions(folder: Path) -> list[Version]:
 
 
 def latest(folder: Path) -> Version | None:
-    """The newest version; None where nothing was published."""
+    """Return the newest version; None where nothing was published."""
     return next(reversed(stored_versions(folder)), None)
 
 
 def version_folder(folder: Path, number: int) -> Path:
-    """Where a version lies."""
+    """Return where a version lies."""
     return folder / FOLDER / f"{number:04}"
 
 
 def decisions_of(folder: Path, number: int) -> pl.DataFrame:
-    """The decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
+    """Return the decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0."""
     if number == 0:
         return versions.KEPT.to_frame()
     path = version_folder(folder, number) / "decisions.parquet"
@@ -112,7 +112,7 @@ def decisions_of(folder: Path, number: int) -> pl.DataFrame:
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.DataFrame:
-    """The decisions behind a set, with whether each problem stands in it.
+    """Return the decisions behind a set, with whether each problem stands in it.
 
     Args:
         measured: the day of the attempts, where the decisions do not name it themselves.
@@ -129,7 +129,8 @@ def gather_decisions(last: StageResult, exported: StageResult, measured: str) ->
 
 
 def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
-    """The version that these decisions are: the newest one where they are its own, else another one, kept from now on.
+    """Return the version that these decisions are: the newest one where they are its own, else another one, kept from
+    now on.
 
     Args:
         table: `curation.publish.versions.KEPT` rows.
@@ -159,7 +160,7 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
 
 
 def standing_version(run: Run, table: pl.DataFrame) -> Version | None:
-    """The refreshed version that stands while the line still decides what it was refreshed from; else None."""
+    """Return the refreshed version that stands while the line still decides what it was refreshed from; else None."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
         return None
@@ -167,13 +168,13 @@ def standing_version(run: Run, table: pl.DataFrame) -> Version | None:
 
 
 def refreshed_run(run: Run, version: Version) -> RefreshedRun:
-    """The run as a refreshed version sees it."""
+    """Return the run as a refreshed version sees it."""
     place = version_folder(run.folder, version.number)
     return RefreshedRun(run.folder, run.recipe, run.recipe_folder, place)
 
 
 def newest_run(folder: Path) -> Run:
-    """The run of a folder, as its newest version sees it."""
+    """Return the run of a folder, as its newest version sees it."""
     run = open_run(folder)
     newest = latest(folder)
     return refreshed_run(run, newest) if newest is not None and newest.origin == "refresh" else run
@@ -210,7 +211,7 @@ def changelog(folder: Path) -> str:
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
-    """What a refresh took, in words."""
+    """Return what a refresh took, in words."""
     return (
         f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
         f"{cost['kept_rates']:,} problems kept their pass rates"
@@ -218,7 +219,7 @@ def cost_phrase(cost: Mapping[str, int]) -> str:
 
 
 def summary(version: Version) -> str:
-    """A version in one line."""
+    """Return a version in one line."""
     changed = ", ".join(
         f"{name.replace('_', ' ')} {version.counts[name]:,}" for name in versions.MOVED if version.counts[name]
     )
@@ -229,7 +230,7 @@ def summary(version: Version) -> str:
 
 
 def digest_of(table: pl.DataFrame) -> str:
-    """Hash of decisions: who is in, who is not and why, and on which attempts of whom; the days are left out."""
+    """Return hash of decisions: who is in, who is not and why, and on which attempts of whom; the days are left out."""
     text = table.drop("measured_on").sort("problem").write_csv()
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -240,7 +241,7 @@ def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def _published(table: pl.DataFrame) -> pl.DataFrame:
-    """A version's decisions, where what is over the set's size counts as dropped."""
+    """Return a version's decisions, where what is over the set's size counts as dropped."""
     over = pl.col("keep") & ~pl.col("published")
     reason = pl.when(over).then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
     return table.with_columns(reason=reason, keep=pl.col("published"))

@@ -25,7 +25,7 @@ class StageStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the funnel has a row of it: stages that only measure have one while they run."""
+        """Return whether the funnel has a row of it: stages that only measure have one while they run."""
         return self.stage.kind is not Kind.MEASURE or not self.finished
 
 

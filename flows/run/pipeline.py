@@ -41,15 +41,15 @@ class Pipeline:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages, without the steps between them."""
+        """Return the stages, without the steps between them."""
         return tuple(item for item in self.items if isinstance(item, Stage))
 
     def stages_of(self, run: Run) -> tuple[Stage, ...]:
-        """The stages that a run has."""
+        """Return the stages that a run has."""
         return tuple(stage for stage in self.stages if stage.enabled(run))
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
-        """The stages that a run has before any attempt."""
+        """Return the stages that a run has before any attempt."""
         first = next(number for number, stage in enumerate(self.stages) if stage.part)
         return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
 
@@ -86,7 +86,7 @@ def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """A stage as it lies on disk, whatever made it; None where it is not finished."""
+    """Return a stage as it lies on disk, whatever made it; None where it is not finished."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None

@@ -33,7 +33,7 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """The recipe as TOML for others to read: no path of this machine stands in it.
+    """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
     begins with `RUN/`; of any other the name is left, as `…/name`.

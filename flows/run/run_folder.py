@@ -35,12 +35,14 @@ class Run:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The difficulty stages of the recipe, in order; the last one decides what is curated."""
+        """Return the difficulty stages of the recipe, in order; the last one decides what is curated."""
         return PARTS if self.recipe.stage2 is not None else PARTS[:1]
 
     @property
     def version_folder(self) -> Path | None:
-        """Where a refreshed version keeps its last difficulty stage and its export; None for the pipeline's own run."""
+        """Return where a refreshed version keeps its last difficulty stage and its export; None for the pipeline's own
+        run.
+        """
         return None
 
     def check_owner(self) -> None:
@@ -60,19 +62,19 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """The recipe's table of a difficulty stage."""
+    """Return the recipe's table of a difficulty stage."""
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
     return settings
 
 
 def grader_folder(folder: Path) -> Path:
-    """Where a run's grader is trained and published."""
+    """Return where a run's grader is trained and published."""
     return folder / "grader"
 
 
 def with_grader(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe with stage 2 as its grader makes it: stage 1's policy with the trained model in its place."""
+    """Return the recipe with stage 2 as its grader makes it: stage 1's policy with the trained model in its place."""
     if recipe.grader is None:
         return recipe
     first = recipe.stage1
@@ -84,19 +86,21 @@ def with_grader(recipe: Recipe, folder: Path) -> Recipe:
 
 
 def as_written(recipe: Recipe) -> Recipe:
-    """The recipe as its author wrote it: without the stage 2 that its grader makes, which names the run's folder."""
+    """Return the recipe as its author wrote it: without the stage 2 that its grader makes, which names the run's
+    folder.
+    """
     return recipe if recipe.grader is None else recipe.model_copy(update={"stage2": None})
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
-    """The run of a recipe file; ``runs/NAME`` where no folder is given."""
+    """Return the run of a recipe file; ``runs/NAME`` where no folder is given."""
     recipe = load_recipe(path, overrides)
     folder = (out or Path("runs") / recipe.name).absolute()
     return Run(folder, with_grader(recipe, folder), path.parent.absolute())
 
 
 def open_run(folder: Path) -> Run:
-    """The run that a folder holds."""
+    """Return the run that a folder holds."""
     path = folder / "run.json"
     try:
         table = json.loads(path.read_text(encoding="utf-8"))

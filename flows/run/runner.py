@@ -24,7 +24,7 @@ class ShardRunner(Protocol):
     """Whoever computes shards."""
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Each shard with its number, in the order given. A work may be called more than once, and on a copy."""
+        """Return each shard with its number, in the order given. A work may be called more than once, and on a copy."""
         ...
 
 
@@ -40,7 +40,7 @@ _running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
 
 
 def current_runner(runs_anywhere: bool) -> ShardRunner:
-    """Who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
+    """Return who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
 

@@ -55,7 +55,7 @@ class RayRunner:
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Each shard with its number, in the order given; as many are under way as the cluster can take."""
+        """Yield each shard with its number, in the order given; as many are under way as the cluster can take."""
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
@@ -113,13 +113,13 @@ def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
 
 @lru_cache(maxsize=4)
 def _judge(limit_s: float, memory_mb: int, engine: str) -> MathJudge:
-    """The verifier of this worker process; its own process ends with it."""
+    """Return the verifier of this worker process; its own process ends with it."""
     return MathJudge(1, limit_s, memory_mb, engine)
 
 
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    """The sandbox of this worker process, with one slot; closed when the process ends."""
+    """Return the sandbox of this worker process, with one slot; closed when the process ends."""
     made = Runner(1, rung=rung, allow_none=allow_none)
     atexit.register(made.__exit__, None, None, None)
     return made
@@ -139,6 +139,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """The attempts, for reading; opened again once there are more of them."""
+    """Return the attempts, for reading; opened again once there are more of them."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

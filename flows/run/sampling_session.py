@@ -136,7 +136,7 @@ class SamplingSession:
             await self._policy.__aexit__(kind, error, trace)
 
     def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
-        """The problems of these shards, read as they are wanted."""
+        """Yield the problems of these shards, read as they are wanted."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
             for asked in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
@@ -162,12 +162,14 @@ def sampling_requests(
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
-    """The details of a prompt: for code, the language that the problem is asked for in."""
+    """Return the details of a prompt: for code, the language that the problem is asked for in."""
     return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """The option's letter where the format filter opened a multiple-choice problem: attempts may still name it."""
+    """Return the option's letter where the format filter opened a multiple-choice problem: attempts may still name
+    it.
+    """
     if raw_answer is None:
         return None
     letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands
@@ -175,7 +177,7 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
 
 
 def progress_phrase(progress: SamplingProgress) -> str:
-    """Progress in one line."""
+    """Return progress in one line."""
     eta = progress.eta_s
     left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""

@@ -104,7 +104,7 @@ class Stage:
     """Its task's name in Prefect, where that is not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Where the stage keeps its tables in a run; a refreshed version keeps its own last difficulty stage."""
+        """Return where the stage keeps its tables in a run; a refreshed version keeps its own last difficulty stage."""
         place = run.folder / self.folder
         is_refreshed = self.kind is Kind.EXPORT or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
@@ -113,12 +113,12 @@ class Stage:
 
     @property
     def task_name(self) -> str:
-        """What Prefect calls its task."""
+        """Return what Prefect calls its task."""
         return self.task or self.title
 
     @property
     def task_run_name(self) -> str:
-        """What Prefect calls a run of it."""
+        """Return what Prefect calls a run of it."""
         return f"{self.part}: {self.task_name}" if self.part else self.task_name
 
 
@@ -134,7 +134,7 @@ class Step:
 
     @property
     def task_name(self) -> str:
-        """What Prefect calls its task, and a run of it."""
+        """Return what Prefect calls its task, and a run of it."""
         return self.name
 
     task_run_name = task_name
@@ -151,12 +151,12 @@ class StageResult:
 
     @property
     def name(self) -> str:
-        """The stage's name."""
+        """Return the stage's name."""
         return self.stage.name
 
     @property
     def funnel_row(self) -> FunnelRow:
-        """Rows in, kept, and dropped by reason."""
+        """Return rows in, kept, and dropped by reason."""
         made = self.manifest
         return FunnelRow(self.name, self.stage.title, made.rows_in, made.kept, dict(made.reasons))
 
@@ -171,14 +171,14 @@ class Results:
         return iter(self.made)
 
     def __getitem__(self, stage: Stage) -> StageResult:
-        """The result of a stage that must be there."""
+        """Return the result of a stage that must be there."""
         result = self.get(stage)
         if result is None:
             raise StoreError(f"stage {stage.name} is not finished; finish the run with `goldilocks run`.")
         return result
 
     def get(self, stage: Stage) -> StageResult | None:
-        """The result of a stage; None where the run does without it."""
+        """Return the result of a stage; None where the run does without it."""
         return next((result for result in self.made if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
@@ -187,22 +187,22 @@ class Results:
 
     @property
     def problems(self) -> StageResult:
-        """The stage whose kept rows are the problems now."""
+        """Return the stage whose kept rows are the problems now."""
         return self.filters[-1]
 
     @property
     def filters(self) -> tuple[StageResult, ...]:
-        """The stages that hand problems on."""
+        """Return the stages that hand problems on."""
         return self._of(Kind.FILTER)
 
     @property
     def decisions(self) -> tuple[StageResult, ...]:
-        """The decisions of each difficulty stage."""
+        """Return the decisions of each difficulty stage."""
         return self._of(Kind.DECISION)
 
     @property
     def funnel(self) -> list[FunnelRow]:
-        """The funnel of these stages; those that only measure are left out."""
+        """Return the funnel of these stages; those that only measure are left out."""
         return [result.funnel_row for result in self.made if result.stage.kind is not Kind.MEASURE]
 
     def _of(self, kind: Kind) -> tuple[StageResult, ...]:
@@ -219,12 +219,12 @@ class StageRun:
 
     @property
     def recipe(self) -> Recipe:
-        """The run's recipe."""
+        """Return the run's recipe."""
         return self.run.recipe
 
     @property
     def problems(self) -> StageResult:
-        """The stage whose kept rows are the problems now."""
+        """Return the stage whose kept rows are the problems now."""
         return self.results.problems
 
     def open(
@@ -235,7 +235,7 @@ class StageRun:
         verifier: str = "",
         digests: Mapping[str, str] | None = None,
     ) -> StageFolder:
-        """The stage's folder under the fingerprint of what it is made from.
+        """Return the stage's folder under the fingerprint of what it is made from.
 
         Args:
             version: of the code that decides.
@@ -248,7 +248,7 @@ class StageRun:
         return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
 
     def finished(self, folder: StageFolder) -> StageResult | None:
-        """The stage as it lies there, where it is finished under this fingerprint."""
+        """Return the stage as it lies there, where it is finished under this fingerprint."""
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
@@ -297,5 +297,5 @@ class StageRun:
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
-    """Rows of each shard of a finished stage's table."""
+    """Return rows of each shard of a finished stage's table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]

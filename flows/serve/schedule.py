@@ -148,7 +148,7 @@ def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
 
 
 def needs_gpus(run: Run) -> bool:
-    """Whether a policy of the recipe runs on this machine."""
+    """Return whether a policy of the recipe runs on this machine."""
     policies = [difficulty_stage(run.recipe, part).policy for part in run.parts]
     return any(one.kind == "vllm" or (one.kind == "torch" and one.device != "cpu") for one in policies)
 
@@ -189,7 +189,7 @@ def _resource(kind: str, name: str) -> dict[str, str]:
 
 
 def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
-    """What a recipe is served as.
+    """Return what a recipe is served as.
 
     Args:
         out: the run folder; runs/NAME where absent.
@@ -235,7 +235,7 @@ def _curating(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployment:
 def _following(
     served: Flow[Any, Any], recipe: Recipe, event: str, kind: str, told: Sequence[str], fixed: dict[str, Any]
 ) -> RunnerDeployment:
-    """A deployment that runs on an event; the parameters ``told`` are those of the event's payload."""
+    """Return a deployment that runs on an event; the parameters ``told`` are those of the event's payload."""
     from prefect.types.entrypoint import EntrypointType
 
     values = {
@@ -264,7 +264,7 @@ def _following(
 
 
 def _one_at_a_time(otherwise: str) -> ConcurrencyLimitConfig:
-    """One run of a deployment at a time, with ten minutes to start."""
+    """Return one run of a deployment at a time, with ten minutes to start."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 
     strategy = ConcurrencyLimitStrategy(otherwise)
@@ -280,7 +280,7 @@ def limit_gpus(slots: int) -> None:
 
 
 def schedule_phrase(deployment: RunnerDeployment) -> list[str]:
-    """What starts a deployment, in words."""
+    """Return what starts a deployment, in words."""
     crons = [str(getattr(one.schedule, "cron", one.schedule)) for one in deployment.schedules or ()]
     events = [", ".join(sorted(getattr(trigger, "expect", ()))) for trigger in deployment.triggers]
     return [f"cron {cron}" for cron in crons] + [f"on {event}" for event in events]

@@ -47,7 +47,9 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """All that `stopping_rule` depends on, as text: with early stopping the whole band, without it the number alone."""
+    """Return all that `stopping_rule` depends on, as text: with early stopping the whole band, without it the number
+    alone.
+    """
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
@@ -85,7 +87,9 @@ def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
 
 
 def attempt_store(run: Run, made: StageResult) -> attempts.AttemptStore:
-    """The store that an attempts stage filled, by the key that the stage kept; the policy itself is not needed."""
+    """Return the store that an attempts stage filled, by the key that the stage kept; the policy itself is not
+    needed.
+    """
     key = attempt_key(made.folder)
     store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
     if store.height < made.manifest.notes["attempts"]:
@@ -102,7 +106,7 @@ def attempt_key(folder: Path) -> AttemptKey:
 
 
 def measured_on(run: Run, part: str) -> str:
-    """The day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
+    """Return the day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
     key = asdict(attempt_key(attempts_of(part).folder_in(run)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
@@ -114,7 +118,7 @@ def measured_on(run: Run, part: str) -> str:
 
 
 def _begun(store: Path, key: Mapping[str, str]) -> str:
-    """The day on which the store of attempts under a key was made."""
+    """Return the day on which the store of attempts under a key was made."""
     for path in store.glob("*/key.json"):
         if key.items() <= json.loads(path.read_text(encoding="utf-8")).items():
             return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()

@@ -40,7 +40,7 @@ class GeneratedTests:
     rounds: int = 0
 
     def counts(self) -> tuple[int, int, int, int, int]:
-        """Inputs tried, refused and sound, tests made, and rounds."""
+        """Return inputs tried, refused and sound, tests made, and rounds."""
         return self.tried, self.refused, self.sound, len(self.tests), self.rounds
 
 
@@ -54,7 +54,7 @@ def generate_tests(
     limit: float,
     said: Sequence[str],
 ) -> GeneratedTests:
-    """Rounds of new tests, until there are enough and no new one tells solutions apart."""
+    """Return rounds of new tests, until there are enough and no new one tells solutions apart."""
     settings = run.recipe.code.test_generation
     staying = decisions.filter(pl.col("decision") != "discard")
     before = failing_solutions(runs, staying)
@@ -102,7 +102,7 @@ def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
 
 
 def _fit_validator(runner: Runner, unit: Unit) -> Checker | None:
-    """The problem's input validator; None where it has none, or refuses an input that the source gives."""
+    """Return the problem's input validator; None where it has none, or refuses an input that the source gives."""
     validator = validator_of(unit.judging)
     given = [text.encode() for text in unit.tests["input"].head(_GIVEN)]
     return validator if validator is not None and all(valid_inputs(runner.tools, validator, given)) else None
@@ -168,7 +168,7 @@ def _round(
 
 
 def _from_model(run: Run, runner: Runner, said: Sequence[str]) -> list[str]:
-    """Inputs that the generators of some responses print and their validators let pass."""
+    """Return inputs that the generators of some responses print and their validators let pass."""
     settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
     found: list[str] = []
@@ -186,7 +186,7 @@ def _from_model(run: Run, runner: Runner, said: Sequence[str]) -> list[str]:
 
 
 def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
-    """What a program prints for each standard input; None where it does not end by itself with exit code 0."""
+    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0."""
     program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
     if not isinstance(program, Program):
         return [None] * len(stdins)

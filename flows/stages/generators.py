@@ -73,7 +73,7 @@ async def _ask(policy: Policy, wanted: Sequence[PromptRequest], responses: int) 
 
 
 def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
-    """Whether a problem has too few tests, or a known wrong solution passes those that stay."""
+    """Return whether a problem has too few tests, or a known wrong solution passes those that stay."""
     own = runs.filter(pl.col("problem") == unit.name)
     staying = tests_agreement.decide_tests(own, run.recipe.code.agreement).filter(pl.col("decision") != "discard")
     return lacks_tests(run, own, staying)

@@ -49,7 +49,7 @@ class VariantProblems:
         return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
-        """The problem of a twin under its limits, with the language that it asks for."""
+        """Return the problem of a twin under its limits, with the language that it asks for."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]

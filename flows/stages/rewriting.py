@@ -87,7 +87,7 @@ def hard_choices(
 
 
 def _two_references(problems: Path) -> frozenset[str]:
-    """Ids whose copies have different references; which of them is right is not for the policy to say."""
+    """Return ids whose copies have different references; which of them is right is not for the policy to say."""
     rows = read_table(problems, "kept", ["id", "answer"])
     if rows.is_empty():
         return frozenset()
@@ -102,7 +102,9 @@ def _rewritten(
     asking: PolicySession,
     judge: Judge,
 ) -> pl.DataFrame:
-    """One row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right option."""
+    """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right
+    option.
+    """
     wanted: dict[str, PromptRequest] = {}
     tasks: list[tuple[multiple_choice.ParsedChoice, ProposedRewriting | None, JudgeTask]] = []
     fates: dict[int, tuple[str, int | None]] = {}
@@ -142,7 +144,7 @@ def _rewritten(
 def _accepted(
     parted: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
 ) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
-    """What the rules say of a rewriting, by the verdict on the policy's own answer to it."""
+    """Return what the rules say of a rewriting, by the verdict on the policy's own answer to it."""
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
     found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
@@ -152,7 +154,7 @@ def _accepted(
 
 
 def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:
-    """The shard with accepted rewritings put in; the original of an earlier rewriting stays."""
+    """Return the shard with accepted rewritings put in; the original of an earlier rewriting stays."""
     joined = problems.join(accepted, on="_at", how="left", maintain_order="left")
     new = pl.col("new").is_not_null()
     changed = joined.with_columns(

@@ -33,7 +33,7 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def source_digest(source: Source, folder: Path) -> str:
-    """Hash what a source holds; of packages, the hashes of all their files."""
+    """Return hash what a source holds; of packages, the hashes of all their files."""
     if source.kind != "kattis":
         return problems.source_digest(source, folder)
     root = folder / source.path

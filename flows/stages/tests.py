@@ -116,7 +116,7 @@ def _decide_shard(
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Kept and dropped rows; a problem of which no run is known at all was failed by the verifier."""
+    """Return kept and dropped rows; a problem of which no run is known at all was failed by the verifier."""
     decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
     whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
@@ -133,7 +133,7 @@ def _split(
 
 
 def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
-    """The shard in figures, for the card."""
+    """Return the shard in figures, for the card."""
     kept = problems.filter("keep")
     beside = power.join(kept, on="problem", how="semi")
     total = {

@@ -37,20 +37,20 @@ class Unit:
         return str(self.row["id"])
 
     def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
-        """The problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
+        """Return the problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
         matrix = run.recipe.code.execution_matrix
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
         return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
 
     def candidates(self, run: Run) -> list[execution_matrix.Candidate]:
-        """The solutions that are run."""
+        """Return the solutions that are run."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
         return execution_matrix.draw_candidates(rows, run.recipe.code.execution_matrix)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
-    """The problems of a shard, one at a time, with their tests up to the recipe's most.
+    """Yield the problems of a shard, one at a time, with their tests up to the recipe's most.
 
     Args:
         problems: folder of the stage whose kept rows are the problems.

@@ -58,7 +58,7 @@ def judge_attempts(job: StageRun) -> StageResult:
 
 
 def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Verdicts in the order of the attempts, which are ordered by problem and index."""
+    """Return verdicts in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
     groups = held.group_by("problem", maintain_order=True).agg("text", "answer")
     tasks = (

@@ -68,12 +68,12 @@ class Exercise:
 
     @property
     def id(self) -> str:
-        """The problem's id in every table."""
+        """Return the problem's id in every table."""
         return problem_id(self.statement)
 
     @property
     def held_out(self) -> bool:
-        """Whether its computation belongs to the held-out part."""
+        """Return whether its computation belongs to the held-out part."""
         return _held_out(self.computation)
 
 
@@ -85,7 +85,8 @@ def _held_out(computation: str) -> bool:
 def generate_exercises(
     seed: int, split: Split | None = None, *, kinds: Sequence[str] = (), repeats: bool = False
 ) -> Iterator[Exercise]:
-    """Exercises without end, no statement twice unless ``repeats``; of one split, or of both where ``split`` is None.
+    """Yield exercises without end, no statement twice unless ``repeats``; of one split, or of both where ``split`` is
+    None.
 
     ``kinds`` narrows the draw to these kinds. Raises ValueError where no fresh exercise can be found any more.
     """
@@ -109,7 +110,7 @@ def generate_exercises(
 
 
 def exercise_table(exercises: Sequence[Exercise], source: str = "embedded") -> pl.DataFrame:
-    """The exercises in the `PROBLEM` schema, row by row."""
+    """Return the exercises in the `PROBLEM` schema, row by row."""
     rows = [
         {
             "id": item.id,

@@ -27,7 +27,7 @@ UNBOXED_SHARE = 0.03
 
 
 def write_response(exercise: Exercise, random: Random) -> str:
-    """One response as the model is shown it."""
+    """Return one response as the model is shown it."""
     answer = exercise.answer
     if random.random() < worked_share(exercise):
         thoughts = worked_solution(exercise)
@@ -41,12 +41,12 @@ def write_response(exercise: Exercise, random: Random) -> str:
 
 
 def worked_share(exercise: Exercise) -> float:
-    """How likely a response to this problem is worked out rather than guessed."""
+    """Return how likely a response to this problem is worked out rather than guessed."""
     return WORKED_SHARE_BY_LEVEL[exercise.level]
 
 
 def worked_solution(exercise: Exercise) -> str:
-    """The rough notes of someone who works the sum out.
+    """Return the rough notes of someone who works the sum out.
 
     Raises:
         KeyError: nobody works out exercises of this kind (``big_product``).
@@ -93,7 +93,7 @@ def _product(a: int, b: int) -> str:
 
 
 def _digits(number: int, width: int) -> list[int]:
-    """The digits from the units on."""
+    """Return the digits from the units on."""
     return [int(digit) for digit in reversed(str(number).zfill(width))]
 
 

@@ -29,7 +29,7 @@ CHAT_TEMPLATE = (
 
 
 def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    """A tokenizer whose merges come from these texts; the same texts give the same tokenizer."""
+    """Return a tokenizer whose merges come from these texts; the same texts give the same tokenizer."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -58,5 +58,7 @@ def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
 
 
 def render_chat(statement: str, response: str = "") -> str:
-    """The chat template's text for one question and, where given, its answer; the template itself says the same."""
+    """Return the chat template's text for one question and, where given, its answer; the template itself says the
+    same.
+    """
     return f"{START}{statement}\n{response}{END if response else ''}"

@@ -130,5 +130,5 @@ GUESSES: Mapping[str, str] = {
 
 
 def wordings(kind: str, lang: str) -> tuple[str, ...]:
-    """The texts of this kind in this language; empty where there are none."""
+    """Return the texts of this kind in this language; empty where there are none."""
     return (ENGLISH if lang == "en" else FOREIGN[lang]).get(kind, ())

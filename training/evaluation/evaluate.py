@@ -66,7 +66,7 @@ async def evaluate(
 
 
 def summarise_evaluation(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
-    """The figures of attempts, grouped by problem. A broken form is a wrong attempt."""
+    """Return the figures of attempts, grouped by problem. A broken form is a wrong attempt."""
     rates: list[float] = []
     failed = 0
     for group in groups:

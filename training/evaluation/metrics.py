@@ -63,7 +63,7 @@ class Timer:
 
     @property
     def elapsed_s(self) -> float:
-        """Length of the interval so far."""
+        """Return length of the interval so far."""
         return time.perf_counter() - self._begun
 
     def idle_shares(self) -> dict[str, float]:
@@ -92,7 +92,7 @@ class SampledGroupStats:
             self._solved["none" if correct == 0 else "all" if correct == len(judged) else "some"] += 1
 
     def numbers(self) -> dict[str, float]:
-        """What was sampled; empty where no group finished."""
+        """Return what was sampled; empty where no group finished."""
         judged = [one for one in self._rollouts if not one.reward.excluded]
         groups = sum(self._solved.values())
         if not judged:
@@ -113,7 +113,7 @@ class SampledGroupStats:
 
     @property
     def tokens(self) -> int:
-        """Tokens of these groups' attempts."""
+        """Return tokens of these groups' attempts."""
         return sum(one.tokens for one in self._rollouts)
 
     def clear(self) -> None:
@@ -165,6 +165,6 @@ class MetricsLogger:
 
 
 def read_metrics(folder: Path) -> list[dict[str, float]]:
-    """The rows of a run's metrics.jsonl, by step."""
+    """Return the rows of a run's metrics.jsonl, by step."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]

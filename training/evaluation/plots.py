@@ -27,7 +27,7 @@ PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def draw_plots(rows: Sequence[Mapping[str, float]], folder: Path) -> list[Path]:
-    """One PNG a panel, for those that have data; returns their paths."""
+    """Return one PNG a panel, for those that have data; returns their paths."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -92,7 +92,7 @@ class DecodingEngine:
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """One token for every request, those that join included; returns the requests that are finished by it.
+        """Return one token for every request, those that join included; returns the requests that are finished by it.
 
         ``leaving`` are given up: their rows are free at once. Raises ValueError where there are more requests than
         slots.
@@ -172,7 +172,7 @@ class DecodingEngine:
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
-        """One more token for every request; returns those that end with it."""
+        """Return one more token for every request; returns those that end with it."""
         self._last[: len(self.active)] = tokens
         over: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -233,7 +233,7 @@ class _PromptCache:
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: KVCache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """The rows that hold these prompts, `size` of them at most; those that are not known are run."""
+        """Return the rows that hold these prompts, `size` of them at most; those that are not known are run."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)
@@ -256,7 +256,7 @@ class _PromptCache:
 
 
 def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:
-    """Log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
+    """Return log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
     logprobs = torch.log_softmax(logits.float() / temperature, -1)
     if top_p >= 1:
         return logprobs

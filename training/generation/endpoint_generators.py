@@ -55,7 +55,7 @@ class EndpointGenerator:
 
     @property
     def capacity(self) -> int:
-        """Requests that the servers may have at once."""
+        """Return requests that the servers may have at once."""
         return self._settings.per_server * len(self._settings.urls)
 
     async def __aenter__(self) -> Self:

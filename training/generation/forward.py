@@ -43,7 +43,7 @@ class KVCache:
 
     @property
     def capacity(self) -> int:
-        """Positions a row holds."""
+        """Return positions a row holds."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def allocate(self, examples: Sequence[Tensor], longest: int) -> None:
@@ -106,12 +106,12 @@ class ForwardPass(Protocol):
         ...
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """One more token [row] at these positions of the first rows; logits [row, vocabulary]."""
+        """Return one more token [row] at these positions of the first rows; logits [row, vocabulary]."""
         ...
 
 
 def forward_pass_for(model: PreTrainedModel) -> ForwardPass:
-    """The quickest pass there is for the model."""
+    """Return the quickest pass there is for the model."""
     return LlamaForwardPass(model) if LlamaForwardPass.suits(model) else ModelForwardPass(model)
 
 
@@ -186,7 +186,7 @@ class LlamaForwardPass:
 
     @staticmethod
     def suits(model: PreTrainedModel) -> bool:
-        """Whether the model can be run by this pass."""
+        """Return whether the model can be run by this pass."""
         from transformers import LlamaForCausalLM, Qwen2ForCausalLM
 
         config: Any = model.config
@@ -243,7 +243,7 @@ class LlamaForwardPass:
         return self._logits(self._run(last, positions, attend))
 
     def _run(self, ids: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor], Tensor]) -> Tensor:
-        """Hidden states [token, width] before the last norm.
+        """Return hidden states [token, width] before the last norm.
 
         ``attend`` gets a layer's number, turned queries and keys [token, head, feature], and values likewise.
         """
@@ -299,7 +299,7 @@ def _fuse_layer(layer: Any) -> _Layer:
 
 
 def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
-    """Weights and biases of projections of one input as one projection, of which theirs become views."""
+    """Return weights and biases of projections of one input as one projection, of which theirs become views."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
     start = 0
@@ -313,7 +313,7 @@ def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None
 
 
 def _span(positions: Tensor, longest: int) -> int:
-    """Positions that must be read, in whole blocks."""
+    """Return positions that must be read, in whole blocks."""
     return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
 
 

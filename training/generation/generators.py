@@ -61,7 +61,7 @@ class Generator(Protocol):
     ) -> None: ...
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """One response. Cancelling the call aborts the generation.
+        """Return one response. Cancelling the call aborts the generation.
 
         Raises:
             PolicyError: the prompt does not fit the context, or the engine failed or is closed.
@@ -121,7 +121,7 @@ class TorchGenerator:
 
     @property
     def capacity(self) -> int:
-        """Requests decoded together."""
+        """Return requests decoded together."""
         return self._capacity
 
     async def __aenter__(self) -> Self:
@@ -262,12 +262,12 @@ class GeneratorPool:
 
     @property
     def capacity(self) -> int:
-        """Requests decoded together by all."""
+        """Return requests decoded together by all."""
         return sum(member.capacity for member in self.members)
 
     @property
     def in_flight(self) -> int:
-        """Requests under way."""
+        """Return requests under way."""
         return sum(self._load)
 
     async def __aenter__(self) -> Self:
@@ -298,7 +298,7 @@ class GeneratorPool:
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """The state dict of a folder's safetensors."""
+    """Return the state dict of a folder's safetensors."""
     from safetensors.torch import load_file
 
     files = sorted(folder.glob("*.safetensors"))

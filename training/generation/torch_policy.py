@@ -82,12 +82,12 @@ class TorchPolicy:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key."""
+        """Return what stands in the store beside the key."""
         return about_of(self._settings, self._prompt)
 
     @property
     def version(self) -> int:
-        """Version of the weights that make the next token: 0 at first, then as `load_weights` was told."""
+        """Return version of the weights that make the next token: 0 at first, then as `load_weights` was told."""
         return self._require_engine().version
 
     async def __aenter__(self) -> Self:
@@ -108,7 +108,7 @@ class TorchPolicy:
         self._engine = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
-        """One attempt; token ids and log-probabilities are there where ``keep_tokens`` is set."""
+        """Return one attempt; token ids and log-probabilities are there where ``keep_tokens`` is set."""
         said = await self.sample(problem, index)
         kept = self._settings.keep_tokens
         return Completion(
@@ -120,7 +120,7 @@ class TorchPolicy:
         )
 
     async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
-        """One attempt with everything a trainer needs. Cancelling the call aborts the generation.
+        """Return one attempt with everything a trainer needs. Cancelling the call aborts the generation.
 
         Raises:
             PolicyError: the prompt is longer than the model's context, or the policy is not running.
@@ -149,7 +149,7 @@ class TorchPolicy:
         )
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
-        """The tokens of the question under the prompt and the model's chat template."""
+        """Return the tokens of the question under the prompt and the model's chat template."""
         chat = self._require_tokenizer().apply_chat_template(
             self._prompt.messages(problem), add_generation_prompt=True, tokenize=True, return_dict=True
         )

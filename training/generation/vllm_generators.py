@@ -49,7 +49,7 @@ class VllmGenerator:
 
     @property
     def capacity(self) -> int:
-        """Requests decoded together."""
+        """Return requests decoded together."""
         return self._capacity
 
     async def __aenter__(self) -> Self:

@@ -59,7 +59,7 @@ class WeightSync:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def update(self, state: Mapping[str, Tensor], version: int) -> float:
-        """Seconds until the generator makes tokens with the new weights."""
+        """Return seconds until the generator makes tokens with the new weights."""
         begun = time.perf_counter()
         if self._folder is None:
             await self._generator.update_weights(state, version)
@@ -88,7 +88,7 @@ class WeightPublisher:
 
 
 def latest_version(folder: Path) -> tuple[int, Path] | None:
-    """The newest whole version that was published, or None."""
+    """Return the newest whole version that was published, or None."""
     for path in sorted(folder.glob("v*"), reverse=True):
         try:
             published_revision(path)

@@ -31,7 +31,7 @@ SAME_REWARD = "same_reward"
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity) -> GroupDecision:
-    """Whether a group can be trained on.
+    """Return whether a group can be trained on.
 
     Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW_JUDGED`), and those without
     diversity: with ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where
@@ -54,7 +54,7 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity) -> GroupDecisi
 
 
 def centre_rewards(rewards: Tensor, groups: Tensor) -> Tensor:
-    """Rewards minus the mean of their group: A_i = r_i - mu.
+    """Return rewards minus the mean of their group: A_i = r_i - mu.
 
     Args:
         rewards: [sequences] total rewards.
@@ -84,7 +84,7 @@ def advantages(
     std_floor: float = 1e-6,
     total: Tensor | None = None,
 ) -> Tensor:
-    """Normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
+    """Return normalised advantages of a minibatch (paper, section 2.1, "advantage normalization").
 
     ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``none``: A.
 

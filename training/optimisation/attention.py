@@ -82,7 +82,9 @@ class PackedLayout:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """What a model's forward pass must hand to its attention; flash attention of transformers reads the same names."""
+    """Return what a model's forward pass must hand to its attention; flash attention of transformers reads the same
+    names.
+    """
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.kept),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -106,7 +108,7 @@ def packed_attention(
     layout: PackedLayout | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Attention as transformers calls it.
+    """Return attention as transformers calls it.
 
     Args:
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
@@ -177,5 +179,5 @@ def _by_calls(rows: Sequence[Tensor], calls: AttentionCalls, scaling: float | No
 
 
 def _chosen(whole: Tensor, places: Tensor) -> Tensor:
-    """Tokens of [tokens, heads, head]; as rows, whose gradient is the quicker one on a CPU."""
+    """Return tokens of [tokens, heads, head]; as rows, whose gradient is the quicker one on a CPU."""
     return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

@@ -88,7 +88,7 @@ def save_checkpoint(
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
-    """The newest whole checkpoint of a run's folder; None where there is none.
+    """Return the newest whole checkpoint of a run's folder; None where there is none.
 
     Raises:
         StoreError: it is damaged, or of another format.
@@ -139,7 +139,7 @@ class JsonlLog:
         self._file.flush()
 
     def offset(self) -> int:
-        """Bytes so far, on disk when this returns."""
+        """Return bytes so far, on disk when this returns."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 

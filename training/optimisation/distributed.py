@@ -58,7 +58,7 @@ class DistributedContext:
 
     @property
     def is_rank_zero(self) -> bool:
-        """Whether this is rank 0."""
+        """Return whether this is rank 0."""
         return self.rank == 0
 
     def run_on_all_ranks(
@@ -95,7 +95,7 @@ class DistributedContext:
             self._owner = False
 
     def all_reduce(self, values: Tensor, *, maximum: bool = False) -> Tensor:
-        """The values added up over all ranks, or the largest of each."""
+        """Return the values added up over all ranks, or the largest of each."""
         if self.world_size > 1:
             dist.all_reduce(values, dist.ReduceOp.MAX if maximum else dist.ReduceOp.SUM)
         return values

@@ -65,7 +65,7 @@ class PackedPolicy(nn.Module):
         causal.set_attn_implementation(register_packed_attention())
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
-        """Scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
+        """Return scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
         causal: Any = self.model
         hidden = causal.base_model(
             input_ids=batch.input_ids[None],
@@ -92,7 +92,7 @@ def token_scores(
     entropy: EntropyMode = "none",
     piece_rows: int | None = None,
 ) -> TokenScores:
-    """Scores of targets from hidden states, ``rows`` of them at a time.
+    """Return scores of targets from hidden states, ``rows`` of them at a time.
 
     Args:
         hidden: [targets, width] hidden states that predict the targets.

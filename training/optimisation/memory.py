@@ -47,18 +47,18 @@ class ModelShape:
 
     @property
     def layer_parameters(self) -> int:
-        """Parameters of a layer: attention, gated MLP and two norms (biases left out)."""
+        """Return parameters of a layer: attention, gated MLP and two norms (biases left out)."""
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     @property
     def embedding_parameters(self) -> int:
-        """Parameters of embedding, output layer and last norm."""
+        """Return parameters of embedding, output layer and last norm."""
         return self.vocab_size * self.hidden_size * (1 if self.tie_embeddings else 2) + self.hidden_size
 
     @property
     def num_parameters(self) -> int:
-        """All parameters."""
+        """Return all parameters."""
         return self.num_layers * self.layer_parameters + self.embedding_parameters
 
 
@@ -82,7 +82,7 @@ class MemoryEstimate:
 
     @property
     def total(self) -> float:
-        """All of it, with 10 % for fragmentation and buffers."""
+        """Return all of it, with 10 % for fragmentation and buffers."""
         return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits)
 
 
@@ -96,7 +96,7 @@ def estimate_memory(
     logit_elements: int = 2**26,
     reference: bool = False,
 ) -> MemoryEstimate:
-    """Memory of one rank.
+    """Return memory of one rank.
 
     Args:
         ranks: GPUs over which the model is sharded.
@@ -129,7 +129,7 @@ def estimate_memory(
 
 
 def memory_table(lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32)) -> str:
-    """The estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
+    """Return the estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
         "|---|---|" + "---|" * len(lengths),

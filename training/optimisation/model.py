@@ -38,7 +38,7 @@ def load_model(
     attention: AttentionImplementation = "sdpa",
     training: bool = False,
 ) -> PreTrainedModel:
-    """The causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
+    """Return the causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
 
     Weights stored in another ``dtype`` are converted while loading.
 
@@ -72,7 +72,7 @@ def _own_memory(model: PreTrainedModel) -> None:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a local model folder.
+    """Return the tokenizer of a local model folder.
 
     Raises:
         PolicyError: the folder holds no tokenizer, or one without a chat template.
@@ -130,7 +130,7 @@ def save_model(
 
 
 def published_revision(folder: Path) -> str:
-    """The revision that the folder's mark holds.
+    """Return the revision that the folder's mark holds.
 
     Raises:
         StoreError: there is no mark, or none that can be read: the folder is not whole.

@@ -73,7 +73,7 @@ class TrainingSample:
 
     @property
     def length(self) -> int:
-        """Tokens of prompt and response."""
+        """Return tokens of prompt and response."""
         return len(self.prompt_ids) + len(self.response_ids)
 
 
@@ -104,11 +104,11 @@ class MicroBatch:
 
     @property
     def num_tokens(self) -> int:
-        """Tokens that the model reads."""
+        """Return tokens that the model reads."""
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """The same on another device."""
+        """Return the same on another device."""
         moved: dict[str, Any] = {
             one.name: value.to(device, non_blocking=True)
             for one in fields(self)
@@ -118,7 +118,7 @@ class MicroBatch:
 
 
 def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
-    """Micro-batches that hold every sample once.
+    """Return micro-batches that hold every sample once.
 
     Raises:
         PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
@@ -129,7 +129,7 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Positions of the samples in each micro-batch: each sample placed by itself, or all of a prompt together.
+    """Return positions of the samples in each micro-batch: each sample placed by itself, or all of a prompt together.
 
     Together the model reads fewer tokens, but larger pieces leave more room empty. The way with the lesser product of
     micro-batches and tokens read is taken.
@@ -158,13 +158,13 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
+    """Return tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
 
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
-    """Positions of the sequences in each micro-batch; O(n log n).
+    """Return positions of the sequences in each micro-batch; O(n log n).
 
     Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than ``settings.tokens`` is
     refused or lies alone.
@@ -202,7 +202,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 def distribute_micro_batches(
     micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int
 ) -> list[list[list[int]]]:
-    """Micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
+    """Return micro-batches for each rank: equally many for all, with nearly equal work, as sharded models need.
 
     Every sequence is dealt once. Where the number does not come out even, the fullest micro-batch of several sequences
     is split; where none is left to split, ranks get empty ones, for which they must run a sample of weight 0.
@@ -227,14 +227,14 @@ def distribute_micro_batches(
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Share of the micro-batches' room that stays empty; oversized ones count as full."""
+    """Return share of the micro-batches' room that stays empty; oversized ones count as full."""
     used = sum(lengths)
     whole = sum(max(room, sum(lengths[index] for index in chosen)) for chosen in micro_batches)
     return 1 - used / whole if whole else 0.0
 
 
 def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """One micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
+    """Return one micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
     whole = _collated(samples, sample_indices)
     unrolled, kept = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read

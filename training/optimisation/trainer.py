@@ -119,7 +119,7 @@ class Trainer:
         self.ranks.follow(self._work)
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """One optimiser step on a minibatch, its advantages and weights already made.
+        """Return one optimiser step on a minibatch, its advantages and weights already made.
 
         Raises:
             TrainingError: the gradient is no finite number.
@@ -149,7 +149,7 @@ class Trainer:
         )
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """The full state dict under Hugging Face names, in the computing type.
+        """Return the full state dict under Hugging Face names, in the computing type.
 
         On one process in fp32 these are the very tensors in training: they change with the next step.
         """
@@ -262,7 +262,7 @@ def _alone() -> Iterator[None]:
 
 
 def _collated(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> MicroBatch:
-    """A micro-batch; of one sample that does not count where there is none for this rank."""
+    """Return a micro-batch; of one sample that does not count where there is none for this rank."""
     if chosen:
         return collate([samples[index] for index in chosen], tuple(chosen))
     first = min(samples, key=lambda sample: sample.length)

@@ -21,7 +21,7 @@ from training.rollouts.rollouts import Rollout
 
 
 def build_samples(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
-    """A minibatch's attempts with their advantages and weights, in their order."""
+    """Return a minibatch's attempts with their advantages and weights, in their order."""
     made = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     numbers = torch.tensor([number for number, _ in made])
     lengths = torch.tensor([rollout.tokens for _, rollout in made])
@@ -34,7 +34,7 @@ def build_samples(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSe
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """What a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
+    """Return what a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
 
     ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
     """
@@ -76,7 +76,7 @@ def policy_metrics(figures: Sequence[StepResult]) -> dict[str, float]:
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """A few attempts as Markdown text: the first of as many groups."""
+    """Return a few attempts as Markdown text: the first of as many groups."""
     texts = []
     for group in groups[:count]:
         ticket, one = group.rollouts[0]

@@ -82,7 +82,9 @@ class RolloutBatch(Generic[T]):
     groups: tuple[RolloutGroup[T], ...]
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """The batch in optimiser steps of n_minibatch attempts, groups whole; the last of a last batch may be less."""
+        """Return the batch in optimiser steps of n_minibatch attempts, groups whole; the last of a last batch may be
+        less.
+        """
         size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
@@ -102,7 +104,7 @@ class RolloutLedger:
 
     @property
     def balanced(self) -> bool:
-        """Whether every admitted attempt is in exactly one place."""
+        """Return whether every admitted attempt is in exactly one place."""
         held = self.running + self.judging + self.waiting + self.ready + self.training
         return self.admitted == held + self.trained + sum(self.dropped.values())
 
@@ -151,16 +153,18 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Attempts of groups that are opened and neither handed out in a batch nor dropped."""
+        """Return attempts of groups that are opened and neither handed out in a batch nor dropped."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
     def idle_slots(self) -> int:
-        """Places of the n_async that generate nothing now."""
+        """Return places of the n_async that generate nothing now."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
-        """The next attempt to start; None where no place is free, the bounds are reached, or no problem is there."""
+        """Return the next attempt to start; None where no place is free, the bounds are reached, or no problem is
+        there.
+        """
         if self.idle_slots <= 0:
             return None
         if self._requeued:
@@ -207,7 +211,7 @@ class RolloutScheduler(Generic[T]):
         self._settle(group)
 
     def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
-        """The next batch, or None while it is not complete or must wait for a group that is due.
+        """Return the next batch, or None while it is not complete or must wait for a group that is due.
 
         Args:
             partial: at the end of the data: take what is ready, even if it is less than a batch.
@@ -250,7 +254,7 @@ class RolloutScheduler(Generic[T]):
         return aborted
 
     def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
-        """All of it as what JSON can hold, for a checkpoint between two batches; ``encode`` does a result.
+        """Return all of it as what JSON can hold, for a checkpoint between two batches; ``encode`` does a result.
 
         Raises:
             ValueError: a batch is in training; its attempts would be lost or trained on twice.
@@ -315,7 +319,7 @@ class RolloutScheduler(Generic[T]):
             )
 
     def ledger(self) -> RolloutLedger:
-        """Where all admitted attempts are now; those to be generated again after a resume count as running."""
+        """Return where all admitted attempts are now; those to be generated again after a resume count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
@@ -329,7 +333,7 @@ class RolloutScheduler(Generic[T]):
         )
 
     def _open(self) -> _PendingGroup[T] | None:
-        """A new group, if the bounds leave room for all of it and there is a problem."""
+        """Return a new group, if the bounds leave room for all of it and there is a problem."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         if self.outstanding_rollouts + settings.group_size > min(by_age, settings.max_outstanding):

@@ -49,7 +49,7 @@ class Rollout:
         return len(self.completion.token_ids)
 
     def row(self) -> dict[str, Any]:
-        """What the attempts' file says of it, without its tokens."""
+        """Return what the attempts' file says of it, without its tokens."""
         made = self.completion
         return {
             "problem": self.problem,
@@ -109,7 +109,7 @@ class RolloutRunner:
         self._prompts: dict[str, tuple[int, ...]] = {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """The prompt's tokens."""
+        """Return the prompt's tokens."""
         known = self._prompts.get(task.id)
         if known is None:
             messages = self._prompt.messages(task.request)
@@ -126,7 +126,7 @@ class RolloutRunner:
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
     ) -> TokenCompletion:
-        """The attempt number ``index`` of a group.
+        """Return the attempt number ``index`` of a group.
 
         Raises:
             PolicyError: the generator cannot.
@@ -139,7 +139,7 @@ class RolloutRunner:
         return made
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
-        """The attempt with its verdict and reward."""
+        """Return the attempt with its verdict and reward."""
         failure = format_error(completion.text, task.request.domain)
         verdict: Verdict | None = None
         if failure is None:
@@ -161,5 +161,5 @@ class RolloutRunner:
 
 
 def derive_seed(seed: int, name: str) -> int:
-    """A seed of 63 bits for one named use of the run's seed."""
+    """Return a seed of 63 bits for one named use of the run's seed."""
     return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()) >> 1

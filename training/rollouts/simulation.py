@@ -53,7 +53,7 @@ class SimulationResult:
 
 
 def keep_all(lengths: Sequence[int]) -> GroupDecision:
-    """Every group is worth training on."""
+    """Return every group is worth training on."""
     return GroupDecision(None, (None,) * len(lengths))
 
 
@@ -155,7 +155,7 @@ def simulate_asynchronous(
     costs: SimulationCosts | None = None,
     decide_group: Callable[[Sequence[int]], GroupDecision] = keep_all,
 ) -> SimulationResult:
-    """The paper's loop: generators never wait for the trainer, unless the bounds say so.
+    """Return the paper's loop: generators never wait for the trainer, unless the bounds say so.
 
     Args:
         settings: sizes and bounds.
@@ -195,7 +195,9 @@ def simulate_asynchronous(
 def simulate_synchronous(
     settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: SimulationCosts | None = None
 ) -> SimulationResult:
-    """The loop that the paper rejects: generate a batch with n_async places, wait for the last, train, update."""
+    """Return the loop that the paper rejects: generate a batch with n_async places, wait for the last, train,
+    update.
+    """
     costs = costs or SimulationCosts()
     clock = _Clock(settings.n_async)
     sampled: list[int] = []

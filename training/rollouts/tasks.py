@@ -41,12 +41,12 @@ class TrainingTask:
 
     @property
     def id(self) -> str:
-        """The problem's id."""
+        """Return the problem's id."""
         return self.request.id
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """The tasks by id, in the order of their source.
+    """Return the tasks by id, in the order of their source.
 
     Args:
         data: a recipe's table.

@@ -13,7 +13,7 @@ STAGE = "decontamination"
 
 
 def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One shard parted into the rows that stay (`PROBLEM`) and those that overlap (`DROPPED`), in order.
+    """Return one shard parted into the rows that stay (`PROBLEM`) and those that overlap (`DROPPED`), in order.
 
     Args:
         hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
@@ -32,7 +32,7 @@ def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.Da
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-    """The hits with the problem's id, source and row in the place of its position."""
+    """Return the hits with the problem's id, source and row in the place of its position."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
     found = places.hstack(hits.drop("row"))
     return found.rename({"source_row": "row"})

@@ -85,7 +85,7 @@ class BenchmarkIndex:
             self._vectors = embed(self.benchmarks["statement"].to_list())
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """All hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
+        """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
         rows = tokenize_rows(statements)
         found = []
         if "ngram" in self.settings.methods:
@@ -131,7 +131,9 @@ class BenchmarkIndex:
 def find_contamination(
     problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
-    """Hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT` schema."""
+    """Return hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT`
+    schema.
+    """
     return BenchmarkIndex(benchmarks, settings or OverlapSettings()).hits(problems["statement"])
 
 
@@ -144,7 +146,9 @@ def _lengths(settings: OverlapSettings) -> Iterable[int]:
 
 
 def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.DataFrame:
-    """Runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether it is whole."""
+    """Return runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether it is
+    whole.
+    """
     row, run = gram_hashes(rows, length)
     runs = np.diff(rows.token_starts)[row] - length + 1
     whole = (runs == 1) & (length < settings.ngram)
@@ -152,7 +156,7 @@ def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.Dat
 
 
 def _keys(rows: TokenizedRows, threshold: float) -> pl.DataFrame:
-    """Band keys of the rows that have tokens: key, row."""
+    """Return band keys of the rows that have tokens: key, row."""
     found = signatures(rows)
     some: NDArray[np.int64] = np.flatnonzero(np.diff(rows.shingle_starts))
     keys = [key[some] for key in band_keys(found, band_rows(threshold, MINHASH_RECALL))]

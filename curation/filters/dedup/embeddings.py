@@ -50,7 +50,7 @@ def require_embeddings() -> None:
 
 
 def embed(texts: Sequence[str]) -> Floats:
-    """Unit vectors, texts × 384: the mean of the last layer's token vectors, scaled to length 1.
+    """Return unit vectors, texts × 384: the mean of the last layer's token vectors, scaled to length 1.
 
     Raises:
         ConfigError: the extra is not installed, or its weights are not the published ones.
@@ -94,7 +94,7 @@ def _model() -> tuple[dict[str, Floats], Any]:
 
 
 def _encoded(weights: dict[str, Floats], ids: NDArray[np.int64], mask: Floats) -> Floats:
-    """The last layer's vectors, texts × tokens × 384."""
+    """Return the last layer's vectors, texts × tokens × 384."""
     texts, length = ids.shape
     embedded = (
         weights["embeddings.word_embeddings.weight"][ids]

@@ -87,12 +87,12 @@ class TokenizedRows:
 
     @property
     def height(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.token_starts) - 1
 
 
 def tokenize(statements: pl.Series) -> pl.DataFrame:
-    """The tokens of each text, one a line: ``row`` (position in the series) and ``token``, in order.
+    """Return the tokens of each text, one a line: ``row`` (position in the series) and ``token``, in order.
 
     A null, or a text without tokens, has no line.
     """
@@ -105,7 +105,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def tokenize_rows(statements: pl.Series) -> TokenizedRows:
-    """Tokens, shingles and figures of each text. Nulls become rows without tokens."""
+    """Return tokens, shingles and figures of each text. Nulls become rows without tokens."""
     lines = tokenize(statements)
     vocabulary = lines["token"].unique()
     told = vocabulary.str.contains(_FIGURE) | vocabulary.is_in(list(TELLING))
@@ -128,7 +128,7 @@ def tokenize_rows(statements: pl.Series) -> TokenizedRows:
 
 
 def gram_hashes(rows: TokenizedRows, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Every run of ``length`` consecutive tokens inside one row: the row, and the run's hash."""
+    """Return every run of ``length`` consecutive tokens inside one row: the row, and the run's hash."""
     count = len(rows.tokens) - length + 1
     if count <= 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -157,7 +157,7 @@ def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Slots in a band: as many as still propose ``recall`` of the pairs with exactly this Jaccard similarity."""
+    """Return slots in a band: as many as still propose ``recall`` of the pairs with exactly this Jaccard similarity."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size
@@ -165,7 +165,7 @@ def band_rows(threshold: float, recall: float = 0.995) -> int:
 
 
 def band_keys(found: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
-    """One key a row for each band of ``size`` slots; rows with equal keys are candidates."""
+    """Yield one key a row for each band of ``size`` slots; rows with equal keys are candidates."""
     for band in range(SLOTS // size):
         key = np.full(len(found), band + 1, dtype=np.uint64)
         for slot in range(band * size, (band + 1) * size):
@@ -202,7 +202,7 @@ def _gathered(rows: TokenizedRows, wanted: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Distinct bigrams of each row, the edges included, sorted by row and hash."""
+    """Return distinct bigrams of each row, the edges included, sorted by row and hash."""
     if not len(row):
         return row, token
     inner = row[1:] == row[:-1]

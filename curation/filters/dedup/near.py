@@ -68,7 +68,7 @@ class NearDuplicateSplit:
 def near_duplicates(
     problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75, figures_agree: bool = True
 ) -> pl.DataFrame:
-    """The members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
+    """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
 
     Args:
         problems: one row a problem: id, source, row, statement, answer; optionally ``verified`` (boolean: the verifier
@@ -103,7 +103,7 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> NearDuplicateSplit:
-    """Part one shard into rows that stay, near duplicates, and members with another reference, each in order.
+    """Return part one shard into rows that stay, near duplicates, and members with another reference, each in order.
 
     Args:
         members: what `near_duplicates` found, over all shards.
@@ -143,7 +143,7 @@ def drop_near_duplicates(
 
 
 def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
-    """Rows in the order in which they may stay."""
+    """Return rows in the order in which they may stay."""
     verified = pl.col("verified").fill_null(False) if "verified" in problems.columns else pl.lit(False)
     place = pl.col("source").replace_strict(
         list(sources), range(len(sources)), default=len(sources), return_dtype=pl.Int64
@@ -156,7 +156,8 @@ def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
 def _similar_candidates(
     rows: TokenizedRows, alike_in: pl.DataFrame, threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (lower rank, higher rank) that share a band of their signatures and all of ``alike_in``, each once, sorted.
+    """Return pairs (lower rank, higher rank) that share a band of their signatures and all of ``alike_in``, each once,
+    sorted.
 
     ``alike_in`` (one line a rank) is part of the bucket: a template of many problems does not make a crowd.
     """
@@ -192,7 +193,7 @@ def _packed(lower: pl.Series, higher: pl.Series) -> NDArray[np.uint64]:
 def _stars(
     left: NDArray[np.int64], right: NDArray[np.int64], similarity: NDArray[np.float64]
 ) -> tuple[list[int], list[int], list[float]]:
-    """Member, the rank that stays in its place, and their similarity: the most similar, then the first.
+    """Return member, the rank that stays in its place, and their similarity: the most similar, then the first.
 
     Ranks are taken in order. A rank stays unless one that stays resembles it.
     """

@@ -97,14 +97,16 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Rows that may be multiple choice, by literals only: options as a field, or a second label in the statement."""
+    """Return rows that may be multiple choice, by literals only: options as a field, or a second label in the
+    statement.
+    """
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
     return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
 
 
 def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per multiple choice: ``_at``, ``opened`` with statement and answer, or reason and evidence.
+    """Return one row per multiple choice: ``_at``, ``opened`` with statement and answer, or reason and evidence.
 
     ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
     be multiple choice are not in the result.
@@ -130,7 +132,7 @@ def open_one(
     lang: str | None = None,
     first: int | None = None,
 ) -> OpenQuestion | Refusal | None:
-    """One problem opened or refused; null where it is no multiple choice.
+    """Return one problem opened or refused; null where it is no multiple choice.
 
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
@@ -157,7 +159,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice]]:
 
 
 def _usable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with a text, an answer, and options as a field or something like them inside the statement."""
+    """Return rows with a text, an answer, and options as a field or something like them inside the statement."""
     listed = pl.col("choices").list.len().fill_null(0) > 0
     usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
     return rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
@@ -166,7 +168,7 @@ def _usable(rows: pl.DataFrame) -> pl.DataFrame:
 def _parted(
     statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
 ) -> ParsedChoice | Refusal | None:
-    """The multiple choice taken apart; null where it is none."""
+    """Return the multiple choice taken apart; null where it is none."""
     if choices:
         options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split_options(statement) if _LABELLED.search(statement) else None
@@ -181,7 +183,7 @@ def _parted(
 def _settled(
     question: str, answer: str, options: Sequence[str], kind: str, first: int | None
 ) -> ParsedChoice | Refusal:
-    """The question with the option that the answer names."""
+    """Return the question with the option that the answer names."""
     if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
         return Refusal(DropReason.CHOICES_NEEDED, answer)
     if not is_only_letter(answer):
@@ -196,7 +198,7 @@ def _settled(
 
 
 def _meant(found: OptionSplit, answer: str) -> bool:
-    """Whether a run of labels is a set of options, going by the answer and the question."""
+    """Return whether a run of labels is a set of options, going by the answer and the question."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(found.options)
     sends = bool(_SENDS.search(found.question))
@@ -229,14 +231,14 @@ def _meant(found: OptionSplit, answer: str) -> bool:
 
 
 def _values_asked_for(found: OptionSplit) -> bool:
-    """Whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
+    """Return whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
     values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
     closed = not any(re.search(r"[。?？；;]", option) for option in found.options)
     return len(found.options) >= 3 and values and closed and found.question.rstrip().endswith(("?", "？", "____"))
 
 
 def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
-    """Whether the statement repeats the options that came as a field."""
+    """Return whether the statement repeats the options that came as a field."""
     return len(inline) == len(options)
 
 

@@ -58,7 +58,9 @@ _FALLBACK = "en"
 
 
 def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> OpenQuestion | Refusal:
-    """The question opened, with ``options[index]`` as its answer; or why it makes no sense without the options."""
+    """Return the question opened, with ``options[index]`` as its answer; or why it makes no sense without the
+    options.
+    """
     answer = tidy_answer(tidy_option(options[index]))
     wrong = _answer_trouble(answer, question, options)
     if wrong:
@@ -76,7 +78,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
 
 
 def _asked_for(text: str, answer: str) -> str:
-    """A question that only repeats its options, made to ask for the thing itself."""
+    """Return a question that only repeats its options, made to ask for the thing itself."""
     if not any(needle in text for needle in WHICH_NEEDLES):
         return text
     if _is_number(answer):
@@ -89,13 +91,13 @@ def _asked_for(text: str, answer: str) -> str:
 
 
 def tidy_answer(option: str) -> str:
-    """The option's text as an answer: no layout, no final stop."""
+    """Return the option's text as an answer: no layout, no final stop."""
     text = option.strip().strip("~").strip()
     return re.sub(r"(?<=[\w})$%])\s*[.。．;；]$", "", text)
 
 
 def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str | None:
-    """The answer, if it cannot stand without the other options: another's mention, yes/no, a label, a phrase."""
+    """Return the answer, if it cannot stand without the other options: another's mention, yes/no, a label, a phrase."""
     meta = META_OPTION.search(_FORMULA.sub(" ¦ ", answer))
     if meta or _YES_NO.match(answer):
         return answer
@@ -109,7 +111,7 @@ def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str |
 
 
 def _is_label(answer: str, question: str) -> bool:
-    """Whether the answer names an item that the question lists: "(3)", "①②", "II" beside "II. …"."""
+    """Return whether the answer names an item that the question lists: "(3)", "①②", "II" beside "II. …"."""
     if re.match(r"^[\s$]*[(（]\$*\d\$*[)）][\s$]*$|^[\s$①-⑧、,，和]+$", answer):
         return True
     name = answer.strip("$ ()（）")
@@ -119,7 +121,7 @@ def _is_label(answer: str, question: str) -> bool:
 
 
 def mathematical(answer: str) -> bool:
-    """A number, a formula, or either with a currency before and a unit of at most three words after."""
+    """Return a number, a formula, or either with a currency before and a unit of at most three words after."""
     text = _CURRENCY.sub("", answer.strip())
     if _SENTENCE_START.match(text):
         return False
@@ -148,18 +150,18 @@ _FUNCTIONS = frozenset(
 
 
 def _is_number(answer: str) -> bool:
-    """No unknowns in the answer: digits and LaTeX commands only."""
+    """Return no unknowns in the answer: digits and LaTeX commands only."""
     return not re.search(r"[A-Za-z]", re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})", "", answer))
 
 
 def _named_in(option: str, question: str) -> bool:
-    """Whether the question itself names the option, as a short name."""
+    """Return whether the question itself names the option, as a short name."""
     words = option.strip().strip(".。").lower()
     return 0 < len(words) <= 24 and words in question.lower() and len(words.split()) <= 3
 
 
 def _pointing(text: str, lang: str | None) -> str | None:
-    """The words of a question that point at options, or null."""
+    """Return the words of a question that point at options, or null."""
     if _HAN.search(text):
         if COUNTS.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
             return None
@@ -182,13 +184,13 @@ def _points(text: str, code: str) -> re.Match[str] | None:
 
 
 def _points_possible(text: str, code: str) -> bool:
-    """Whether a word is there without which no expression of the language matches."""
+    """Return whether a word is there without which no expression of the language matches."""
     lower = text.lower()
     return code not in TRIGGERS or any(word in lower for word in TRIGGERS[code])
 
 
 def _question_part(text: str) -> str:
-    """The sentences that ask: those with a question mark, and the last one."""
+    """Return the sentences that ask: those with a question mark, and the last one."""
     sentences = re.split(
         r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|\n+", _FORMULA.sub(lambda found: found.group().replace(". ", ", "), text)
     )
@@ -237,7 +239,7 @@ _NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda known: known.choices.number_ques
 
 
 def _tidied(question: str) -> str:
-    """Brackets left for a letter become a blank; instructions about choosing go."""
+    """Return brackets left for a letter become a blank; instructions about choosing go."""
     text = question.strip()
     if "(" in text or "（" in text:
         text = _EMPTY_BRACKETS.sub(_blank, text)
@@ -261,7 +263,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _filled(text: str, lang: str | None) -> str:
-    """A question that ends where its answer would stand gets a blank there."""
+    """Return a question that ends where its answer would stand gets a blank there."""
     if "____" in text or re.search(r"[?？]", text):
         return re.sub(r"____\s*([?？])", r"\1", text) if _NUMBER_ASKED.search(text) else text
     if _HAN.search(text):

@@ -74,7 +74,7 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Full-width labels made plain and font commands around labels removed."""
+    """Return full-width labels made plain and font commands around labels removed."""
     text = statement
     if "\\" in text:
         text = _WRAPPED.sub(_unwrapped, text)
@@ -85,13 +85,13 @@ def normalise_layout(statement: str) -> str:
 
 
 def _unwrapped(match: re.Match[str]) -> str:
-    """The label bare, and the words that shared its braces as text again."""
+    """Return the label bare, and the words that shared its braces as text again."""
     inside = match.group(2).strip()
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
 def split_options(statement: str) -> OptionSplit | None:
-    """The question and the options of a statement, or null where no run of labels is found."""
+    """Return the question and the options of a statement, or null where no run of labels is found."""
     text = normalise_layout(statement)
     best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
@@ -124,7 +124,7 @@ _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
 def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
-    """The longest run of consecutive labels of one style, the last one where several are as long."""
+    """Return the longest run of consecutive labels of one style, the last one where several are as long."""
     alphabet = _alphabet(kind)
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
     best: list[tuple[str, int, int]] = []
@@ -152,7 +152,9 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """The last option without what follows the options: a new paragraph that is longer than any of the others."""
+    """Return the last option without what follows the options: a new paragraph that is longer than any of the
+    others.
+    """
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
@@ -171,7 +173,7 @@ def _only_layout(text: str) -> bool:
 
 
 def tidy_question(question: str) -> str:
-    """The question without the layout and headings that led over to the options."""
+    """Return the question without the layout and headings that led over to the options."""
     text = question.rstrip()
     for _ in range(4):
         before = text
@@ -199,7 +201,7 @@ _LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
 
 
 def tidy_option(option: str) -> str:
-    """An option's text without layout, with its formula in dollars where they stayed outside the option."""
+    """Return an option's text without layout, with its formula in dollars where they stayed outside the option."""
     text = _ENVIRONMENT.sub(" ", option)
     for _ in range(4):
         before = text
@@ -221,7 +223,7 @@ def tidy_option(option: str) -> str:
 
 
 def strip_label(option: str, index: int) -> str:
-    """A separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
+    """Return a separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
     if text[:1] not in "ABCDEFGHIJ( [":
         return text

@@ -29,14 +29,14 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @lru_cache(maxsize=4096)
 def strip_markup(text: str) -> str:
-    """A text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
+    """Return a text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 
 
 @lru_cache(maxsize=4096)
 def names_several(answer: str, count: int) -> bool:
-    """Whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
+    """Return whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
     plain = _LEAD.sub("", answer.strip()).strip("$ .。").upper()
     plain = re.sub(r"\\(?:TEXT|MATHRM|TEXTBF|BOXED)\{([^{}]*)\}", r"\1", plain)
     if not _LETTERS.match(plain):
@@ -47,7 +47,9 @@ def names_several(answer: str, count: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def named_letter(answer: str) -> str | None:
-    """The letter that the answer is, or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), in upper case."""
+    """Return the letter that the answer is, or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), in upper
+    case.
+    """
     plain = _LEAD.sub("", answer.strip())
     plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
     plain = plain.strip("$* \n\\")
@@ -57,7 +59,7 @@ def named_letter(answer: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_only_letter(answer: str) -> bool:
-    """Whether the answer is a label and nothing else."""
+    """Return whether the answer is a label and nothing else."""
     plain = re.sub(
         r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", _LEAD.sub("", answer.strip())
     )
@@ -65,7 +67,7 @@ def is_only_letter(answer: str) -> bool:
 
 
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
-    """The index of the option that ``answer`` names, or null.
+    """Return the index of the option that ``answer`` names, or null.
 
     ``kind`` is the kind of labels. ``first`` is the number of the first option where answers are numbers: 0 or 1 as
     the source counts, null where unknown; then a bare number that is no option's text resolves to nothing, unless
@@ -114,7 +116,7 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
 
 
 def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:
-    """Whether what follows the letter in the answer is that option's text."""
+    """Return whether what follows the letter in the answer is that option's text."""
     index = ord(letter) - 65
     if index >= len(texts):
         return False

@@ -43,7 +43,9 @@ class ProposedRewriting:
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """The last rewriting in a response behind its thoughts; None where there is none or the policy found none."""
+    """Return the last rewriting in a response behind its thoughts; None where there is none or the policy found
+    none.
+    """
     if text is None:
         return None
     said = text.rpartition("</think>")[2]
@@ -56,7 +58,7 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 def accept_rewriting(
     question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
 ) -> OpenQuestion | Refusal:
-    """The open question, or why the rewriting is not believed.
+    """Return the open question, or why the rewriting is not believed.
 
     Args:
         question: the problem without its options. options: their texts. index: the right one.
@@ -94,7 +96,7 @@ def _refused(why: str) -> Refusal:
 
 
 def _numbers(text: str) -> Counter[str]:
-    """The numbers of a text, as they are written but for thousands commas."""
+    """Return the numbers of a text, as they are written but for thousands commas."""
     return Counter(number.replace(",", "") for number in _NUMBER.findall(unicodedata.normalize("NFKC", text)))
 
 
@@ -103,7 +105,7 @@ def _shown(numbers: Counter[str]) -> str:
 
 
 def _script(text: str) -> str:
-    """The script of most letters outside formulas."""
+    """Return the script of most letters outside formulas."""
     plain = re.sub(r"\$[^$]*\$|\\[A-Za-z]+", " ", text)
     counts: Counter[str] = Counter()
     for letter in plain:

@@ -121,7 +121,8 @@ def has_debris(column: str, labels: bool = True) -> pl.Expr:
 
 
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
-    """The frame with the column rid of debris, and a problem of its labels; blank lines that are left are closed up.
+    """Return the frame with the column rid of debris, and a problem of its labels; blank lines that are left are closed
+    up.
 
     Step by step, since an expression that is used twice is worked out twice.
     """

@@ -60,7 +60,9 @@ def has_head(text: pl.Expr) -> pl.Expr:
 
 
 def number_belongs(text: pl.Expr) -> pl.Expr:
-    """Whether the number that a text begins with is its own: a list that goes on with the next one, or a decimal."""
+    """Return whether the number that a text begins with is its own: a list that goes on with the next one, or a
+    decimal.
+    """
     following = (text.str.extract(_FIRST_NUMBER).cast(pl.Int32, strict=False) + 1).cast(pl.String)
     marks = text.str.extract_all(_MARKS).list.eval(pl.element().str.extract("([0-9]+)"))
     decimal = text.str.contains(r"\A\s*[0-9]+[．、][0-9]")

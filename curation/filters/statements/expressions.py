@@ -8,12 +8,12 @@ import polars as pl
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Any of the literals, whatever the case of their ASCII letters."""
+    """Return any of the literals, whatever the case of their ASCII letters."""
     return column.str.contains_any(list(needles), ascii_case_insensitive=True)
 
 
 def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
-    """The first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
+    """Return the first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
     text = column if harmless is None else column.str.replace_all(harmless, " ¦ ")
     return text.str.extract(f"({pattern})").str.strip_chars()
 
@@ -24,12 +24,14 @@ def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
 
 
 def tail(column: pl.Expr, length: int = 60) -> pl.Expr:
-    """The end of a text, for evidence about how it ends."""
+    """Return the end of a text, for evidence about how it ends."""
     return column.str.tail(length)
 
 
 def tokens(column: pl.Expr) -> pl.Expr:
-    """Numbers and words between single spaces, with one before and behind: what is compared, not how it is set."""
+    """Return numbers and words between single spaces, with one before and behind: what is compared, not how it is
+    set.
+    """
     words_only = (
         column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")
     )

@@ -66,7 +66,7 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """One line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
+    """Return one line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
 
     ``rows`` needs a ``statement``; ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id`` are used where
     they are there, and the row's number stands in for a missing ``id``. Statement and answer are the rewritten ones
@@ -109,13 +109,15 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
 
 
 def clean_statements(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """The rows as the rules see them: what the filter reads of them, without debris, and their place as ``_at``."""
+    """Return the rows as the rules see them: what the filter reads of them, without debris, and their place as
+    ``_at``.
+    """
     work = problems.select(_WORKED_ON).with_row_index("_at")
     return _cleaned(work) if settings.clean else work
 
 
 def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """The verdicts on rows that have been cleaned, with their ``_at``."""
+    """Return the verdicts on rows that have been cleaned, with their ``_at``."""
     opened = refused = pl.DataFrame(schema=_VERDICT)
     if CHOICES_RULE not in settings.disabled:
         work, opened, refused = _opened(work)
@@ -130,7 +132,7 @@ def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
 
 
 def _raw(name: str) -> pl.Expr:
-    """The text before rewriting: what an earlier stage kept, else the original where this one changed it."""
+    """Return the text before rewriting: what an earlier stage kept, else the original where this one changed it."""
     changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
     return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
 
@@ -166,7 +168,9 @@ def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Multiple choice rewritten to open questions; which rows those are; and the verdicts on those that cannot be."""
+    """Return multiple choice rewritten to open questions; which rows those are; and the verdicts on those that cannot
+    be.
+    """
     asked = work.filter(is_multiple_choice())
     outcome = open_questions(asked)
     opened = outcome.filter(pl.col("opened"))
@@ -177,7 +181,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
 
 
 def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame) -> list[pl.DataFrame]:
-    """The verdicts of the rules on rows not yet settled; each rule sees what the ones before it left."""
+    """Return the verdicts of the rules on rows not yet settled; each rule sees what the ones before it left."""
     rules = rules_for(settings)
     gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     alive = work["_at"].is_in(settled["_at"].implode()).not_()

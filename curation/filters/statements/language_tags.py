@@ -21,7 +21,7 @@ TAGS = tuple(known.code for known in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
-    """Whether a text's words and letters leave open that it is in the tag's language."""
+    """Return whether a text's words and letters leave open that it is in the tag's language."""
     text, known = pl.col("statement"), language(tag).identification
     if known.telling:
         return (text.str.contains_any(list(known.telling)) & text.str.contains_any(list(known.further))).not_()
@@ -34,7 +34,9 @@ def _in_doubt(tag: str) -> pl.Expr:
 
 
 def another_language() -> pl.Expr:
-    """Evidence, as in ``tag de, text fr (0.97)``, where the text is in another language than its tag; else null."""
+    """Return evidence, as in ``tag de, text fr (0.97)``, where the text is in another language than its tag; else
+    null.
+    """
     return pl.struct("statement", "lang").map_batches(_spoken, return_dtype=pl.String)
 
 

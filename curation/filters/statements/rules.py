@@ -62,7 +62,9 @@ _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
 def _missing_statement(min_letters: int) -> StatementRule:
-    """A statement that is null, blank, or shorter than any question can be; a hanzi says as much as two letters."""
+    """Return a statement that is null, blank, or shorter than any question can be; a hanzi says as much as two
+    letters.
+    """
     letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars() + STATEMENT.str.count_matches(r"\p{Han}")
     return StatementRule(
         "missing_statement",
@@ -73,7 +75,7 @@ def _missing_statement(min_letters: int) -> StatementRule:
 
 
 def _language_not_wanted(languages: Sequence[str]) -> StatementRule:
-    """A row in a language that the recipe does not take; fires nothing while no language is named."""
+    """Return a row in a language that the recipe does not take; fires nothing while no language is named."""
     unwanted = pl.lit(bool(languages)) & pl.col("lang").is_in(list(languages)).not_()
     return StatementRule(
         "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")
@@ -314,7 +316,7 @@ _FIXED: tuple[StatementRule, ...] = (
 
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
-    """The rules in order of precedence, less those switched off."""
+    """Return the rules in order of precedence, less those switched off."""
     table = (_missing_statement(settings.min_letters), _language_not_wanted(settings.languages), *_FIXED)
     return tuple(rule for rule in table if rule.name not in settings.disabled)
 

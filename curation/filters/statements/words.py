@@ -16,7 +16,7 @@ LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
 
 
 def either(*patterns: str) -> str:
-    """One case-insensitive expression out of several, made cheap.
+    """Return one case-insensitive expression out of several, made cheap.
 
     Word boundaries become ASCII ones, since the Unicode ones cost a factor of ten on texts that are not plain ASCII;
     so none may stand beside an accented letter, and in expressions with Cyrillic letters they are left out.
@@ -31,7 +31,7 @@ _SHORT = {"\\w": f"0-9_{LETTERS}", "\\d": "0-9"}
 
 
 def cheap(pattern: str) -> str:
-    """The same expression with classes that compile fast: few ranges, and no case folding of what has no case.
+    """Return the same expression with classes that compile fast: few ranges, and no case folding of what has no case.
 
     ``\\w`` and ``\\d`` mean the letters and digits of the seven languages' own alphabets, hanzi aside.
     """

@@ -27,7 +27,7 @@ class ChecksReferences(Protocol):
     """What is asked of the verifier: `curation.verify.math_judge.MathJudge`, with its workers."""
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Whether each (reference, language) can be verified against."""
+        """Return whether each (reference, language) can be verified against."""
         ...
 
 
@@ -37,7 +37,7 @@ _LEAST = 3
 
 
 def is_words(answer: str) -> bool:
-    """Whether an answer is said in a language, and not in numbers, formulas or single letters.
+    """Return whether an answer is said in a language, and not in numbers, formulas or single letters.
 
     Example: ``is_words("Tuesday")`` and not ``is_words("\\\\frac{1}{2}")``
     """
@@ -48,7 +48,7 @@ def is_words(answer: str) -> bool:
 def answer_kept(
     before: str | None, after: str | None, source: str, target: str, judge: ChecksReferences
 ) -> list[Violation]:
-    """What is wrong with the reference of a translation; empty where it verifies."""
+    """Return what is wrong with the reference of a translation; empty where it verifies."""
     if before is None:
         return [] if after is None else [Violation("answer", f"the original has none, the translation has {after!r}")]
     if after is None or not after.strip():
@@ -73,7 +73,7 @@ def answer_kept(
 
 
 def _left(answer: str, source: str, target: str) -> bool:
-    """Whether an answer that is the same in both is words of the original's language, and no name."""
+    """Return whether an answer that is the same in both is words of the original's language, and no name."""
     word = answer.strip(" .").lower()
     if word in language(source).translation.short_answers:
         return word not in language(target).answers.no

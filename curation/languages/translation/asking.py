@@ -31,7 +31,7 @@ class RenderedPrompt:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The policy's own, with the prompt."""
+        """Return the policy's own, with the prompt."""
         return {**self._policy.about, "prompt": self._prompt.version, "system": self._prompt.system}
 
     async def __aenter__(self) -> Self:
@@ -45,6 +45,6 @@ class RenderedPrompt:
         await self._policy.__aexit__(kind, error, trace)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """The policy's answer to the request, written out."""
+        """Return the policy's answer to the request, written out."""
         written = "\n\n".join(message["content"] for message in self._prompt.messages(problem))
         return await self._policy.answer(replace(problem, statement=written), index)

@@ -64,7 +64,7 @@ _SHOWN = 4
 
 
 def formulas(original: str, translated: str) -> list[Violation]:
-    """Formulas that are missing, changed, or new, and a blank to be filled in that is gone."""
+    """Return formulas that are missing, changed, or new, and a blank to be filled in that is gone."""
     found = _changed(original, translated)
     if _BLANK.search(original) and not _BLANK.search(translated):
         found.append(Violation("formulas", "the blank to be filled in is gone"))
@@ -100,13 +100,13 @@ def _changed(original: str, translated: str) -> list[Violation]:
 
 
 def _run_together(lost: list[str], came: list[str]) -> bool:
-    """Whether names that stood apart became one word of letters: m and n are not mn."""
+    """Return whether names that stood apart became one word of letters: m and n are not mn."""
     single = {one for one in lost if len(one) == 1 and one.isalpha()}
     return any(len(one) > 1 and one.isalpha() and set(one) <= single for one in came)
 
 
 def formulas_of(text: str) -> list[str]:
-    """The text's formulas in a form that can be compared; those that are a number only are left to `quantities`.
+    """Return the text's formulas in a form that can be compared; those that are a number only are left to `quantities`.
 
     Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
     """
@@ -117,7 +117,7 @@ def formulas_of(text: str) -> list[str]:
 
 
 def _marked(text: str) -> str:
-    """Every way of marking a formula as dollars."""
+    """Return every way of marking a formula as dollars."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
     while "$$" in text:
@@ -126,7 +126,7 @@ def _marked(text: str) -> str:
 
 
 def _as_formula(found: re.Match[str], text: str) -> str:
-    """An environment outside dollars becomes a formula of its own."""
+    """Return an environment outside dollars becomes a formula of its own."""
     outside = text.count("$", 0, found.start()) % 2 == 0
     return f"${found[0]}$" if outside and _MATH_NAMES.search(found[1]) and "$" not in found[0] else found[0]
 
@@ -148,12 +148,14 @@ def _normal(formula: str) -> str:
 
 
 def _is_prose(words: str) -> bool:
-    """Whether what stands in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
+    """Return whether what stands in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
     return not words.isascii() or " " in words or words.lower() in EVIDENCE
 
 
 def _listed(formula: str) -> list[str]:
-    """The members of a list such as ``a_1,a_2,\\dots``: a translation may part them, or join them with a word."""
+    """Return the members of a list such as ``a_1,a_2,\\dots``: a translation may part them, or join them with a
+    word.
+    """
     members, depth, start = [], 0, 0
     for at, sign in enumerate(formula):
         depth += (sign in "([") - (sign in ")]")
@@ -168,28 +170,30 @@ def _unmarked(text: str) -> str:
 
 
 def _names(text: str) -> Counter[str]:
-    """The words of up to four Latin letters outside formulas, and the formulas that are one: A may be ``$A$``."""
+    """Return the words of up to four Latin letters outside formulas, and the formulas that are one: A may be
+    ``$A$``.
+    """
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
     return Counter([*prose, *(one for one in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", one))])
 
 
 def _symbols(formulas: list[str]) -> Counter[str]:
-    """All symbols of some formulas; commas, which part formulas, do not count."""
+    """Return all symbols of some formulas; commas, which part formulas, do not count."""
     return Counter(token for one in formulas for token in _TOKEN.findall(one) if token not in ",;.:")
 
 
 def _stands(formula: str, there: str, own: str) -> bool:
-    """Whether a formula stands in the other text, marked as one or not, as often as in its own."""
+    """Return whether a formula stands in the other text, marked as one or not, as often as in its own."""
     return len(formula) > 1 and there.count(formula) >= own.count(formula)
 
 
 def _joined(missing: list[str], others: list[str]) -> list[str]:
-    """Formulas that are not part of a longer one of the other side which nothing else explains."""
+    """Return formulas that are not part of a longer one of the other side which nothing else explains."""
     return [one for one in missing if not any(len(one) > 2 and one in other for other in others)]
 
 
 def variables(original: str, translated: str) -> list[Violation]:
-    """Names outside formulas, such as the points A and B or the number n, that the translation lacks."""
+    """Return names outside formulas, such as the points A and B or the number n, that the translation lacks."""
     prose = _prose(original)
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
@@ -202,13 +206,13 @@ def variables(original: str, translated: str) -> list[Violation]:
 
 
 def _prose(text: str) -> str:
-    """The text less formulas and code, where a single letter is a name."""
+    """Return the text less formulas and code, where a single letter is a name."""
     text = "".join(" " if is_formula else piece for piece, is_formula in parts(_marked(text)))
     return _INLINE.sub(" ", text)
 
 
 def code(original: str, translated: str) -> list[Violation]:
-    """Code blocks and inline code that are not there as they were."""
+    """Return code blocks and inline code that are not there as they were."""
     before, after = Counter(code_of(original)), Counter(code_of(translated))
     lost, came = list((before - after).elements()), list((after - before).elements())
     found = [Violation("code", f"missing or changed: {one[:80]!r}") for one in lost[:_SHOWN]]

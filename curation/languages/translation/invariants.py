@@ -59,7 +59,7 @@ class CheckedText:
 def check_translation(
     original: CheckedText, translated: CheckedText, target: str, judge: ChecksReferences, source: str = "en"
 ) -> list[Violation]:
-    """Everything that a translation broke, in the order of `INVARIANTS`; empty where it passes.
+    """Return everything that a translation broke, in the order of `INVARIANTS`; empty where it passes.
 
     Args:
         original: the problem as it was.
@@ -85,7 +85,7 @@ def check_translation(
 
 
 def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
-    """The labels that stand in the statement, in order, and the number of options that came apart."""
+    """Return the labels that stand in the statement, in order, and the number of options that came apart."""
     before, after = labels(original.statement), labels(translated.statement)
     if before != after:
         return [Violation("choices", f"the labels were {' '.join(before) or 'none'}, now {' '.join(after) or 'none'}")]
@@ -95,7 +95,7 @@ def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
 
 
 def labels(statement: str) -> list[str]:
-    """The labels of options in a statement, in order; empty unless they begin with A and B.
+    """Return the labels of options in a statement, in order; empty unless they begin with A and B.
 
     Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
     """
@@ -109,5 +109,5 @@ def _whole(text: CheckedText) -> str:
 
 
 def reasons(violations: Sequence[Violation]) -> str:
-    """Violations in one text, for the next try and for the counts' evidence."""
+    """Return violations in one text, for the next try and for the counts' evidence."""
     return "; ".join(f"{one.invariant}: {one.evidence}" for one in violations)

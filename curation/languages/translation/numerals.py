@@ -67,7 +67,9 @@ class NumeralToken:
 
 
 def plain_digits(text: str) -> str:
-    """Full-width digits made plain, fraction signs written out, LaTeX's separators between digits taken for spaces."""
+    """Return full-width digits made plain, fraction signs written out, LaTeX's separators between digits taken for
+    spaces.
+    """
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, written)
     text = "".join(str(unicodedata.digit(sign)) if "０" <= sign <= "９" else sign for sign in text)
@@ -75,7 +77,7 @@ def plain_digits(text: str) -> str:
 
 
 def in_digits(text: str, lang: str) -> list[NumeralToken]:
-    """Every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
+    """Return every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
     made: list[NumeralToken] = []
     for found in _DIGITS.finditer(text):
         made += _tokens(found, text, lang)
@@ -102,7 +104,7 @@ def _tokens(found: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
 
 
 def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
-    """The values of a token of digits and separators."""
+    """Return the values of a token of digits and separators."""
     bare = re.sub(rf"['’{_SPACES} ]", "", shown)
     marks = re.findall(r"[.,]", bare)
     if not marks:
@@ -118,7 +120,7 @@ def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
 
 
 def _scale(rest: str) -> int:
-    """What a numeral behind the digits multiplies them by: 3万, 2 million."""
+    """Return what a numeral behind the digits multiplies them by: 3万, 2 million."""
     sign = _HAN_SCALE.match(rest)
     if sign:
         return _HAN_SCALES[sign[1]]
@@ -128,7 +130,7 @@ def _scale(rest: str) -> int:
 
 @cache
 def _clock(lang: str) -> re.Pattern[str] | None:
-    """What stands behind an hour of a twelve-hour clock, in a language that has one."""
+    """Return what stands behind an hour of a twelve-hour clock, in a language that has one."""
     numerals = language(lang).numerals
     if not numerals.half_day:
         return None
@@ -137,7 +139,7 @@ def _clock(lang: str) -> re.Pattern[str] | None:
 
 
 def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
-    """An hour of a twelve-hour clock may be one of the other twelve elsewhere."""
+    """Return an hour of a twelve-hour clock may be one of the other twelve elsewhere."""
     clock = _clock(lang)
     if clock is not None and hour <= 12 and clock.match(rest):
         return frozenset({hour, hour + 12})
@@ -145,7 +147,7 @@ def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
 
 
 def in_words(text: str, lang: str) -> list[Fraction]:
-    """Every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
+    """Return every number written in words of the language, in order; halves and doublings are 1/2 and 2."""
     text = _SCALED.sub(" ", text)
     if language(lang).numerals.order == POSITIONAL:
         return positional(text, lang)
@@ -153,21 +155,21 @@ def in_words(text: str, lang: str) -> list[Fraction]:
 
 
 def in_names(text: str, lang: str) -> list[Fraction]:
-    """The numbers of names, such as Sally Four, who is so called in every language."""
+    """Return the numbers of names, such as Sally Four, who is so called in every language."""
     words = WORDS.get(lang, {})
     found = (match for match in _NAMED[lang].finditer(text)) if words else ()
     return [words[one[2].lower()] for one in found if one[1][0].isupper() and one[1].lower() not in words]
 
 
 def in_compounds(text: str, lang: str) -> list[Fraction]:
-    """The numbers that longer words begin with: sechsseitig, verdreifacht, шестигранный, triplicó."""
+    """Return the numbers that longer words begin with: sechsseitig, verdreifacht, шестигранный, triplicó."""
     words = WORDS.get(lang, {})
     others = [word for word in _WORD.findall(text.lower()) if word not in words]
     return [value for value, stem in STEMS.get(lang, ()) for word in others if stem.match(word)]
 
 
 def _western(text: str, lang: str) -> list[Fraction]:
-    """Numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
+    """Return numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
     numerals = language(lang).numerals
     for compound, single in numerals.compounds.items():
         text = text.replace(compound, single)
@@ -190,7 +192,7 @@ def _western(text: str, lang: str) -> list[Fraction]:
 
 
 def _joined(before: Fraction, value: Fraction) -> Fraction | None:
-    """What two numerals make together; None where they are two numbers."""
+    """Return what two numerals make together; None where they are two numbers."""
     if value.denominator > 1:  # two thirds
         return before * value if before.denominator == 1 and 0 < before < 20 and value.numerator == 1 else None
     if before.denominator > 1:

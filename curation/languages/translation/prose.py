@@ -43,7 +43,7 @@ _MARKER = re.compile(
 
 
 def language(original: str, translated: str, target: str) -> list[Violation]:
-    """The whole must be in the target's language, unless there is no prose to tell."""
+    """Return the whole must be in the target's language, unless there is no prose to tell."""
     found = identify(translated, LANGUAGES)
     if found.anywhere not in (None, *LANGUAGES) and found.anywhere_confidence >= _OUTSIDE:
         return [Violation("language", f"the translation is in {found.anywhere}, not in {target}")]
@@ -56,7 +56,7 @@ def language(original: str, translated: str, target: str) -> list[Violation]:
 
 
 def leftovers(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Sentences that are still in the original's language, or were copied from it word for word."""
+    """Return sentences that are still in the original's language, or were copied from it word for word."""
     copied = {_letters_only(sentence) for sentence in _sentences(original)}
     left: list[str] = []
     for sentence in _sentences(translated):
@@ -73,7 +73,7 @@ def leftovers(original: str, translated: str, source: str, target: str) -> list[
 
 
 def _copied_passages(original: str, translated: str, source: str) -> list[str]:
-    """Words that stand in both texts one after the other, a word of the original's language among them."""
+    """Return words that stand in both texts one after the other, a word of the original's language among them."""
     runs = {tuple(run) for run in _runs(original)}
     return [
         " ".join(run)
@@ -89,12 +89,12 @@ def _runs(text: str) -> list[list[str]]:
 
 
 def _spoken(word: str, lang: str) -> bool:
-    """Whether a word is known to belong to a language, and to it alone."""
+    """Return whether a word is known to belong to a language, and to it alone."""
     return EVIDENCE.get(word.strip(_MARKS).lower()) == lang
 
 
 def _in_source(prose: str, source: str, target: str) -> bool:
-    """Whether a sentence, or a passage of it in another script, is in the original's language."""
+    """Return whether a sentence, or a passage of it in another script, is in the original's language."""
     scripts = vocabulary.language(source).script, vocabulary.language(target).script
     if scripts != ("latin", "latin"):
         pieces = [piece for piece in windows(prose, 1) if len(piece.split()) > _LEAST_WORDS or scripts[0] == "han"]
@@ -110,7 +110,7 @@ def _in_source(prose: str, source: str, target: str) -> bool:
 
 
 def _only_names(words: list[str]) -> bool:
-    """Whether all words but one or none begin with a capital: names stay as they are."""
+    """Return whether all words but one or none begin with a capital: names stay as they are."""
     small = [word for word in words if word[:1].islower() or "\u3400" <= word[:1] <= "\u9fff"]
     return not small
 
@@ -124,7 +124,7 @@ def _letters_only(text: str) -> str:
 
 
 def length(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """The prose must be about as long as translations between the two languages are."""
+    """Return the prose must be about as long as translations between the two languages are."""
     before, after = len(strip(original)), len(strip(translated))
     left, right = vocabulary.language(source), vocabulary.language(target)
     expected = before * right.translation.relative_length / left.translation.relative_length
@@ -138,7 +138,9 @@ def length(original: str, translated: str, source: str, target: str) -> list[Vio
 
 
 def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
-    """An answer, a solution or a box that the original does not have, or words after the question that ends it."""
+    """Return an answer, a solution or a box that the original does not have, or words after the question that ends
+    it.
+    """
     asked, said = _MARKER.findall(original), [found[0] for found in _MARKER.finditer(translated)]
     if len(said) > len(asked):
         return [Violation("added_solution", f"not in the original: {said[-1]!r}")]
@@ -151,7 +153,7 @@ def added_solution(original: str, translated: str, answer: str | None) -> list[V
 
 
 def _after_question(text: str) -> str:
-    """What stands behind the last question mark, as far as it says something."""
+    """Return what stands behind the last question mark, as far as it says something."""
     found = _LAST_QUESTION.search(text)
     tail = found[0][1:] if found else ""
     return tail.strip() if re.search(r"[^\W_]", tail) else ""

@@ -37,7 +37,7 @@ _ONE = Fraction(1)
 
 
 def numbers(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Numbers that are missing, and numbers that came in."""
+    """Return numbers that are missing, and numbers that came in."""
     before, after = plain_digits(original), plain_digits(translated)
     missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
     said, now_said = _word_surplus(in_words(before, source), in_words(after, target))
@@ -60,7 +60,7 @@ def numbers(original: str, translated: str, source: str, target: str) -> list[Vi
 def _unmatched(
     before: Sequence[NumeralToken], after: Sequence[NumeralToken]
 ) -> tuple[list[NumeralToken], list[NumeralToken]]:
-    """Tokens of either side without a partner of equal value; the surest partners first."""
+    """Return tokens of either side without a partner of equal value; the surest partners first."""
     free = list(after)
     missing: list[NumeralToken] = []
     for token in sorted(before, key=lambda one: (len(one.values), one.start)):
@@ -74,7 +74,7 @@ def _unmatched(
 
 
 def _in_pieces(missing: list[NumeralToken], extra: list[NumeralToken]) -> tuple[list[NumeralToken], list[NumeralToken]]:
-    """What is left when ``2,3`` on one side may be ``2, 3`` on the other: two numbers, not a decimal one."""
+    """Return what is left when ``2,3`` on one side may be ``2, 3`` on the other: two numbers, not a decimal one."""
     for one, other in ((missing, extra), (extra, missing)):
         for token in [token for token in one if "," in token.text]:
             pieces = [frozenset({Fraction(piece)}) for piece in token.text.split(",") if piece.isdigit()]
@@ -90,7 +90,7 @@ def _in_pieces(missing: list[NumeralToken], extra: list[NumeralToken]) -> tuple[
 
 
 def _word_surplus(before: Sequence[Fraction], after: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
-    """Numbers in words of either side without an equal on the other."""
+    """Return numbers in words of either side without an equal on the other."""
     free, left = list(after), []
     for value in before:
         if value in free:
@@ -101,7 +101,7 @@ def _word_surplus(before: Sequence[Fraction], after: Sequence[Fraction]) -> tupl
 
 
 def _served(token: NumeralToken, words: list[Fraction]) -> bool:
-    """Whether a number in words stands for these digits; it is used up by that. An article is no 1.00."""
+    """Return whether a number in words stands for these digits; it is used up by that. An article is no 1.00."""
     if token.values == {_ONE} and not token.text.isdigit():
         return False
     for value in words:
@@ -112,7 +112,7 @@ def _served(token: NumeralToken, words: list[Fraction]) -> bool:
 
 
 def _months(text: str, lang: str) -> list[Fraction]:
-    """The months named in a text, by their number."""
+    """Return the months named in a text, by their number."""
     low = text.lower()
     return [
         Fraction(number)
@@ -122,7 +122,7 @@ def _months(text: str, lang: str) -> list[Fraction]:
 
 
 def units(original: str, translated: str) -> list[Violation]:
-    """Units of the original's numbers that the translation no longer names, and units that came in."""
+    """Return units of the original's numbers that the translation no longer names, and units that came in."""
     before, after = prose_of_units(original), prose_of_units(translated)
     asked, now = units_with_numbers(before), units_with_numbers(after)
     lost = sorted(unit for unit in asked if not is_named(unit, after))
@@ -136,6 +136,8 @@ def units(original: str, translated: str) -> list[Violation]:
 
 
 def prose_of_units(text: str) -> str:
-    """The text with formulas' dollars taken away, so that they are not taken for money, and ``\\\\$`` made plain."""
+    """Return the text with formulas' dollars taken away, so that they are not taken for money, and ``\\\\$`` made
+    plain.
+    """
     pieces = [f" {piece} " if is_formula else piece for piece, is_formula in parts(text)]
     return re.sub(r"\\(?:text|mathrm|operatorname|rm)\s*\{?\s*([^{}]*)\}?", r" \1 ", "".join(pieces)).replace("\\", "")

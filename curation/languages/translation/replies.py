@@ -38,7 +38,7 @@ class StoredReplies:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The policy's own."""
+        """Return the policy's own."""
         return self._policy.about
 
     async def __aenter__(self) -> Self:
@@ -55,7 +55,7 @@ class StoredReplies:
         await self._policy.__aexit__(kind, error, trace)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """The reply to the same request from the file, else the policy's."""
+        """Return the reply to the same request from the file, else the policy's."""
         assert self._journal is not None
         name = self._name(problem, index)
         if name in self._journal:

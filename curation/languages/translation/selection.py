@@ -16,7 +16,7 @@ from curation.config.languages import TranslationSettings
 def choose_problems(
     rows: Iterable[tuple[str, str, str | None]], settings: TranslationSettings, source: str = "en"
 ) -> dict[str, str]:
-    """Id → language to translate into, for round(share × problems in ``source``) problems.
+    """Return id → language to translate into, for round(share × problems in ``source``) problems.
 
     Args:
         rows: id, group and lang of every problem of the set.
@@ -41,7 +41,7 @@ def choose_problems(
 
 
 def _room(count: int, settings: TranslationSettings) -> dict[str, int]:
-    """How many problems each language takes."""
+    """Return how many problems each language takes."""
     each, rest = divmod(count, len(settings.targets))
     return {target: each + (place < rest) for place, target in enumerate(settings.targets)}
 

@@ -120,7 +120,7 @@ def _count(found: Translations, made: _Made) -> None:
 async def _translated(
     row: Row, target: str, policy: Policy, settings: TranslationSettings, source: str, judge: ChecksReferences
 ) -> _Made:
-    """One problem through up to ``settings.tries`` tries."""
+    """Return one problem through up to ``settings.tries`` tries."""
     original = _text_of(row)
     previous: str | None = None
     why: str = "the policy gave no translation"
@@ -155,7 +155,7 @@ def _text_of(row: Row) -> CheckedText:
 
 
 def _said(answer: str | None) -> bool:
-    """Whether the answer has to be translated."""
+    """Return whether the answer has to be translated."""
     return answer is not None and is_words(answer)
 
 
@@ -182,7 +182,8 @@ async def _back(
     source: str,
     judge: ChecksReferences,
 ) -> list[Violation]:
-    """What is wrong with the translation's own translation; it is checked against the original's numbers and formulas.
+    """Return what is wrong with the translation's own translation; it is checked against the original's numbers and
+    formulas.
 
     The length, and sentences that are the same as before, say nothing here: the original's language is wanted.
     """
@@ -208,7 +209,7 @@ _KEPT = ("numbers", "units", "formulas", "variables", "code", "choices")
 
 
 def _row_of(row: Row, made: CheckedText, target: str, policy: Policy, tries: int) -> dict[str, Any]:
-    """The translated problem's row, in the columns of the original."""
+    """Return the translated problem's row, in the columns of the original."""
     domain = row.get("domain") or Domain.MATH.value
     meta = json.loads(row.get("meta") or "{}")
     meta["translation"] = {

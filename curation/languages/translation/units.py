@@ -62,7 +62,7 @@ _ANYWHERE = {
 
 
 def units_with_numbers(text: str) -> set[str]:
-    """The compared units that stand directly with a number, or an amount of money.
+    """Return the compared units that stand directly with a number, or an amount of money.
 
     Example: ``units_with_numbers("a 5 km walk costs $3") == {"km", "dollar"}``
     """
@@ -71,5 +71,5 @@ def units_with_numbers(text: str) -> set[str]:
 
 
 def is_named(unit: str, text: str) -> bool:
-    """Whether a unit is named anywhere in a text, in any of the languages."""
+    """Return whether a unit is named anywhere in a text, in any of the languages."""
     return _ANYWHERE[unit].search(text) is not None

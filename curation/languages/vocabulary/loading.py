@@ -56,7 +56,7 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Whether words stand apart; Chinese ones do not, so their expressions have no boundaries."""
+        """Return whether words stand apart; Chinese ones do not, so their expressions have no boundaries."""
         return self.script != "han"
 
 

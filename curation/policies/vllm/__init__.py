@@ -72,7 +72,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What stands in the store beside the key."""
+        """Return what stands in the store beside the key."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,
@@ -139,7 +139,7 @@ class Vllm:
         return f"{self._local.name}@{folder_revision(self._local)}"
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        """The prompt's tokens, which the attempts at a problem share."""
+        """Return the prompt's tokens, which the attempts at a problem share."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:
@@ -148,7 +148,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """The prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
+        """Return the prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
         tokenizer = self.engine.vllm.get_tokenizer()
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:

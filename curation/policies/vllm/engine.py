@@ -68,7 +68,7 @@ class VllmEngine:
 
     @property
     def context(self) -> int:
-        """Tokens of prompt and answer together; raises as `require_running` does."""
+        """Return tokens of prompt and answer together; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:

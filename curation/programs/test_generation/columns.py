@@ -66,7 +66,7 @@ class Pair:
 
 
 def counting(nodes: Sequence[Node]) -> set[int]:
-    """The columns that count something."""
+    """Return the columns that count something."""
     found: set[int] = set()
     for node in nodes:
         counts = [] if isinstance(node, LineNode) else [node.count]
@@ -79,7 +79,7 @@ def counting(nodes: Sequence[Node]) -> set[int]:
 
 
 def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[SeenInputs]:
-    """All tokens of the inputs, by column, in order."""
+    """Return all tokens of the inputs, by column, in order."""
     seen: list[SeenInputs] = []
     for lines in inputs:
         at: int | None = 0
@@ -90,7 +90,7 @@ def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Se
 
 
 def columns_in(nodes: Sequence[Node], seen: Sequence[SeenInputs], bounds: Sequence[StatedBound]) -> dict[int, Column]:
-    """Each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
+    """Return each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for one in seen:
         groups[one.column].append(one)
@@ -147,12 +147,12 @@ def _whole(lists: Sequence[Sequence[int]]) -> Column:
 
 
 def _consecutive(values: Sequence[int]) -> bool:
-    """Whether they are consecutive numbers in some order; they may lie far apart, so no range is written out."""
+    """Return whether they are consecutive numbers in some order; they may lie far apart, so no range is written out."""
     return max(values) - min(values) + 1 == len(values) == len(set(values))
 
 
 def _length(group: Sequence[SeenInputs]) -> int | None:
-    """The column that says how long every word is."""
+    """Return the column that says how long every word is."""
     shared = set.intersection(*(set(one.env) for one in group)) if group else set()
     for column in sorted(shared):
         pairs = {(one.env[column], len(token)) for one in group for token in one.tokens}
@@ -162,7 +162,7 @@ def _length(group: Sequence[SeenInputs]) -> int | None:
 
 
 def _most(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
-    """The tightest column that no value of this one exceeds, and whether a value reached it."""
+    """Return the tightest column that no value of this one exceeds, and whether a value reached it."""
     shared = set.intersection(*(set(one.env) for one in group)) - {one.column for one in group}
     best: tuple[int, int] | None = None
     reached = False
@@ -181,7 +181,7 @@ def _most(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
 def ranges(
     columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int]
 ) -> tuple[dict[int, tuple[int, int]], set[int]]:
-    """The range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
+    """Return the range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
 
     Columns and limits are aligned in their order, as many as fit; a column that gets none keeps what was seen, widened
     to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen.
@@ -205,7 +205,7 @@ def ranges(
 
 
 def _grows(column: Column) -> bool:
-    """Whether a column holds words of many lengths, which a limit may bound."""
+    """Return whether a column holds words of many lengths, which a limit may bound."""
     return column.kind == "word" and column.length is None and column.sizes[0] < column.sizes[1]
 
 
@@ -229,7 +229,7 @@ def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> 
 
 
 def pairs_in(nodes: Sequence[Node], seen: Sequence[SeenInputs]) -> dict[int, Pair]:
-    """What the first two columns of lines share, by the first column."""
+    """Return what the first two columns of lines share, by the first column."""
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for one in seen:
         groups[one.column].append(one)
@@ -253,7 +253,7 @@ def pairs_in(nodes: Sequence[Node], seen: Sequence[SeenInputs]) -> dict[int, Pai
 
 
 def _is_tree(edges: Sequence[tuple[int, int]]) -> bool:
-    """Whether these edges, of 1 … n with n - 1 of them, join all."""
+    """Return whether these edges, of 1 … n with n - 1 of them, join all."""
     parent = list(range(len(edges) + 2))
 
     def root(one: int) -> int:

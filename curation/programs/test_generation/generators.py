@@ -26,7 +26,7 @@ class GeneratorPrograms:
 
 
 def programs_in(response: str) -> GeneratorPrograms | None:
-    """The programs of a response, after its thoughts; None where it holds no Python block."""
+    """Return the programs of a response, after its thoughts; None where it holds no Python block."""
     _, thought, after = response.partition("</think>")
     text = (after if thought else response).replace("\r\n", "\n")
     blocks = [code for _, name, code in _BLOCK.findall(text) if name.lower() in _PYTHON and code.strip()]

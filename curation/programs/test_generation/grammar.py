@@ -46,7 +46,7 @@ class LengthReference:
     plus: int = 0
 
     def value(self, env: Env) -> int:
-        """The count under what was read so far; -1 where the column was not."""
+        """Return the count under what was read so far; -1 where the column was not."""
         return env[self.column] + self.plus if self.column in env else -1
 
 
@@ -87,7 +87,7 @@ Node = LineNode | ArrayNode | LinesNode | RepeatNode
 
 
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
-    """The form of some inputs, or None.
+    """Return the form of some inputs, or None.
 
     Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
     """
@@ -127,7 +127,7 @@ class _Search:
 
 
 def _cost(node: Node) -> float:
-    """How much a node is a guess."""
+    """Return how much a node is a guess."""
     if isinstance(node, LineNode):
         return 2.0
     if isinstance(node, RepeatNode):
@@ -152,7 +152,7 @@ class _State:
 
 
 def columns_of(node: Node) -> int:
-    """How many columns a node names."""
+    """Return how many columns a node names."""
     if isinstance(node, RepeatNode):
         return sum(map(columns_of, node.nodes))
     if isinstance(node, ArrayNode) or isinstance(node.width, LengthReference):
@@ -161,7 +161,7 @@ def columns_of(node: Node) -> int:
 
 
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
-    """What may stand next, likelier ones first."""
+    """Yield what may stand next, likelier ones first."""
     refs = [LengthReference(column, plus) for plus in _OFFSETS for column in states[0].env]
     counted = [ref for ref in refs if _tells(ref, states)]
     for ref in counted:
@@ -187,7 +187,7 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
 
 
 def _tells(ref: LengthReference, states: list[_State]) -> bool:
-    """Whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
+    """Return whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
     values = [ref.value(state.env) for state in states]
     least = 2 if ref.plus == 0 else 3
     return min(values) >= 0 and (max(values) >= least or len(set(values)) > 1)
@@ -196,7 +196,7 @@ def _tells(ref: LengthReference, states: list[_State]) -> bool:
 def _widths(
     count: LengthReference, refs: Sequence[LengthReference], states: list[_State]
 ) -> Iterator[int | LengthReference]:
-    """The numbers of tokens that the next ``count`` lines may be said to have."""
+    """Yield the numbers of tokens that the next ``count`` lines may be said to have."""
     blocks = [state.lines[state.at : state.at + count.value(state.env)] for state in states]
     if any(len(block) < count.value(state.env) for block, state in zip(blocks, states, strict=True)):
         return
@@ -216,7 +216,7 @@ def _widths(
 
 
 def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
-    """Sequences that one of several cases may consist of: a row, then up to two nodes that its numbers count."""
+    """Yield sequences that one of several cases may consist of: a row, then up to two nodes that its numbers count."""
     width = len(state.lines[state.at])
     if not 0 < width <= _WIDEST_ROW:
         return
@@ -246,13 +246,13 @@ def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tu
 
 
 def _past(node: Node, state: _State) -> _State | None:
-    """The state after a node, None where it does not fit."""
+    """Return the state after a node, None where it does not fit."""
     end = read_node(node, state.lines, state.at, env := dict(state.env), None)
     return None if end is None else _State(state.lines, end, env)
 
 
 def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
-    """The line behind a node, None where it does not fit; named numbers go to ``env``.
+    """Return the line behind a node, None where it does not fit; named numbers go to ``env``.
 
     ``seen`` takes the tokens of every column in it.
     """

@@ -108,7 +108,7 @@ def _one(
     draw: random.Random,
     most_bytes: int,
 ) -> str | None:
-    """One input; counts are halved until it fits, None where that does not help."""
+    """Return one input; counts are halved until it fits, None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
         growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
@@ -196,7 +196,7 @@ class _Growth:
         return left, right
 
     def _tree(self, edges: int) -> tuple[list[str], list[str]]:
-        """A path, a star or a random tree on 1 … edges + 1, under shuffled names."""
+        """Return a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
         names = list(range(1, edges + 2))
         if self.draw.random() < 0.7:
             self.draw.shuffle(names)
@@ -218,7 +218,7 @@ class _Growth:
         return self._many(name, 1)[0]
 
     def _size(self, low: int, high: int, most: int | None = None) -> int:
-        """A count from ``low`` on, by the profile; ``most`` in the place of the greatest count."""
+        """Return a count from ``low`` on, by the profile; ``most`` in the place of the greatest count."""
         most = self.most if most is None else most
         if self.profile[0] == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
@@ -226,7 +226,7 @@ class _Growth:
         return self.draw.randint(low, max(low, top))
 
     def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
-        """A column's range, under the number that it never exceeds (by ``chance``, where none reached it)."""
+        """Return a column's range, under the number that it never exceeds (by ``chance``, where none reached it)."""
         low, high = column.low, column.high
         if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
             high = min(high, self.env[column.most])
@@ -250,7 +250,7 @@ class _Growth:
         return draw.randint(low, high)
 
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
-        """The tokens of an array or of lines; beside other columns, order and difference may be by chance."""
+        """Return the tokens of an array or of lines; beside other columns, order and difference may be by chance."""
         column = self.columns[name]
         if not alone:
             chance = self.draw.random() < 0.5

@@ -33,12 +33,12 @@ class StatedBound:
     high: int
 
     def holds(self, low: int, high: int) -> bool:
-        """Whether everything from ``low`` to ``high`` is allowed."""
+        """Return whether everything from ``low`` to ``high`` is allowed."""
         return self.low <= low and high <= self.high
 
 
 def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
-    """All limits of a statement, narrow ones first.
+    """Return all limits of a statement, narrow ones first.
 
     Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(Bound(1, 100000),)``
     """
@@ -47,7 +47,7 @@ def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
 
 
 def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
-    """The limits as they stand in the text, once for each name: ``1 ≤ n, m ≤ 5`` counts twice."""
+    """Return the limits as they stand in the text, once for each name: ``1 ≤ n, m ≤ 5`` counts twice."""
     found: list[tuple[int, StatedBound]] = []
     for match in _CHAIN.finditer(statement):
         low, high = _value(match[1]), _value(match[5])
@@ -69,7 +69,7 @@ def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
 
 
 def _value(text: str) -> int | None:
-    """The whole number that a writing means: digits with separators, powers, a factor times a power."""
+    """Return the whole number that a writing means: digits with separators, powers, a factor times a power."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)

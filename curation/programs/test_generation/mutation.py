@@ -68,7 +68,7 @@ Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
-    """What was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
+    """Return what was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]
     if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
@@ -77,7 +77,7 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
 
 
 def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
-    """The tokens whose value may change: whole numbers that count nothing, at a known place."""
+    """Return the tokens whose value may change: whole numbers that count nothing, at a known place."""
     counting = {count.place for count in shape.counts}
     found = []
     for row, line in enumerate(lines):

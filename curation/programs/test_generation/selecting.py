@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 def select_tests(
     sound: Sequence[int], failing: Mapping[int, frozenset[int]], caught: frozenset[int], have: int, enough: int
 ) -> list[int]:
-    """The tests to keep, in their order.
+    """Return the tests to keep, in their order.
 
     First those that catch a solution which nothing before them catches, those that catch most first; then others, the
     more solutions fail on them the sooner, until there are ``enough``.

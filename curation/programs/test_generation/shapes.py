@@ -25,7 +25,7 @@ _WORD_TOKENS = 1
 
 
 def read_lines(text: str) -> list[Line] | None:
-    """The tokens of each line; None where lines are separated by more than single spaces and line breaks.
+    """Return the tokens of each line; None where lines are separated by more than single spaces and line breaks.
 
     Blank lines stay as empty lists, but for those at the end.
     """
@@ -36,12 +36,12 @@ def read_lines(text: str) -> list[Line] | None:
 
 
 def written(lines: Sequence[Line]) -> str:
-    """Lines of tokens as an input."""
+    """Return lines of tokens as an input."""
     return "\n".join(" ".join(line) for line in lines) + "\n"
 
 
 def is_whole(token: str) -> bool:
-    """Whether a token is a whole number as inputs write it."""
+    """Return whether a token is a whole number as inputs write it."""
     return _WHOLE.fullmatch(token) is not None
 
 
@@ -55,7 +55,7 @@ class CountField:
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """What it should be in an input; None where the input has no such line."""
+        """Return what it should be in an input; None where the input has no such line."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -77,12 +77,12 @@ class InputShape:
 
 
 def place_of(lines: Sequence[Line], row: int, token: int) -> Place:
-    """The place of a token."""
+    """Return the place of a token."""
     return (row, token) if row < HEAD else (-1 - len(lines[row]), token if len(lines[row]) <= HEAD else 0)
 
 
 def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
-    """The shape of some inputs, at least one."""
+    """Return the shape of some inputs, at least one."""
     columns: dict[Place, list[int]] = {}
     words: dict[Place, set[str]] = {}
     for lines in inputs:

@@ -64,7 +64,7 @@ def write_card(facts: CardFacts, folder: Path) -> Path:
 
 
 def render(facts: CardFacts) -> str:
-    """The text of README.md."""
+    """Return the text of README.md."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -100,7 +100,7 @@ def render(facts: CardFacts) -> str:
 
 
 def wilson(correct: int, judged: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a pass rate, for the card's words on how coarse it is."""
+    """Return the 95 % Wilson interval of a pass rate, for the card's words on how coarse it is."""
     p, z2 = correct / judged, Z95 * Z95
     centre = (p + z2 / (2 * judged)) / (1 + z2 / judged)
     half = Z95 / (1 + z2 / judged) * math.sqrt(p * (1 - p) / judged + z2 / (4 * judged * judged))
@@ -119,7 +119,7 @@ def _check(facts: CardFacts) -> None:
 
 
 def _header(facts: CardFacts) -> str:
-    """The YAML header that the Hugging Face hub and `datasets` read."""
+    """Return the YAML header that the Hugging Face hub and `datasets` read."""
     import yaml
 
     height = facts.curated.height
@@ -173,7 +173,7 @@ def _languages(curated: pl.DataFrame) -> str:
 
 
 def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
-    """What the card says of one difficulty stage."""
+    """Return what the card says of one difficulty stage."""
     least, highest, attempts = facts.bands[stage]
     rates, most = facts.rates[stage], most_correct(facts.bands[stage])
     judged = rates.filter(pl.col("judged") > 0)

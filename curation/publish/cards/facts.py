@@ -26,7 +26,7 @@ class FunnelRow:
 
     @property
     def dropped(self) -> int:
-        """Rows that left at this stage."""
+        """Return rows that left at this stage."""
         return sum(self.reasons.values())
 
 
@@ -93,17 +93,17 @@ class StageComparison:
 
     @property
     def rescued(self) -> int:
-        """Problems that the first stage never solved and that stand in the set."""
+        """Return problems that the first stage never solved and that stand in the set."""
         return self.fates.get("", 0)
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Why the others that the first stage never solved are not in the set."""
+        """Return why the others that the first stage never solved are not in the set."""
         return {reason: count for reason, count in self.fates.items() if reason}
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
-    """The decisions of the first stage beside those of the last.
+    """Return the decisions of the first stage beside those of the last.
 
     Args:
         first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
@@ -162,7 +162,7 @@ class CardFacts:
 
 
 def most_correct(band: tuple[int, float, int]) -> int:
-    """The most correct attempts that a band keeps."""
+    """Return the most correct attempts that a band keeps."""
     return int(band[1] * band[2] + 1e-9)
 
 
@@ -173,6 +173,8 @@ def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]
 
 
 def stage_title(facts: CardFacts, stage: str) -> str:
-    """The funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or ``stage1.decisions``."""
+    """Return the funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or
+    ``stage1.decisions``.
+    """
     found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
     return capital(next(found, stage))

@@ -95,7 +95,7 @@ def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: 
 
 
 def _reason_lines(row: FunnelRow) -> list[str]:
-    """The reasons with their counts, as lines that fit under the bar; no line ends in a separator."""
+    """Return the reasons with their counts, as lines that fit under the bar; no line ends in a separator."""
     parts = [f"{reason_words(reason)} {count:,}" for reason, count in by_count(row.reasons)]
     lines: list[str] = []
     for part in parts:
@@ -158,7 +158,9 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
 
 
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
-    """How many problems have 0, 1, … ``attempts`` correct; a problem with fewer judged ones goes to the nearest bar."""
+    """Return how many problems have 0, 1, … ``attempts`` correct; a problem with fewer judged ones goes to the nearest
+    bar.
+    """
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)

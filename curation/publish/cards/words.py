@@ -88,13 +88,15 @@ LANGUAGES: Mapping[str, str] = {
 
 
 def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: ``1 row``, ``1,250 rows``, ``no rows``."""
+    """Return a number with its noun: ``1 row``, ``1,250 rows``, ``no rows``."""
     word = noun if number == 1 else plural or noun + "s"
     return f"{number:,} {word}" if number else f"no {word}"
 
 
 def share(part: float, whole: float) -> str:
-    """A percentage with one decimal; a dash where there is nothing to divide by. Nothing rounds up to all or none."""
+    """Return a percentage with one decimal; a dash where there is nothing to divide by. Nothing rounds up to all or
+    none.
+    """
     if whole == 0:
         return "–"
     percent = 100 * part / whole
@@ -106,24 +108,24 @@ def share(part: float, whole: float) -> str:
 
 
 def cell(text: object) -> str:
-    """Text for a Markdown table cell."""
+    """Return text for a Markdown table cell."""
     return " ".join(escape_markdown(str(text)).split())
 
 
 def capital(text: str) -> str:
-    """The text with a capital first letter; the others stay."""
+    """Return the text with a capital first letter; the others stay."""
     return text[:1].upper() + text[1:]
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown renders letter by letter, formulas included; line breaks stay."""
+    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
     escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
     lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
     return "\n".join(lines)
 
 
 def _escape_start(line: str) -> str:
-    """A line that starts no list, rule or heading."""
+    """Return a line that starts no list, rule or heading."""
     digits = len(line) - len(line.lstrip("0123456789"))
     if digits and line[digits : digits + 1] in (".", ")"):
         return f"{line[:digits]}\\{line[digits:]}"
@@ -131,7 +133,7 @@ def _escape_start(line: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Text as inline code, whatever backticks it holds, on one line."""
+    """Return text as inline code, whatever backticks it holds, on one line."""
     inner = " ".join(text.split())
     ticks = "`" * (1 + longest_run(inner, "`"))
     pad = " " if inner.startswith("`") or inner.endswith("`") else ""
@@ -139,7 +141,7 @@ def code_span(text: str) -> str:
 
 
 def longest_run(text: str, letter: str) -> int:
-    """The most times the letter stands in the text in a row."""
+    """Return the most times the letter stands in the text in a row."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == letter else 0
@@ -148,15 +150,15 @@ def longest_run(text: str, letter: str) -> int:
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Reasons that occurred, the most frequent first, equal ones by name."""
+    """Return reasons that occurred, the most frequent first, equal ones by name."""
     return sorted(((r, n) for r, n in reasons.items() if n), key=lambda pair: (-pair[1], pair[0]))
 
 
 def reason_words(reason: str) -> str:
-    """A drop reason in words."""
+    """Return a drop reason in words."""
     return REASON_WORDS.get(reason, reason.replace("_", " "))
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``; ``none``."""
+    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``; ``none``."""
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

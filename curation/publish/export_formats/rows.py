@@ -36,24 +36,24 @@ class ExportedProblem:
 
     @property
     def about(self) -> Row:
-        """Where the problem comes from and how hard it was found to be."""
+        """Return where the problem comes from and how hard it was found to be."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
 
     @property
     def columns(self) -> Row:
-        """The same as columns of a table; the group's name is a keyword in too many places."""
+        """Return the same as columns of a table; the group's name is a keyword in too many places."""
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
     def judging(self) -> Row | None:
-        """How a program is judged, beside its tests; None for math."""
+        """Return how a program is judged, beside its tests; None for math."""
         if self.program is None:
             return None
         return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
 
     @property
     def function(self) -> FunctionTests | None:
-        """The function asked for."""
+        """Return the function asked for."""
         return self.program.function if self.program is not None else None
 
     def in_and_out(self) -> Row:

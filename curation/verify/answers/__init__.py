@@ -42,14 +42,14 @@ def load() -> None:
 
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
-    """Whether a reference is a plain number, hence usable without another look."""
+    """Return whether a reference is a plain number, hence usable without another look."""
     return parse_plain_number(reference, lang) is not None
 
 
 def compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
-    """The verdict of all tiers on two final answers."""
+    """Return the verdict of all tiers on two final answers."""
     found = quick_compare(reference, answer, lang=lang, policy=policy)
     if found is not None:
         return found

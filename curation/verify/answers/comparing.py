@@ -22,5 +22,5 @@ class ComparisonState:
         return equal
 
     def match(self, reference: Form, answer: Form) -> bool:
-        """Whether two forms are the same answer."""
+        """Return whether two forms are the same answer."""
         raise NotImplementedError

@@ -39,7 +39,7 @@ class Cursor:
         self.position += 1
 
     def digit_group(self) -> Expr:
-        r"""An argument of ``\frac``: braces, or one digit of a number, as TeX reads it."""
+        r"""Return an argument of ``\frac``: braces, or one digit of a number, as TeX reads it."""
         token = self.peek()
         if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
             self.tokens[self.position] = Token("num", token.text[1:])
@@ -47,23 +47,23 @@ class Cursor:
         return self.group()
 
     def starts_factor(self) -> bool:
-        """Whether a factor begins here."""
+        """Return whether a factor begins here."""
         raise NotImplementedError
 
     def sum(self) -> Expr:
-        """A sum of terms."""
+        """Return a sum of terms."""
         raise NotImplementedError
 
     def term(self) -> Expr:
-        """A product."""
+        """Return a product."""
         raise NotImplementedError
 
     def factor(self) -> Expr:
-        """An atom with what is raised or marked behind it."""
+        """Return an atom with what is raised or marked behind it."""
         raise NotImplementedError
 
     def exponent(self) -> Expr:
-        """What follows ^."""
+        """Return what follows ^."""
         raise NotImplementedError
 
     def group(self) -> Expr:
@@ -71,9 +71,9 @@ class Cursor:
         raise NotImplementedError
 
     def styled(self, style: str) -> Expr:
-        r"""What stands under a ``\\vec`` or in another type face."""
+        r"""Return what stands under a ``\\vec`` or in another type face."""
         raise NotImplementedError
 
     def atom(self) -> Expr:
-        """A number, a name, a bracket, a function's value."""
+        """Return a number, a name, a bracket, a function's value."""
         raise NotImplementedError

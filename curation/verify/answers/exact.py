@@ -31,7 +31,7 @@ class NormalFormTooLarge(Exception):
 
 
 def is_proved_equal(left: Expr, right: Expr) -> bool:
-    """Whether the normal forms prove that the two sides are the same; False says nothing."""
+    """Return whether the normal forms prove that the two sides are the same; False says nothing."""
     try:
         top, below = normal_form(left)
         other_top, other_below = normal_form(right)
@@ -41,7 +41,7 @@ def is_proved_equal(left: Expr, right: Expr) -> bool:
 
 
 def proportional_numerators(one: Expr, two: Expr) -> bool:
-    """Whether two expressions vanish together: their numerators are multiples of one another by a number."""
+    """Return whether two expressions vanish together: their numerators are multiples of one another by a number."""
     try:
         (first, below), (second, other_below) = normal_form(one), normal_form(two)
     except NormalFormTooLarge:
@@ -53,7 +53,7 @@ def proportional_numerators(one: Expr, two: Expr) -> bool:
 
 
 def _shares(top: Poly, below: Poly) -> bool:
-    """Whether a variable of the denominator divides the numerator, so that zeros would be hidden."""
+    """Return whether a variable of the denominator divides the numerator, so that zeros would be hidden."""
     names = {name for key in below for name, _ in key}
     return any(all(name in dict(key) for key in top) for name in names)
 
@@ -108,7 +108,7 @@ def _atom(name: str, exponent: Fraction = Fraction(1)) -> Quotient:
 
 
 def _key(quotient: Quotient) -> str:
-    """One text for one quotient: scaled so that the denominator's first coefficient is 1."""
+    """Return one text for one quotient: scaled so that the denominator's first coefficient is 1."""
     top, below = quotient
     if not below:
         raise NormalFormTooLarge("a zero denominator")
@@ -118,7 +118,7 @@ def _key(quotient: Quotient) -> str:
 
 
 def _short(text: str) -> str:
-    """A name that cannot grow with the nesting."""
+    """Return a name that cannot grow with the nesting."""
     return text if len(text) <= 80 else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -162,7 +162,7 @@ def _times(one: Poly, two: Poly) -> Poly:
 
 
 def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
-    """The product of two monomials; powers of i and whole powers of primes go into the coefficient."""
+    """Return the product of two monomials; powers of i and whole powers of primes go into the coefficient."""
     powers = dict(one)
     for name, exponent in two:
         powers[name] = powers.get(name, Fraction(0)) + exponent
@@ -222,7 +222,7 @@ def _monomial_power(poly: Poly, count: int) -> Poly:
 
 
 def _root(number: Fraction, exponent: Fraction) -> Quotient:
-    """A rational number to a rational power: a product of powers of its primes below 1 and a coefficient."""
+    """Return a rational number to a rational power: a product of powers of its primes below 1 and a coefficient."""
     powers: dict[int, int] = {}
     for part, sign in ((number.numerator, 1), (number.denominator, -1)):
         for prime, count in _factors(part).items():

@@ -31,12 +31,12 @@ class Expr:
 
 
 def num(value: Fraction | int, places: int | None = None) -> Expr:
-    """A rational number."""
+    """Return a rational number."""
     return Expr("num", value=Fraction(value), places=places)
 
 
 def sym(name: str) -> Expr:
-    """A variable."""
+    """Return a variable."""
     return Expr("sym", name=name)
 
 
@@ -46,7 +46,7 @@ def const(name: str) -> Expr:
 
 
 def fn(name: str, *args: Expr) -> Expr:
-    """A function's value."""
+    """Return a function's value."""
     return Expr("fn", args, name)
 
 
@@ -59,7 +59,7 @@ INFINITY = const("inf")
 
 
 def add(*terms: Expr) -> Expr:
-    """A sum, flattened."""
+    """Return a sum, flattened."""
     flat: list[Expr] = []
     for term in terms:
         flat.extend(term.args if term.op == "add" else (term,))
@@ -67,7 +67,7 @@ def add(*terms: Expr) -> Expr:
 
 
 def mul(*factors: Expr) -> Expr:
-    """A product, flattened; a sign folds into a number."""
+    """Return a product, flattened; a sign folds into a number."""
     flat: list[Expr] = []
     for factor in factors:
         flat.extend(factor.args if factor.op == "mul" else (factor,))
@@ -75,7 +75,7 @@ def mul(*factors: Expr) -> Expr:
 
 
 def neg(term: Expr) -> Expr:
-    """The negative."""
+    """Return the negative."""
     if term.op == "num":
         return num(-term.value, term.places)
     if term.op == "pm":
@@ -86,19 +86,19 @@ def neg(term: Expr) -> Expr:
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
-    """A power, unevaluated."""
+    """Return a power, unevaluated."""
     return Expr("pow", (base, exponent))
 
 
 def divide(top: Expr, bottom: Expr) -> Expr:
-    """A quotient; of two numbers written exactly, the fraction."""
+    """Return a quotient; of two numbers written exactly, the fraction."""
     if top.op == "num" and bottom.op == "num" and bottom.value != 0 and top.places is None and bottom.places is None:
         return num(top.value / bottom.value)
     return mul(top, power(bottom, MINUS_ONE))
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Every node, parents first."""
+    """Yield every node, parents first."""
     stack = [expr]
     while stack:
         node = stack.pop()
@@ -107,7 +107,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def symbols(expr: Expr) -> frozenset[str]:
-    """The names of the free variables."""
+    """Return the names of the free variables."""
     bound = {node.args[0].name for node in walk(expr) if node.op == "fn" and node.name in BINDERS}
     if not bound:
         return frozenset(node.name for node in walk(expr) if node.op == "sym")
@@ -125,12 +125,12 @@ def _free(expr: Expr) -> frozenset[str]:
 
 
 def has(expr: Expr, op: str, name: str = "") -> bool:
-    """Whether a node of this kind occurs."""
+    """Return whether a node of this kind occurs."""
     return any(node.op == op and (not name or node.name == name) for node in walk(expr))
 
 
 def rename(expr: Expr, names: dict[str, Expr]) -> Expr:
-    """The expression with variables replaced."""
+    """Return the expression with variables replaced."""
     if expr.op == "sym":
         return names.get(expr.name, expr)
     if not expr.args:
@@ -139,7 +139,7 @@ def rename(expr: Expr, names: dict[str, Expr]) -> Expr:
 
 
 def choose_signs(expr: Expr) -> list[Expr]:
-    """The readings of a ±; all its ± and ∓ go together. One element where there is none."""
+    """Return the readings of a ±; all its ± and ∓ go together. One element where there is none."""
     if not has(expr, "pm") and not has(expr, "mp"):
         return [expr]
     return [_signed(expr, 1), _signed(expr, -1)]
@@ -155,7 +155,7 @@ def _signed(expr: Expr, sign: int) -> Expr:
 
 
 def show(expr: Expr) -> str:
-    """A short text for people."""
+    """Return a short text for people."""
     if expr.op == "num":
         if expr.places is not None:
             return f"{float(expr.value):.12g}" if expr.value.numerator.bit_length() < 900 else "(a long decimal)"

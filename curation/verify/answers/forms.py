@@ -70,7 +70,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 
 
 def describe(form: Form) -> str:
-    """A short text for people."""
+    """Return a short text for people."""
     if isinstance(form, Value):
         return show(form.expr) + (f" [{form.unit}]" if form.unit else "")
     if isinstance(form, Words):

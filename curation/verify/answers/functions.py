@@ -58,7 +58,7 @@ class FunctionRules(Cursor):
         return [self.bare_argument()]
 
     def bare_argument(self) -> Expr:
-        r"""The argument of ``\sin 2x``: factors side by side, up to a sign or another function."""
+        r"""Return the argument of ``\sin 2x``: factors side by side, up to a sign or another function."""
         if self.at("-"):
             self.position += 1
             return neg(self.bare_argument())
@@ -113,7 +113,7 @@ class FunctionRules(Cursor):
         return fn(name, index, low, high, self.term())
 
     def limit(self) -> Expr:
-        """The limit of a term as a variable goes to a number."""
+        """Return the limit of a term as a variable goes to a number."""
         self.expect("_")
         self.expect("{")
         variable = self.atom()
@@ -159,7 +159,7 @@ class FunctionRules(Cursor):
         raise AnswerParseError("an integral without its d x")
 
     def differential_at(self, at: int) -> int:
-        """How many tokens the d x at a place takes; 0 where there is none."""
+        """Return how many tokens the d x at a place takes; 0 where there is none."""
         token = self.tokens[at]
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else Token("eof", "")
         if token.kind == "word" and len(token.text) == 2 and token.text[0] == "d":
@@ -172,7 +172,7 @@ class FunctionRules(Cursor):
 
 
 def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
-    """The variable and the order of d/dx, d²/dx²."""
+    """Return the variable and the order of d/dx, d²/dx²."""
     if top == sym("d") and below.op == "mul" and len(below.args) == 2:
         order, letter = 1, below.args[1]
     elif top.op == "pow" and top.args[0] == sym("d") and below.op == "mul" and len(below.args) == 2:

@@ -21,7 +21,7 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 
 
 def parse_expression(tokens: list[Token]) -> Expr:
-    """The expression that all of ``tokens`` is."""
+    """Return the expression that all of ``tokens`` is."""
     parser = ExpressionParser(tokens)
     found = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
@@ -176,7 +176,7 @@ class ExpressionParser(NameRules, FunctionRules):
         return inner
 
     def sum_or_fraction(self) -> Expr:
-        """A sum, or two of them with an ``\\over`` or ``\\choose`` between."""
+        """Return a sum, or two of them with an ``\\over`` or ``\\choose`` between."""
         inner = self.sum()
         if self.peek().kind == "cmd" and self.peek().text in ("over", "choose"):
             over = self.next().text == "over"

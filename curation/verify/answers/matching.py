@@ -25,7 +25,7 @@ class Matcher(Relations, Values):
     """Whether an answer is the reference; one object a pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
-        """Whether two forms are the same answer."""
+        """Return whether two forms are the same answer."""
         if isinstance(reference, Words) and isinstance(answer, Words):
             return self.decide("words", bool(reference.text) and reference.text == answer.text)
         if isinstance(reference, Value) and isinstance(answer, Value):
@@ -62,7 +62,7 @@ class Matcher(Relations, Values):
         return self._vectors(reference.expr, answer.expr)
 
     def _vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Two sums of unit vectors, styled in two ways."""
+        """Return two sums of unit vectors, styled in two ways."""
         one, two = components(reference), components(answer)
         if one is None or two is None:
             return False
@@ -164,7 +164,7 @@ class Matcher(Relations, Values):
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """A form as a sequence; one answer is a list of one."""
+    """Return a form as a sequence; one answer is a list of one."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -173,7 +173,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """The items with ± written out; of a set, or where ± occurs, each only once."""
+    """Return the items with ± written out; of a set, or where ± occurs, each only once."""
     found: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
@@ -202,7 +202,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
 
 
 def _as_vector(form: Form, other: Form) -> Form:
-    """A sum of unit vectors beside a tuple or a column as the tuple that it is."""
+    """Return a sum of unit vectors beside a tuple or a column as the tuple that it is."""
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)

@@ -12,7 +12,7 @@ Rows = tuple[tuple[Expr, ...], ...]
 
 
 def read_matrix(tokens: list[Token]) -> Matrix:
-    """One matrix, or sums and products of matrices and numbers."""
+    """Return one matrix, or sums and products of matrices and numbers."""
     parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
     for op, part in zip(["+", *ops], parts, strict=True):

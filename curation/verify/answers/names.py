@@ -136,7 +136,7 @@ class NameRules(Cursor):
         return None
 
     def raw_group(self) -> str:
-        """The text of a subscript."""
+        """Return the text of a subscript."""
         if not self.at("{"):
             return self.next().text
         self.position += 1

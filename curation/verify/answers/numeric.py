@@ -47,7 +47,7 @@ class Arithmetic:
     """Nodes evaluated so far; beyond `MAX_WORK` there is no value."""
 
     def evaluate(self, expr: Expr, point: Point) -> Any:
-        """The value at ``point``; `Uncomputable` where there is none."""
+        """Return the value at ``point``; `Uncomputable` where there is none."""
         op = expr.op
         self.work += 1
         if self.work > MAX_WORK:
@@ -187,7 +187,7 @@ def _over(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _wide(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
-    """A function that is real only on [-1, 1]."""
+    """Return a function that is real only on [-1, 1]."""
     return lambda value: complex_(value) if isinstance(value, complex) or abs(value) > 1 else real(value)
 
 

@@ -9,7 +9,7 @@ from curation.verify.answers.samevalue import compare_expressions, difference
 
 
 def equals_cases(value: Expr, cases: Sequence) -> bool:
-    """Whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
+    """Return whether ``value`` is what each case says on its interval, and the intervals are the whole line."""
     names = symbols(value)
     if len(names) != 1:
         return False
@@ -30,7 +30,7 @@ def equals_cases(value: Expr, cases: Sequence) -> bool:
 
 
 def is_piecewise(form: Form) -> bool:
-    """Whether a form is a set of values with conditions."""
+    """Return whether a form is a set of values with conditions."""
     return isinstance(form, Sequence) and form.brackets == "{}" and all(_is_case(item) for item in form.items)
 
 

@@ -67,18 +67,18 @@ class WrittenNumber:
 
     @property
     def significant_digits(self) -> int:
-        """Significant digits of a decimal."""
+        """Return significant digits of a decimal."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is written without a decimal point."""
+        """Return whether it is written without a decimal point."""
         return self.places is None
 
 
 def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPolicy) -> bool:
-    """Whether ``value`` becomes ``shown`` when rounded (or cut, where it has digits enough) to its digits."""
+    """Return whether ``value`` becomes ``shown`` when rounded (or cut, where it has digits enough) to its digits."""
     unit = Fraction(1, 10) ** (rounded.places or 0)
     error = abs(value) - abs(rounded.value)
     if (value < 0) != (rounded.value < 0):

@@ -15,7 +15,7 @@ _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")",
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """The value that ``tokens`` are. Raises `AnswerParseError`."""
+    """Return the value that ``tokens`` are. Raises `AnswerParseError`."""
     compound = _compound(tokens)
     if compound is not None:
         return compound

@@ -16,7 +16,7 @@ MAX_BITS = 20_000
 
 
 def rational_value(expr: Expr) -> Fraction | None:
-    """The exact value where it is a rational number that exact arithmetic yields cheaply."""
+    """Return the exact value where it is a rational number that exact arithmetic yields cheaply."""
     op = expr.op
     if op == "num":
         return expr.value
@@ -64,7 +64,7 @@ def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """The integer root, where there is one."""
+    """Return the integer root, where there is one."""
     if order == 2:
         root = math.isqrt(number)
     else:

@@ -43,7 +43,7 @@ _FILLERS = frozenset("only about approximately approx roughly exactly around nea
 
 @lru_cache(maxsize=8192)
 def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
-    """The readings of ``raw``; never empty, the last one `Words`."""
+    """Return the readings of ``raw``; never empty, the last one `Words`."""
     if len(raw) > 4 * MAX_TOKENISED_CHARS:
         return (Words(raw, raw),)
     text = strip_wrappers(strip_boxes(normalise_latex(raw))) or " "
@@ -63,7 +63,7 @@ def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
 
 
 def parse_form(tokens: list[Token], depth: int) -> Form:
-    """The form that ``tokens`` are. Raises `AnswerParseError`."""
+    """Return the form that ``tokens`` are. Raises `AnswerParseError`."""
     if depth > MAX_DEPTH:
         raise AnswerParseError("nested too deeply")
     tokens = trim_tokens(cut_tail(tokens))
@@ -166,7 +166,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Whether a form says where something lies: an inequality, an interval, a union."""
+    """Return whether a form says where something lies: an inequality, an interval, a union."""
     if isinstance(form, Relation):
         return form.ops[0] != "=" and form.ops[0] != ":" and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)
@@ -216,7 +216,7 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
 
 
 def _piecewise(tokens: list[Token], depth: int) -> Form:
-    """Rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
+    """Return rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something behind them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -311,7 +311,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
 
 
 def _from_text(text: str, depth: int) -> Form:
-    """What stands in a ``\\text{}`` alone, read as if it stood outside."""
+    """Return what stands in a ``\\text{}`` alone, read as if it stood outside."""
     if not any(char.isdigit() for char in text):
         return words(text)
     return parse_form([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)

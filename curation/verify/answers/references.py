@@ -81,7 +81,9 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix them)."""
+    """Return whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix
+    them).
+    """
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)
     for match in _BRACKET.finditer(text):

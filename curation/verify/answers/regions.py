@@ -34,12 +34,12 @@ class NotARegion(Exception):
 
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
-    """The pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
+    """Return the pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
     return merge_intervals(_pieces(form, tuples))
 
 
 def is_region(form: Form) -> bool:
-    """Whether a form can only be a region: not a plain tuple, list or equation."""
+    """Return whether a form can only be a region: not a plain tuple, list or equation."""
     if isinstance(form, Union):
         return True
     if isinstance(form, Sequence):
@@ -111,7 +111,7 @@ def _of_relation(form: Relation) -> list[Interval]:
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """An inequality of a thing that has only a name in words."""
+    """Return an inequality of a thing that has only a name in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
@@ -120,7 +120,7 @@ def _named_relation(form: Relation) -> list[Interval]:
 
 
 def _unknown(sides: list[Expr]) -> Expr:
-    """What an inequality is about: its only variable, or a compound name such as f(x) that is one side."""
+    """Return what an inequality is about: its only variable, or a compound name such as f(x) that is one side."""
     names: set[str] = set().union(*(symbols(side) for side in sides))
     if len(names) == 1:
         return Expr("sym", name=next(iter(names)))
@@ -205,7 +205,7 @@ def _float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
+    """Return sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
     if len(pieces) > MAX_INTERVALS:
         raise NotARegion("too many pieces")
     if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
@@ -245,7 +245,7 @@ def _intersection(ones: list[Interval], others: list[Interval]) -> list[Interval
 
 
 def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
-    """A lower and an upper bound with parameters make an interval."""
+    """Return a lower and an upper bound with parameters make an interval."""
     if len(ones) != 1 or len(others) != 1:
         raise NotARegion("an intersection with parameters")
     one, other = ones[0], others[0]

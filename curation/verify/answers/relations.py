@@ -13,7 +13,7 @@ _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
 def left_name(form: Form) -> str | None:
-    """The name that "name = value" or "name: value" gives, else None."""
+    """Return the name that "name = value" or "name: value" gives, else None."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
@@ -23,7 +23,7 @@ def left_name(form: Form) -> str | None:
 
 
 def is_label(form: Form) -> bool:
-    """Whether the left side of an equation only names what the right side is."""
+    """Return whether the left side of an equation only names what the right side is."""
     if isinstance(form, Words):
         return True
     if isinstance(form, Sequence):
@@ -63,7 +63,7 @@ def _is_geometric(expr: Expr) -> bool:
 
 
 def right_side(form: Relation) -> Form:
-    """The last member of a chain of equals."""
+    """Return the last member of a chain of equals."""
     return form.items[-1]
 
 
@@ -109,7 +109,7 @@ class Relations(ComparisonState):
         return self.match(one, two)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
+        """Return whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -167,7 +167,7 @@ class Relations(ComparisonState):
         return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor(self, one: Expr, two: Expr) -> float | None:
-        """The constant c ≠ 0 with one = c·two everywhere, where there is one."""
+        """Return the constant c ≠ 0 with one = c·two everywhere, where there is one."""
         names = sorted(symbols(one) | symbols(two))
         if not names or symbols(one) != symbols(two):
             return None
@@ -187,7 +187,9 @@ class Relations(ComparisonState):
         return 1.0 if ratios[0] > 0 else -1.0
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """An expression against an equation it solves: the equation is linear in the one variable it leaves out."""
+        """Return an expression against an equation it solves: the equation is linear in the one variable it leaves
+        out.
+        """
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
             return False
@@ -216,7 +218,7 @@ class Relations(ComparisonState):
         return all(self.match(one, two) for one, two in zip(reference.items, answer.items, strict=True))
 
     def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
-        """Whether a:b:c and d:e:f are one ratio."""
+        """Return whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
         return (
             all(compare_expressions(mul(one, first[1]), mul(two, first[0])).is_equal for one, two in pairs[1:])
@@ -229,7 +231,7 @@ def _is_range(form: Form) -> bool:
 
 
 def _range_of(form: Form) -> tuple[Form, Form] | None:
-    """The ends of "3 to 5", or of "3-5" where that is how it is written."""
+    """Return the ends of "3 to 5", or of "3-5" where that is how it is written."""
     if isinstance(form, Relation) and form.ops == ("to",):
         return form.items[0], form.items[1]
     if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:

@@ -36,7 +36,7 @@ MAX_PROSE_CHARS = 4_000
 
 
 def extract_final(text: str) -> str:
-    """The final answer of a text, or the text itself where it looks like nothing but an answer."""
+    """Return the final answer of a text, or the text itself where it looks like nothing but an answer."""
     if len(text) > MAX_RESPONSE_CHARS:
         return text
     if "boxed" in text or "fbox" in text or "think>" in text:
@@ -65,7 +65,7 @@ def _from_boxes(text: str) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether words stand around the mathematics: more than a unit or a name."""
+    """Return whether words stand around the mathematics: more than a unit or a name."""
     text = text[:MAX_PROSE_CHARS]
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
@@ -79,12 +79,12 @@ def is_prose(text: str) -> bool:
 
 
 def _is_sign(word: str) -> bool:
-    """Whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
+    """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
     return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
 def _cut_sentence(text: str) -> str:
-    """The answer at the end of a sentence."""
+    """Return the answer at the end of a sentence."""
     if not is_prose(text):
         return text
     copula = next(iter([*_COPULA.finditer(text)][::-1]), None)
@@ -97,7 +97,7 @@ def _cut_sentence(text: str) -> str:
 
 
 def choice_letter_in(text: str) -> str | None:
-    """The choice letter that a response names."""
+    """Return the choice letter that a response names."""
     if len(text) > MAX_RESPONSE_CHARS or not (
         is_prose(text) or ANSWER_CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
     ):

@@ -46,7 +46,7 @@ class Equivalence(Enum):
 
 
 def compare_expressions(left: Expr, right: Expr) -> Equivalence:
-    """Whether two expressions have the same value wherever both have one."""
+    """Return whether two expressions have the same value wherever both have one."""
     if left == right:
         return Equivalence.PROVED
     exact_left, exact_right = rational_value(left), rational_value(right)
@@ -67,7 +67,7 @@ def compare_expressions(left: Expr, right: Expr) -> Equivalence:
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Variables that can only be integers where they stand."""
+    """Return variables that can only be integers where they stand."""
     found: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in ("factorial", "binomial", "factorial2"):
@@ -148,7 +148,8 @@ def _compare_at_points(
 
 
 def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
-    """Both values, and the bits they are good for (negative: beside rounding noise); None where it takes too many.
+    """Return both values, and the bits they are good for (negative: beside rounding noise); None where it takes too
+    many.
 
     A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
     is the rounding noise of a sum that is exactly zero.
@@ -182,7 +183,7 @@ def _agree(one: Any, two: Any, bits: int) -> bool:
 
 
 def _by_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
+    """Return products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
     one, two = logarithm(left), logarithm(right)
     for _ in range(4):
         if one is None or two is None:

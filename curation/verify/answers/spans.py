@@ -70,7 +70,7 @@ def cut_if(token: Token) -> list[Token]:
 
 
 def words_from(tokens: list[Token]) -> Words:
-    """Tokens as text."""
+    """Return tokens as text."""
     return words(" ".join(token.text for token in tokens if token.kind != "style"))
 
 
@@ -81,7 +81,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """A letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
+    """Return a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
@@ -89,7 +89,7 @@ def is_call(tokens: list[Token]) -> bool:
 
 
 def encloses_all(tokens: list[Token]) -> bool:
-    """Whether the first token's bracket closes with the last token (half-open intervals included)."""
+    """Return whether the first token's bracket closes with the last token (half-open intervals included)."""
     if tokens[0].text == "]":
         return tokens[-1].text in ("[", "]") and len(tokens) > 3
     level = 0

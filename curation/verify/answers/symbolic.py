@@ -27,7 +27,7 @@ class UnsupportedBySympy(Exception):
 
 
 def needs_sympy(expr: Expr) -> bool:
-    """Whether an operator occurs that only this tier evaluates."""
+    """Return whether an operator occurs that only this tier evaluates."""
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
             return True
@@ -41,7 +41,9 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """The expression with its operators carried out; None where sympy cannot. An antiderivative brings a constant."""
+    """Return the expression with its operators carried out; None where sympy cannot. An antiderivative brings a
+    constant.
+    """
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
     import sympy
@@ -67,7 +69,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
 
 
 def _numeric(value: Any) -> Expr | None:
-    """An integral or a sum without a closed form, as a decimal of many digits."""
+    """Return an integral or a sum without a closed form, as a decimal of many digits."""
     import sympy
 
     if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):
@@ -79,7 +81,7 @@ def _numeric(value: Any) -> Expr | None:
 
 
 def _to_sympy(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
-    """The sympy object of an expression. Raises `UnsupportedBySympy`."""
+    """Return the sympy object of an expression. Raises `UnsupportedBySympy`."""
     import sympy
 
     op = expr.op
@@ -160,7 +162,7 @@ _BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"
 
 
 def _from_sympy(value: Any) -> Expr:
-    """The expression of a sympy object. Raises `UnsupportedBySympy`."""
+    """Return the expression of a sympy object. Raises `UnsupportedBySympy`."""
     import sympy
 
     if value.is_Rational:

@@ -83,7 +83,7 @@ _NON_DIGIT = re.compile(r"\D")
 
 
 def normalise_latex(raw: str) -> str:
-    """One spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
+    """Return one spelling of ``raw``: mostly ASCII LaTeX, without invisible characters."""
     text = raw
     whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None
     if whole:
@@ -119,7 +119,7 @@ def _speed(match: re.Match[str]) -> str:
 
 
 def _spelled(text: str) -> str:
-    """What stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+    """Return what stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
     if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)
@@ -172,7 +172,9 @@ _TAIL_CHAFF = re.compile(
 
 
 def strip_wrappers(text: str) -> str:
-    """Text without math delimiters, aligning environments and trailing debris; money signs become ``\\money``."""
+    """Return text without math delimiters, aligning environments and trailing debris; money signs become
+    ``\\money``.
+    """
     text = _ENV.sub(" ", text) if "\\" in text else text
     if "{cases}" in text and not _PIECES.search(text):
         text = _CASES.sub(" ", text)

@@ -29,7 +29,7 @@ MAX_READ_CHARS = 4000
 
 
 def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """The verdict on two final answers."""
+    """Return the verdict on two final answers."""
     one, two = reference.strip(), answer.strip()
     if not one or not two:
         return _verdict(False, "empty", one, two)
@@ -54,18 +54,18 @@ _DECLARED = re.compile(
 
 
 def arbitrary_names_in(text: str) -> frozenset[str]:
-    """The names that a text calls arbitrary: "k \\in \\mathbb{Z}", "for some integer t"."""
+    """Return the names that a text calls arbitrary: "k \\in \\mathbb{Z}", "for some integer t"."""
     return frozenset(name for names in _DECLARED.findall(text) for name in names if name)
 
 
 @lru_cache(maxsize=4096)
 def clean_answer(text: str) -> str:
-    """A text as the readings take it."""
+    """Return a text as the readings take it."""
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
 def _is_same_digit_string(one: str, two: str) -> bool:
-    """Whether two very long texts are the same number but for zeros in front and separators."""
+    """Return whether two very long texts are the same number but for zeros in front and separators."""
     one, two = (text.replace(",", "").replace(" ", "").strip("$") for text in (one, two))
     return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
 
@@ -76,7 +76,7 @@ def compare_readings(
     policy: ApproximationPolicy,
     arbitrary: frozenset[str] = frozenset(),
 ) -> AnswerComparison:
-    """The verdict on every pair of readings, the likeliest first."""
+    """Return the verdict on every pair of readings, the likeliest first."""
     doubtful = False
     how = ""
     words_one, words_two = references[-1], answers[-1]
@@ -123,7 +123,7 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """A lettered option against a letter, or against the option's text."""
+    """Return a lettered option against a letter, or against the option's text."""
     several = parse_choice_letters(reference), parse_choice_letters(answer)
     one, two = parse_choice(reference), parse_choice(answer)
     if several[0] and (several[1] or two):
@@ -147,7 +147,7 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
 
 
 def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """The verdict on two texts, each a final answer or a whole response that holds one."""
+    """Return the verdict on two texts, each a final answer or a whole response that holds one."""
     reference = extract_final(reference)
     choice = parse_choice(reference)
     if choice is not None and not choice[1] and parse_choice(answer) is None:

@@ -91,7 +91,9 @@ _AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_st
 
 
 def tokenise(text: str) -> list[Token]:
-    """The tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too long."""
+    """Return the tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too
+    long.
+    """
     if len(text) > MAX_TOKENISED_CHARS:
         raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text

@@ -101,7 +101,7 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
-    """One spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
+    """Return one spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
     compound = _compound(text)
     if compound is not None:
         return compound
@@ -132,7 +132,9 @@ def normalise_unit(text: str) -> str:
 
 
 def _compound(text: str) -> str | None:
-    """One spelling of a product of powers of known units, "kg*m/s^2"; None for a single unit and anything else."""
+    """Return one spelling of a product of powers of known units, "kg*m/s^2"; None for a single unit and anything
+    else.
+    """
     powers: dict[str, int] = {}
     sign, position, parts = 1, 0, 0
     text = text.replace("\\cdot", "*").replace(" per ", "/")
@@ -158,23 +160,23 @@ def _compound(text: str) -> str | None:
 
 
 def _named(word: str) -> str | None:
-    """The table's first name for a unit."""
+    """Return the table's first name for a unit."""
     known = word if word in _UNITS else word.lower() if len(word) > 1 else ""
     return next((other for other, row in _UNITS.items() if row == _UNITS[known]), None) if known in _UNITS else None
 
 
 def is_unit(word: str) -> bool:
-    """Whether a word is a unit of the table (or one that says nothing)."""
+    """Return whether a word is a unit of the table (or one that says nothing)."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _SAYS_NOTHING or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Whether a normalised unit is of the table, or a product of such."""
+    """Return whether a normalised unit is of the table, or a product of such."""
     return unit == "" or unit == "deg" or _measured(unit) is not None
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """How many ``other`` one ``one`` is, where that is known."""
+    """Return how many ``other`` one ``one`` is, where that is known."""
     if source == target:
         return Fraction(1)
     left, right = _measured(source), _measured(target)
@@ -185,7 +187,7 @@ def conversion_factor(source: str, target: str) -> Fraction | None:
 
 @lru_cache(maxsize=2048)
 def _measured(unit: str) -> tuple[dict[str, int], Fraction] | None:
-    """The dimensions of a normalised unit and its size in base units."""
+    """Return the dimensions of a normalised unit and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
     for name, power in _factors(unit):

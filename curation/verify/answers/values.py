@@ -23,7 +23,7 @@ class Values(ComparisonState):
     """The part of `matching.Matcher` that compares single values."""
 
     def match_values(self, reference: Value, answer: Value) -> bool:
-        """Whether two values are the same, with the unit left out, converted, or implied."""
+        """Return whether two values are the same, with the unit left out, converted, or implied."""
         if is_known(reference.unit) and reference.unit and not answer.unit:
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
@@ -36,7 +36,7 @@ class Values(ComparisonState):
         return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """The pairs of bare expressions that the two units admit."""
+        """Return the pairs of bare expressions that the two units admit."""
         one, two = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
         if "%" in (one, two):
@@ -71,7 +71,7 @@ class Values(ComparisonState):
         return [converted] if shown is not None and abs(shown.value) < 1 else [converted, plain]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Whether two expressions are the same, by the policy on approximations."""
+        """Return whether two expressions are the same, by the policy on approximations."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._computed(reference, answer)
         shown = written_number(reference), written_number(answer)
@@ -120,7 +120,7 @@ class Values(ComparisonState):
     def _approximate(
         self, shown: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
     ) -> bool:
-        """A decimal against an exact constant."""
+        """Return a decimal against an exact constant."""
         one, two = shown
         if (one is None) == (two is None):
             return False
@@ -133,7 +133,7 @@ class Values(ComparisonState):
         return one is not None and two is not None and self._near(one, two)
 
     def _same_base(self, reference: Expr, answer: Expr) -> bool:
-        """Numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
+        """Return numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         self.doubtful = True
@@ -193,7 +193,7 @@ class Values(ComparisonState):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Formulas with decimals of many digits agree to those digits."""
+        """Return formulas with decimals of many digits agree to those digits."""
         if not self.policy.enabled:
             return False
         digits = [
@@ -247,7 +247,7 @@ def _without_degrees(expr: Expr) -> Expr:
 
 
 def _scaled(expr: Expr, factor: Expr) -> Expr:
-    """A number times a power of ten keeps its digits; anything else becomes a product."""
+    """Return a number times a power of ten keeps its digits; anything else becomes a product."""
     shown = written_number(expr)
     if shown is None:
         return mul(expr, factor)
@@ -262,7 +262,7 @@ def _scaled(expr: Expr, factor: Expr) -> Expr:
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
-    """How a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
+    """Return how a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
     if expr.op == "num":
         return WrittenNumber(expr.value, expr.places)
     value = rational_value(expr)
@@ -284,7 +284,7 @@ def written_number(expr: Expr) -> WrittenNumber | None:
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """A real constant to 60 digits."""
+    """Return a real constant to 60 digits."""
     if symbols(expr):
         return None
     exact = rational_value(expr)
@@ -310,13 +310,13 @@ def _in_radians(expr: Expr) -> bool:
 
 
 def _is_arbitrary(expr: Expr, name: str) -> bool:
-    """Whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
+    """Return whether a variable stands as the constant of a differential equation's solution: C·e^(2x)."""
     grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
     return name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k") and grows and len(symbols(expr)) == 2
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
+    """Return whether a variable stands as a constant of integration: a term of its own, and nowhere else."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]
@@ -324,7 +324,7 @@ def _is_constant(expr: Expr, name: str) -> bool:
 
 
 def _is_period(expr: Expr, name: str) -> bool:
-    """Whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
+    """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
     if name[:1] not in "nkmltNKzjpr" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
     terms = expr.args if expr.op == "add" else (expr,)

@@ -34,7 +34,7 @@ def parse_number_in_base(text: str) -> Form | None:
 
 
 def number_variants(text: str, lang: str) -> list[str]:
-    """The ways in which the commas and points of numbers may be meant."""
+    """Return the ways in which the commas and points of numbers may be meant."""
     if "," not in text and lang not in DECIMAL_COMMA_LANGUAGES:
         return [text]
     if lang in DECIMAL_COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):

@@ -67,7 +67,7 @@ _CHOICE = re.compile(
 
 
 def words(text: str) -> Words:
-    """The form of a text."""
+    """Return the form of a text."""
     raw = _LATEX_TEXT.sub("", text)
     raw = raw.replace("\\%", "%").replace("\\$", "$").replace("\\ ", " ").replace("\\,", " ").replace("\\quad", " ")
     raw = " ".join(raw.split()).strip(" .。,;:$")
@@ -84,7 +84,7 @@ def _bare_command(match: re.Match[str]) -> str:
 
 
 def parse_choice(raw: str) -> tuple[str, str] | None:
-    """The letter and the rest, where a text is a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
+    """Return the letter and the rest, where a text is a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
     text = _LATEX_TEXT.sub("", raw).strip().strip("$").strip()
     if len(text) > 400:
         return None
@@ -115,7 +115,9 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def parse_time(text: str) -> frozenset[int] | None:
-    """The seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no time."""
+    """Return the seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no
+    time.
+    """
     text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
     if match is None or (match.group(2) is None and match.group(4) is None):
@@ -160,7 +162,9 @@ def parse_date(text: str) -> tuple[int, int, int] | None:
 
 
 def parse_word_list(text: str) -> tuple[str, ...] | None:
-    """The sorted words of a list of words without mathematics: "line segment and circle"; None for anything else."""
+    """Return the sorted words of a list of words without mathematics: "line segment and circle"; None for anything
+    else.
+    """
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
     parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]
@@ -179,7 +183,7 @@ _LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
 def parse_choice_letters(raw: str) -> str | None:
-    """Several choice letters, sorted: "B, F", "AC"."""
+    """Return several choice letters, sorted: "B, F", "AC"."""
     text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
     if len(text) > 60 or not _LETTERS.fullmatch(text):
         return None

@@ -91,7 +91,9 @@ def check_outputs(
 
 
 def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
-    """Whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none pass."""
+    """Return whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none
+    pass.
+    """
     program = _prepared(tools, validator)
     if isinstance(program, str):
         return [False] * len(inputs)
@@ -101,7 +103,7 @@ def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) ->
 
 
 def _beside(checker: Checker) -> dict[str, bytes]:
-    """The modules that a program in Python imports from beside it."""
+    """Return the modules that a program in Python imports from beside it."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -121,7 +123,7 @@ def _said(checker: Checker, ran: RunResult) -> tuple[CodeVerdict, str]:
 
 
 def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
-    """The checker ready to run, or what is wrong with it."""
+    """Return the checker ready to run, or what is wrong with it."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

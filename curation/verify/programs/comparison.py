@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def tolerant(self) -> bool:
-        """Whether numbers may differ."""
+        """Return whether numbers may differ."""
         return self.absolute is not None or self.relative is not None
 
 
@@ -55,7 +55,7 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """The comparison that ``validator_flags`` of a Kattis package ask for.
+    """Return the comparison that ``validator_flags`` of a Kattis package ask for.
 
     Raises `VerifierError` on a flag that the default validator does not know, or a tolerance that is no number.
 
@@ -84,7 +84,7 @@ def comparison_of_flags(flags: str) -> Comparison:
 
 
 def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) -> bool:
-    """Whether ``output`` is right. Linear in time; some 10 MB take a fraction of a second.
+    """Return whether ``output`` is right. Linear in time; some 10 MB take a fraction of a second.
 
     Example: ``same_output(b"Case 1: 3\\n", b"case 1:   3")`` is True.
     """
@@ -112,7 +112,7 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """The tokens of an output in lists that are never empty, folded in case where the rule says so."""
+    """Yield the tokens of an output in lists that are never empty, folded in case where the rule says so."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -164,7 +164,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """A token as C's strtod reads it whole, else None: Python's digit separators are no number here."""
+    """Return a token as C's strtod reads it whole, else None: Python's digit separators are no number here."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

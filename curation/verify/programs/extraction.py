@@ -47,7 +47,7 @@ class FoundCode:
 
 
 def extract_code(text: str) -> FoundCode:
-    """The first code block of the answer section, or what the format lacks."""
+    """Return the first code block of the answer section, or what the format lacks."""
     _, thought, after = text.partition(_THOUGHT)
     answer = after if thought else text
     if not thought and "<think>" in text:
@@ -73,7 +73,7 @@ def extract_code(text: str) -> FoundCode:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """A program as a final answer: one block that names its language, whose fence the code does not hold."""
+    """Return a program as a final answer: one block that names its language, whose fence the code does not hold."""
     longest = max((len(found) for found in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

@@ -30,7 +30,9 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """The submission linked with the problem's test program, run once. BROKEN where the tests alone do not compile."""
+    """Return the submission linked with the problem's test program, run once. BROKEN where the tests alone do not
+    compile.
+    """
     tests = problem.function
     assert tests is not None
     assert tests.program is not None
@@ -60,7 +62,7 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
 
 
 def prototype(declaration: str) -> str:
-    """The declaration of the last function, whose body a benchmark leaves open; what stands before stays.
+    """Return the declaration of the last function, whose body a benchmark leaves open; what stands before stays.
 
     Example: ``prototype("#include<string>\\nint f(int x){\\n")`` is ``"#include<string>\\nint f(int x);\\n"``
     """
@@ -75,7 +77,7 @@ def prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
-    """The test program as a function, and a ``main`` that writes the word once it has returned 0."""
+    """Return the test program as a function, and a ``main`` that writes the word once it has returned 0."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

@@ -63,7 +63,7 @@ class Spill:
 
 
 def canonical(output: bytes, how: Comparison) -> str:
-    """A digest that outputs share which the comparison, tolerance aside, calls the same."""
+    """Return a digest that outputs share which the comparison, tolerance aside, calls the same."""
     folded = output if how.case_sensitive else output.lower()
     if not how.space_change_sensitive:
         folded = b" ".join(folded.split())
@@ -101,7 +101,9 @@ class Classes:
             self._found[place] = self._grouped(place, outputs[place], None)
 
     def of(self, place: int, digest: str) -> str | None:
-        """The class of an output of the test at ``place``; None where the checker failed and nothing is known."""
+        """Return the class of an output of the test at ``place``; None where the checker failed and nothing is
+        known.
+        """
         if (place, digest) in self._failed:
             return None
         return self._found.get(place, {}).get(digest, digest)
@@ -120,7 +122,7 @@ class Classes:
                 self._failed.discard(one)
 
     def _grouped(self, place: int, digests: Sequence[str], wanted: str | None) -> dict[str, str]:
-        """Digest → class, where it is not its own; ``wanted`` leads the first class where it is given."""
+        """Return digest → class, where it is not its own; ``wanted`` leads the first class where it is given."""
         test = self.problem.tests[place]
         found: dict[str, str] = {}
         left = list(digests)
@@ -140,7 +142,7 @@ class Classes:
         return found
 
     def _same(self, place: int, answer: bytes, digests: Sequence[str], given: bool) -> list[bool]:
-        """Whether each of these outputs is right where ``answer`` is expected.
+        """Return whether each of these outputs is right where ``answer`` is expected.
 
         A checker may fail on an answer that is none: that is counted only where the answer is the one ``given``.
         """
@@ -157,7 +159,7 @@ class Classes:
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
-        """Tests whose expected output the checker accepts solutions under, but rejects as an output itself.
+        """Return tests whose expected output the checker accepts solutions under, but rejects as an output itself.
 
         Asked with the first voting solution's output as the answer; a test says nothing where the checker fails there,
         or where no voting output is accepted. Where most that say anything reject, none is doubted (`_FORM_SHARE`).

@@ -142,7 +142,7 @@ class FunctionTests:
 
     @property
     def style(self) -> FunctionStyle:
-        """Calls as data, or a program of assertions."""
+        """Return calls as data, or a program of assertions."""
         return FunctionStyle.CALLS if self.program is None else FunctionStyle.ASSERTIONS
 
 
@@ -170,7 +170,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """How many tests judge a program; the calls of a function count one each, a test program counts one."""
+        """Return how many tests judge a program; the calls of a function count one each, a test program counts one."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
@@ -215,12 +215,12 @@ class ProgramResult:
 
     @property
     def outcome(self) -> Outcome:
-        """What the verdict means for the attempt."""
+        """Return what the verdict means for the attempt."""
         return OUTCOME_OF[self.verdict]
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Indices of the tests that a whole group of responses is judged by: ``count`` of them, without repetition.
+    """Return indices of the tests that a whole group of responses is judged by: ``count`` of them, without repetition.
 
     The same problem and seed draw the same tests in every process. They come in the problem's order, samples first
     as the problem has them. None takes all.

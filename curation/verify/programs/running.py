@@ -33,7 +33,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """What its ending alone says against a run, or None where its output must be looked at."""
+    """Return what its ending alone says against a run, or None where its output must be looked at."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -68,7 +68,7 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """The program on these tests of the problem, in order, to the first failure unless ``every`` is asked for.
+    """Return the program on these tests of the problem, in order, to the first failure unless ``every`` is asked for.
 
     ``cut`` is asked between tests whether the rest has become needless.
     """

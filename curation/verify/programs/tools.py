@@ -68,7 +68,9 @@ class Toolbox:
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """The binary that ``command`` makes of ``sources``; the same request is compiled once, also under threads."""
+        """Return the binary that ``command`` makes of ``sources``; the same request is compiled once, also under
+        threads.
+        """
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             future = self._compiled.get(digest)
@@ -96,11 +98,11 @@ class Toolbox:
             self._compiled.pop(digest, None)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
-        """A C++ program of the files ``main``; the other sources are headers."""
+        """Return a C++ program of the files ``main``; the other sources are headers."""
         return self.compile(sources, ("g++", *flags, *self._header_flags(), *main, "-o", OUTPUT))
 
     def _header_flags(self) -> tuple[str, ...]:
-        """Where the precompiled bits/stdc++.h lies; it is made on the first call, in the box, and kept on disk.
+        """Return where the precompiled bits/stdc++.h lies; it is made on the first call, in the box, and kept on disk.
 
         Where it cannot be made the compiler reads the header as it is: slower, with the same result.
         """
@@ -113,7 +115,7 @@ class Toolbox:
         return ("-I", str(folder.resolve() / _INCLUDE)) if self._header else ()
 
     def prepare(self, submission: Submission) -> Program | Unready:
-        """A submission ready to run."""
+        """Return a submission ready to run."""
         if submission.lang is CodeLang.PYTHON:
             return Program(CodeLang.PYTHON, submission.code, numpy=wants_numpy(submission.code))
         compiled = self.cpp({"main.cpp": submission.code.encode("utf-8", "surrogateescape")}, ("main.cpp",))
@@ -128,7 +130,9 @@ class Toolbox:
         args: Sequence[str] = (),
         files: Sequence[Mapping[str, bytes]] | None = None,
     ) -> Generator[RunResult]:
-        """One run per standard input, in order, in a fresh process with its ``files``. To be exhausted or closed."""
+        """Yield one run per standard input, in order, in a fresh process with its ``files``. To be exhausted or
+        closed.
+        """
         if program.artifact is not None:
             yield from self.box.run_binary(program.artifact, stdins, limits, args=args, files=files or {})
         else:
@@ -150,7 +154,7 @@ class Runner:
 
     @property
     def tools(self) -> Toolbox:
-        """The sandbox with its compilers. Raises `VerifierError` where no isolation is to be had."""
+        """Return the sandbox with its compilers. Raises `VerifierError` where no isolation is to be had."""
         with self._opening:
             if self._tools is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
@@ -160,7 +164,7 @@ class Runner:
 
     @property
     def description(self) -> str:
-        """What isolates the programs here; opens the sandbox."""
+        """Return what isolates the programs here; opens the sandbox."""
         return self.tools.box.description
 
     def open(self) -> None:
@@ -179,7 +183,7 @@ class Runner:
 
 
 def tools_folder() -> Path:
-    """Where the precompiled header is kept: the user's cache, by the flags it holds for."""
+    """Return where the precompiled header is kept: the user's cache, by the flags it holds for."""
     folder = cache_folder() / f"cpp-{hashlib.sha256(repr(CPP_FLAGS).encode()).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -209,12 +213,12 @@ def precompiled(box: Sandbox, folder: Path) -> bool:
 
 
 def wants_numpy(code: str) -> bool:
-    """Whether a program names numpy and this machine has it: it then runs where numpy is loaded already."""
+    """Return whether a program names numpy and this machine has it: it then runs where numpy is loaded already."""
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
 def ready(compiled: CompileResult, source: str) -> Program | Unready:
-    """What the compiler left, as a program or as a verdict."""
+    """Return what the compiler left, as a program or as a verdict."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact)
     if compiled.run.ending is Ending.BROKEN:

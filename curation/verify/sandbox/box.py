@@ -114,7 +114,8 @@ class Sandbox:
         stop: Callable[[int, RunResult], bool] | None = None,
         numpy: bool = False,
     ) -> Iterator[RunResult]:
-        """One run per input; the source is compiled once, each run is a fork that shares nothing with the others.
+        """Return one run per input; the source is compiled once, each run is a fork that shares nothing with the
+        others.
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
         a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
@@ -135,7 +136,9 @@ class Sandbox:
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
         stop: Callable[[int, RunResult], bool] | None = None,
     ) -> Iterator[RunResult]:
-        """One run per input of a compiled program (its bytes, or a file that holds them). Else as `run_python`."""
+        """Return one run per input of a compiled program (its bytes, or a file that holds them). Else as
+        `run_python`.
+        """
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
         return self._run(
             "std",
@@ -188,7 +191,7 @@ class Sandbox:
         limits: Limits,
         args: Sequence[str],
     ) -> Generator[RunResult, None, None]:
-        """Tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
+        """Yield tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
         slot, usable = None, False
         held = memory_file(program)
         try:
@@ -262,7 +265,7 @@ class Sandbox:
 
 
 def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
-    """How many of these are sent to a slot at once: one, or as many more as are small."""
+    """Return how many of these are sent to a slot at once: one, or as many more as are small."""
     held = 0
     for place, (stdin, files) in enumerate(tests):
         held += len(stdin)
@@ -274,7 +277,7 @@ def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
 def _ran(
     slot: Slot, tests: Sequence[tuple[bytes, Mapping[str, bytes]]], limits: Limits, args: Sequence[str]
 ) -> Iterator[RunResult]:
-    """What became of the first of these tests, one at least."""
+    """Yield what became of the first of these tests, one at least."""
     message = {"op": "tests", "args": list(args), "files": [list(files) for _, files in tests]}
     given, outputs = [], []
     try:

@@ -144,7 +144,7 @@ def _clean(box: Sandbox) -> IsolationProperty:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
+    """Return every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         isolated = box.rung != "none"
         found = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]

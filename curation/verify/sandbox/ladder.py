@@ -20,7 +20,7 @@ PROBE = b"print(6 * 7)"
 
 
 def probe_rung(rung: str, library: Path | None) -> Slot:
-    """A slot on this rung that has run a program. Raises SlotError where the rung does not work."""
+    """Return a slot on this rung that has run a program. Raises SlotError where the rung does not work."""
     slot = Slot(rung, "std", library=library)
     limits = limits_message(Limits(), tree=False)
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
@@ -39,7 +39,8 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
 
 
 def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """The rung, the line that describes it, a first warm slot, and the library that starts programs, if it is there.
+    """Return the rung, the line that describes it, a first warm slot, and the library that starts programs, if it is
+    there.
 
     Raises VerifierError where nothing works.
     """

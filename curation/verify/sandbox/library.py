@@ -27,13 +27,13 @@ class LibraryUnavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """The user's cache, for what is dear to make."""
+    """Return the user's cache, for what is dear to make."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "goldilocks"
 
 
 def build_library() -> Path:
-    """The library, compiled now if it is not there yet. Raises `LibraryUnavailable`."""
+    """Return the library, compiled now if it is not there yet. Raises `LibraryUnavailable`."""
     release = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2])
     if release < MIN_LINUX:
         raise LibraryUnavailable(f"Linux is older than {'.'.join(map(str, MIN_LINUX))}")

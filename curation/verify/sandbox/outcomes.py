@@ -48,7 +48,7 @@ class Limits:
 
     @property
     def wall_guard_s(self) -> float:
-        """Seconds of wall time, waiting for a CPU not counted."""
+        """Return seconds of wall time, waiting for a CPU not counted."""
         return 3 * self.cpu_s + 2 if self.wall_s is None else self.wall_s
 
 

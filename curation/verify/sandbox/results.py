@@ -21,17 +21,17 @@ KILLED = {
 
 
 def broken_run(note: str) -> RunResult:
-    """A run of which nothing is known."""
+    """Return a run of which nothing is known."""
     return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
 
 def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
-    """Whether compiling a program already took more memory than running it may."""
+    """Return whether compiling a program already took more memory than running it may."""
     return bool(used["peak_kb"] > limits.memory_mb * 1024)
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """The watch's reason first; then what was passed between two ticks; then the process's own end."""
+    """Return the watch's reason first; then what was passed between two ticks; then the process's own end."""
     status = used["status"]
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]
@@ -46,7 +46,7 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
 
 
 def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
-    """The `RunResult` of what `Watch.wait` returned and the files the program wrote to."""
+    """Return the `RunResult` of what `Watch.wait` returned and the files the program wrote to."""
     if used.get("failed"):
         return broken_run(used["failed"])
     status = used["status"]

@@ -51,7 +51,7 @@ class SlotError(Exception):
 
 
 def memory_file(content: bytes) -> int:
-    """A sealed, read-only file with this content, at its beginning."""
+    """Return a sealed, read-only file with this content, at its beginning."""
     writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         left = memoryview(content)
@@ -64,17 +64,17 @@ def memory_file(content: bytes) -> int:
 
 
 def output_file() -> int:
-    """An empty file in memory that others write to."""
+    """Return an empty file in memory that others write to."""
     return os.memfd_create("out", os.MFD_CLOEXEC)
 
 
 def writable(output: int) -> int:
-    """The same file for a writer, who can do no more than write and stands at a place of its own."""
+    """Return the same file for a writer, who can do no more than write and stands at a place of its own."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
-    """The first bytes of a file, wherever its writer stands."""
+    """Return the first bytes of a file, wherever its writer stands."""
     parts, place = [], 0
     while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
@@ -145,7 +145,7 @@ class Slot:
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
     def answer(self, patience_s: float) -> dict[str, Any]:
-        """The next message of the supervisor."""
+        """Return the next message of the supervisor."""
         self.control.settimeout(patience_s)
         try:
             data, ended = self.control.recv(1 << 18), True
@@ -168,5 +168,5 @@ class Slot:
 
 
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
-    """Limits as the supervisor takes them; ``tree``: the program may start others, which count with it."""
+    """Return limits as the supervisor takes them; ``tree``: the program may start others, which count with it."""
     return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}

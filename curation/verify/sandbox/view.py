@@ -23,12 +23,12 @@ class SandboxView:
 
 
 def interpreter() -> str:
-    """The bare interpreter below a virtual environment."""
+    """Return the bare interpreter below a virtual environment."""
     return str(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def numpy_site_packages() -> Path | None:
-    """Where the packages lie among which numpy is found; numpy is not imported."""
+    """Return where the packages lie among which numpy is found; numpy is not imported."""
     found = importlib.util.find_spec("numpy")
     return Path(found.origin).parent.parent if found and found.origin else None
 
@@ -44,7 +44,7 @@ def _without_nested(paths: list[str]) -> tuple[str, ...]:
 
 
 def build_view(kind: str, tools: Path | None) -> SandboxView:
-    """The view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
+    """Return the view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
     stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]

@@ -28,7 +28,7 @@ class FaultReport:
 
 
 def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
-    """What became of every planted row in a finished run."""
+    """Return what became of every planted row in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
     power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}
@@ -54,7 +54,7 @@ def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
 
 
 def _fates(curated: Path) -> dict[int, str]:
-    """Row → the reason it was dropped for, or keep where at least one twin is in the set."""
+    """Return row → the reason it was dropped for, or keep where at least one twin is in the set."""
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select("row", "reason")
     kept = pl.read_parquet(curated / "data" / "*.parquet")["row"].to_list()
     return dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)

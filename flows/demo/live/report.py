@@ -32,7 +32,7 @@ WITH_VLLM = (
 
 
 def engine() -> tuple[str, list[str]]:
-    """Who answers on this machine, and the settings that say so."""
+    """Return who answers on this machine, and the settings that say so."""
     if importlib.util.find_spec("vllm") is not None:
         return "vLLM", list(WITH_VLLM)
     return "torch (vLLM is not installed here)", []
@@ -84,7 +84,7 @@ def refresh(run: Path, console: Console) -> None:
 
 
 def decisions_of(run: Path, part: str) -> pl.DataFrame:
-    """What a stage of a run decided, one row a problem."""
+    """Return what a stage of a run decided, one row a problem."""
     return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
@@ -97,7 +97,7 @@ def _histogram(rates: list[float]) -> str:
 
 
 def _labels(run: Path, decided: pl.DataFrame) -> str:
-    """Planted wrong references against suspected ones."""
+    """Return planted wrong references against suspected ones."""
     planted = _planted_ids(run)
     suspected = set(decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"])
     right = len(suspected & planted)
@@ -105,7 +105,7 @@ def _labels(run: Path, decided: pl.DataFrame) -> str:
 
 
 def _planted_ids(run: Path) -> set[str]:
-    """The ids of the problems whose references were made wrong on purpose."""
+    """Return the ids of the problems whose references were made wrong on purpose."""
     lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
     planted = [json.loads(line)["problem"] for line in lines]
     published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]

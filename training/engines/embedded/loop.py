@@ -91,7 +91,7 @@ class TrainingLoop:
         self._consecutive_failures = 0
 
     async def run(self) -> RolloutLedger:
-        """All remaining steps; the generators must be running. Returns where all attempts went.
+        """Return all remaining steps; the generators must be running. Returns where all attempts went.
 
         Raises:
             GoldilocksError: a generator, a verifier or the trainer cannot go on.
@@ -219,7 +219,9 @@ class TrainingLoop:
                 self._record_rollout(ticket, next(settled))
 
     async def _generate(self, ticket: RolloutRequest) -> TokenCompletion | None:
-        """One attempt, or None where the generator cannot make it; the error itself where it makes none any more."""
+        """Return one attempt, or None where the generator cannot make it; the error itself where it makes none any
+        more.
+        """
         try:
             made = await self._rollouts.generate(
                 self._components.generators, self._task(ticket), ticket.group, ticket.index, self._max_tokens
@@ -282,7 +284,7 @@ class TrainingLoop:
         return {f"evaluation/{name}": float(value) for name, value in asdict(found).items()}
 
     def _speed_metrics(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Speeds of the interval that this step ends."""
+        """Return speeds of the interval that this step ends."""
         seconds = max(self._timer.elapsed_s, 1e-9)
         return {
             **self._timer.idle_shares(),

@@ -82,7 +82,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
-    """Where the model to start from lies.
+    """Return where the model to start from lies.
 
     Raises:
         PolicyError: there is none.
@@ -142,7 +142,7 @@ async def _run(parts: LoopComponents, checkpoint: Checkpoint | None) -> dict[str
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
-    """The recipe's generators, not yet running."""
+    """Return the recipe's generators, not yet running."""
     settings = recipe.generator
     if settings.kind == "vllm":
         from training.generation.vllm_generators import VllmGenerator

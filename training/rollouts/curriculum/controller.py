@@ -75,7 +75,7 @@ class CurriculumController:
         self._members: Mapping[Pool, list[str]] | None = None
 
     def draw_problem(self) -> str:
-        """The next problem."""
+        """Return the next problem."""
         if self._members is None:
             members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
             for problem, pool in sorted(self.pools.items()):
@@ -93,7 +93,7 @@ class CurriculumController:
     def after_step(
         self, step: int, reward: float, length: float, entropy: float
     ) -> tuple[list[PoolChange], list[SettingChange]]:
-        """What changes after this step: problems between pools, and settings; it is done when this returns.
+        """Return what changes after this step: problems between pools, and settings; it is done when this returns.
 
         Args:
             step: the step that was taken, from 1.
@@ -113,12 +113,12 @@ class CurriculumController:
         return moved, [change for change in changes if change is not None]
 
     def pool_sizes(self) -> dict[str, int]:
-        """How many problems each pool holds."""
+        """Return how many problems each pool holds."""
         held = list(self.pools.values())
         return {pool.value: held.count(pool) for pool in Pool}
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """Return all of it as JSON can hold it."""
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": asdict(self._drawn),

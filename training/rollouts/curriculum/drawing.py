@@ -32,7 +32,7 @@ class DrawCounts:
 
 
 def draw_problem(pools: Mapping[str, Pool], drawn: DrawCounts, seed: int, settings: PoolSettings) -> str:
-    """The next problem; ``drawn`` is moved on.
+    """Return the next problem; ``drawn`` is moved on.
 
     Raises:
         ValueError: there is no problem at all.
@@ -57,7 +57,7 @@ def draw_from_pools(members: Mapping[Pool, Sequence[str]], drawn: DrawCounts, se
 
 
 def _walk(names: Sequence[str], count: int, seed: str) -> str:
-    """The ``count``-th problem of a walk that passes through all of them in a new order each time."""
+    """Return the ``count``-th problem of a walk that passes through all of them in a new order each time."""
     turn, position = divmod(count, len(names))
     return _order(tuple(names), f"{seed}:{turn}")[position]
 

@@ -54,7 +54,7 @@ class PassRateEstimate:
 
     @property
     def effective_rollouts(self) -> float:
-        """How many attempts it rests on, counting old ones less."""
+        """Return how many attempts it rests on, counting old ones less."""
         return self.correct + self.wrong
 
 
@@ -69,7 +69,7 @@ class PoolChange:
 
 
 def estimate_pass_rate(seen: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
-    """The pass rate at step ``now``; ``rate`` is the posterior's mean."""
+    """Return the pass rate at step ``now``; ``rate`` is the posterior's mean."""
     correct = wrong = 0.0
     for one in seen:
         weight = 0.5 ** (max(0, now - one.step) / settings.half_life)
@@ -82,7 +82,7 @@ def estimate_pass_rate(seen: Iterable[PassCounts], now: int, settings: PoolSetti
 
 
 def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolSettings) -> PoolChange | None:
-    """Where the problem goes, or None where it stays."""
+    """Return where the problem goes, or None where it stays."""
     if now.effective_rollouts < settings.min_effective_rollouts:
         return None
     inside = 1 - now.below_band - now.above_band
@@ -96,7 +96,7 @@ def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolS
 
 
 def uncertain_problems(estimates: Mapping[str, PassRateEstimate], settings: PoolSettings) -> list[str]:
-    """Problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
+    """Return problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
 
     def sure(one: PassRateEstimate) -> float:
         return max(one.below_band, one.above_band, 1 - one.below_band - one.above_band)
@@ -107,7 +107,7 @@ def uncertain_problems(estimates: Mapping[str, PassRateEstimate], settings: Pool
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Probability that a Beta(a, b) variable is at most x."""
+    """Return probability that a Beta(a, b) variable is at most x."""
     import mpmath
 
     return float(mpmath.betainc(a, b, 0, x, regularized=True))

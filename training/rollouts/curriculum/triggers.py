@@ -50,7 +50,7 @@ class KVCacheModel:
     bytes_per_token: float
 
     def concurrent(self, mean_length: float) -> int:
-        """Sequences of that mean length (prompt and answer, tokens) that fit at once."""
+        """Return sequences of that mean length (prompt and answer, tokens) that fit at once."""
         return int(self.kv_bytes // (self.bytes_per_token * max(mean_length, 1.0)))
 
 
@@ -69,12 +69,12 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 
 def is_plateau(found: Trend | None, least_gain: float) -> bool:
-    """Whether a trend is a plateau."""
+    """Return whether a trend is a plateau."""
     return found is not None and abs(found.gain) < least_gain and abs(found.t_value) < 2
 
 
 def has_cooled_down(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
-    """Whether the curve has had time to answer to the last change."""
+    """Return whether the curve has had time to answer to the last change."""
     return last_change is None or step - last_change >= settings.window + settings.patience
 
 

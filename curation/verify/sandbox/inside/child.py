@@ -151,7 +151,8 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
 
 
 def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | None], NoReturn]:
-    """The module ``__main__`` of a program, and what else each of its tests should find loaded: what runs a test.
+    """Return the module ``__main__`` of a program, and what else each of its tests should find loaded: what runs a
+    test.
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
@@ -188,7 +189,7 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | N
 
 
 def _mentioned(program: object) -> set[str]:
-    """The names that a program's code uses, modules among them."""
+    """Return the names that a program's code uses, modules among them."""
     if not isinstance(program, types.CodeType):
         return set()
     return set(program.co_names).union(*map(_mentioned, program.co_consts))

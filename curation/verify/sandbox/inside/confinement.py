@@ -115,7 +115,7 @@ class Library:
 
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
-    """What setrlimit(2) is to be told for a program."""
+    """Return what setrlimit(2) is to be told for a program."""
     wanted = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
@@ -197,7 +197,9 @@ class Confinement:
         self._steps[len(self._steps) - 1] = _step("execveat", last)
 
     def start(self, standard: Sequence[int]) -> int:
-        """A new process: its number here, 0 in the process itself, confined (a binary's never comes back there)."""
+        """Return a new process: its number here, 0 in the process itself, confined (a binary's never comes back
+        there).
+        """
         for place, descriptor in enumerate(standard):
             self._steps[self._streams + place].arguments[0] = descriptor
         if self._library is not None:
@@ -213,7 +215,8 @@ class Confinement:
     def trial(
         self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: int = -1
     ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
-        """What runs tests, which have standard streams each, and see them to their end if that comes before a tick.
+        """Return what runs tests, which have standard streams each, and see them to their end if that comes before a
+        tick.
 
         One after another, as long as they end well, leave ``folder`` empty, and take and write no more than what
         ``ahead`` says (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
@@ -244,7 +247,8 @@ class Confinement:
         return start
 
     def serve(self, link: socket.socket, run: Callable[[Asked | None], NoReturn]) -> Asked | None:
-        """A new process per request that comes over ``link``, with three descriptors beside; answered by its number.
+        """Return a new process per request that comes over ``link``, with three descriptors beside; answered by its
+        number.
 
         Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
         with None where it has no arguments: the library does so, or who gets that value returned. In this process
@@ -264,7 +268,7 @@ class Confinement:
         return None
 
     def _serve(self, link: socket.socket) -> Asked | None:
-        """What the library does, slower."""
+        """Return what the library does, slower."""
         room = socket.CMSG_SPACE(_THREE.size)
         while True:
             request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, socket.MSG_CMSG_CLOEXEC)

@@ -109,7 +109,7 @@ def _exec_of_descriptor() -> Code:
 
 
 def _rules(kind: str, pid: int) -> dict[str, Code]:
-    """Name of a call → what becomes of it. ``pid`` is the program's own, the only one it may send signals to."""
+    """Return name of a call → what becomes of it. ``pid`` is the program's own, the only one it may send signals to."""
     refuse = ERRNO | EPERM
     rules = {name: _give(ALLOW) for name in (COMPILER if kind == "compiler" else PLAIN)}
     rules["clone3"] = _give(ERRNO | ENOSYS)
@@ -132,7 +132,7 @@ def _rules(kind: str, pid: int) -> dict[str, Code]:
 
 
 def _tree(ranges: list[tuple[int, Code]]) -> Code:
-    """A binary search: ranges of call numbers by their first number, ascending; the last one is open."""
+    """Return a binary search: ranges of call numbers by their first number, ascending; the last one is open."""
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
@@ -141,7 +141,9 @@ def _tree(ranges: list[tuple[int, Code]]) -> Code:
 
 
 def build(kind: str, pid: int, machine: str = kernel.MACHINE) -> Code:
-    """The filter for ``python`` (or its parts ``forker`` and ``forked``), ``binary`` or ``compiler`` on one machine."""
+    """Return the filter for ``python`` (or its parts ``forker`` and ``forked``), ``binary`` or ``compiler`` on one
+    machine.
+    """
     numbers = NUMBERS[machine]
     refuse = _give(ERRNO | EPERM)
     head: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), *_give(KILL), (LOAD, 0, 0, NR)]

@@ -29,7 +29,7 @@ def empty(folder: str) -> None:
 
 
 def used_bytes(folder: str, apart: bool) -> int:
-    """Bytes of the files in it; ``apart``: it is a file system of its own."""
+    """Return bytes of the files in it; ``apart``: it is a file system of its own."""
     if apart:
         state = os.statvfs(folder)
         return (state.f_blocks - state.f_bfree) * state.f_frsize

@@ -21,12 +21,12 @@ SEPARATOR = "\0"
 
 
 def request_of(arguments: list[str]) -> bytes:
-    """Arguments as `serve` takes them."""
+    """Return arguments as `serve` takes them."""
     return SEPARATOR.join((NOTHING.decode(), *arguments)).encode()
 
 
 def arguments_of(asked: Asked) -> list[str]:
-    """Arguments out of what `request_of` made."""
+    """Return arguments out of what `request_of` made."""
     return asked().decode().split(SEPARATOR)[1:]
 
 

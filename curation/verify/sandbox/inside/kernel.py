@@ -108,7 +108,7 @@ def clone(flags: int) -> int:
 
 
 def call(name: str, *arguments: int) -> int:
-    """A system call by its name, with numbers as arguments (pointers are numbers too)."""
+    """Return a system call by its name, with numbers as arguments (pointers are numbers too)."""
     if name == "close_range":
         close_from(arguments[0], arguments[1])
         return 0
@@ -116,7 +116,7 @@ def call(name: str, *arguments: int) -> int:
 
 
 def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
-    """Texts as exec(3) takes them, with a null pointer behind the last."""
+    """Return texts as exec(3) takes them, with a null pointer behind the last."""
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 
@@ -187,7 +187,7 @@ class Filter:
         self.address = ctypes.addressof(self._head)
 
     def operand(self, place: int) -> ctypes.c_uint32:
-        """The operand of an instruction, to be filled in late."""
+        """Return the operand of an instruction, to be filled in late."""
         return ctypes.c_uint32.from_buffer(self._program, place * ctypes.sizeof(Instruction) + Instruction.k.offset)
 
 

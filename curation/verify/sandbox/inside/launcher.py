@@ -41,12 +41,12 @@ class Plan(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """Whether it has namespaces of its own."""
+        """Return whether it has namespaces of its own."""
         return self.rung in {"namespaces", "user-namespace"}
 
 
 def _reachable(plan: Plan, uid: int) -> bool:
-    """Whether another user could read the toolchain: not so where it lies in a private home."""
+    """Return whether another user could read the toolchain: not so where it lies in a private home."""
     child = os.fork()
     if child == 0:
         os.setgroups([])
@@ -64,7 +64,9 @@ def _become(uid: int) -> None:
 
 
 def _own_user_namespace(plan: Plan) -> bool:
-    """Whether the kernel counts processes of this namespace alone (Linux 5.14), and the user is one it counts."""
+    """Return whether the kernel counts processes of this namespace alone (Linux 5.14), and the user is one it
+    counts.
+    """
     if os.geteuid() == 0 and _reachable(plan, plan.uid):
         _become(plan.uid)
     uid, gid = os.geteuid(), os.getegid()
@@ -87,7 +89,9 @@ def _bind(source: str, target: str, flags: int) -> None:
 
 
 def seen_at(path: str) -> str:
-    """Where a path of the host is seen in a new root: at its own place, unless the private /tmp would cover that."""
+    """Return where a path of the host is seen in a new root: at its own place, unless the private /tmp would cover
+    that.
+    """
     return "/packages" + path if path.startswith("/tmp/") else path
 
 
@@ -160,7 +164,7 @@ def _own_namespaces(plan: Plan) -> bool:
 
 
 def _ruleset(plan: Plan) -> int:
-    """What a program may touch without namespaces: read the toolchain, and a compiler also its own folder."""
+    """Return what a program may touch without namespaces: read the toolchain, and a compiler also its own folder."""
     version = kernel.landlock_version()
     ruleset = kernel.landlock_ruleset(version)
     known = VERSION_RIGHTS.get(version, 0xFFFF)

@@ -61,7 +61,9 @@ Start = Callable[[list[str], list[list[int]]], Started]
 
 
 def preload(plan: Plan) -> Library | None:
-    """What programs may find loaded, and the library that starts them, while the host's files can still be seen."""
+    """Return what programs may find loaded, and the library that starts them, while the host's files can still be
+    seen.
+    """
     if plan.kind != "compile":
         site.setquit()
         site.setcopyright()
@@ -75,7 +77,9 @@ def preload(plan: Plan) -> Library | None:
 
 
 def _dull(used: dict[str, Any]) -> bool:
-    """Whether nothing about a run tells the judge to stop, so that the next may follow before the judge has seen it."""
+    """Return whether nothing about a run tells the judge to stop, so that the next may follow before the judge has seen
+    it.
+    """
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
@@ -91,7 +95,7 @@ class Supervisor:
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
 
     def _own_descriptors(self, ruleset: int) -> tuple[socket.socket, int, int]:
-        """The control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
+        """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
 
         At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
@@ -119,7 +123,7 @@ class Supervisor:
         self.control.send(json.dumps(words).encode())
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
-        """The next message; ends the process when the judge is gone."""
+        """Return the next message; ends the process when the judge is gone."""
         data, descriptors, _, _ = socket.recv_fds(self.control, MESSAGE, DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         if not data:
             self.leave()
@@ -169,7 +173,7 @@ class Supervisor:
         return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
 
     def _forking(self, link: socket.socket, confinement: Confinement) -> Start:
-        """Tests are made by the process at the other end of ``link``."""
+        """Return tests are made by the process at the other end of ``link``."""
         start = None if self.library is None else self._trial(confinement, link.fileno())
 
         def begin(words: list[str], streams: list[list[int]]) -> Started:
@@ -201,7 +205,7 @@ class Supervisor:
         self.reply(done=True)
 
     def _said(self, link: socket.socket) -> int:
-        """The number that the forking process says next; 0 when it has died."""
+        """Return the number that the forking process says next; 0 when it has died."""
         poll = select.poll()
         poll.register(link, select.POLLIN)
         poll.register(self.control, 0)
@@ -211,7 +215,7 @@ class Supervisor:
         return int(NUMBER.unpack(said)[0]) if said else 0
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
-        """Tests of one program, reported as many at a time as were quick, until the end.
+        """Return tests of one program, reported as many at a time as were quick, until the end.
 
         False where one could not be started.
         """
@@ -250,7 +254,7 @@ class Supervisor:
         bare: int,
         ran: list[dict[str, Any]],
     ) -> bool:
-        """The first of these tests, or more of them at once; whether who makes their processes lives."""
+        """Return the first of these tests, or more of them at once; whether who makes their processes lives."""
         (held, names), base = given[0], bare
         together = [held[:3]]
         if names:
@@ -274,14 +278,14 @@ class Supervisor:
         return going is None or going[0] != DIED
 
     def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
-        """What a program used that has just been started."""
+        """Return what a program used that has just been started."""
         used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
         return used
 
     def _failed(self, status: int) -> str:
-        """Why a program could not be started, if so."""
+        """Return why a program could not be started, if so."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()
@@ -311,7 +315,7 @@ class Supervisor:
         self.reply(**used, written=written)
 
     def _fetch(self, name: str, artifact: int) -> bool:
-        """The file that a tool wrote, into the artifact; whether it is there."""
+        """Return the file that a tool wrote, into the artifact; whether it is there."""
         try:
             made = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -339,7 +343,7 @@ class Supervisor:
 
 
 def compiled(source: int, limits: dict[str, Any]) -> child.Program:
-    """The code of a program, or the exception that an interpreter would have shown."""
+    """Return the code of a program, or the exception that an interpreter would have shown."""
     text = os.pread(source, os.fstat(source).st_size, 0)
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}

@@ -32,7 +32,7 @@ def _read(path: str) -> bytes:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """The processes below ``pid``, from /proc; none where there is no /proc."""
+    """Yield the processes below ``pid``, from /proc; none where there is no /proc."""
     try:
         children = [int(word) for word in _read(f"/proc/{pid}/task/{pid}/children").split()]
     except GONE:
@@ -60,7 +60,7 @@ def kill_rest(apart: bool, spare: int = 0) -> None:
 
 
 def _collected() -> bool:
-    """Whether there are children left."""
+    """Return whether there are children left."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -77,7 +77,7 @@ def cpu_clock(pid: int) -> float:
 
 
 def resident_kb(pid: int) -> int:
-    """Resident KiB of a process; 0 when it is gone or there is no /proc."""
+    """Return resident KiB of a process; 0 when it is gone or there is no /proc."""
     try:
         return int(_read(f"/proc/{pid}/statm").split()[1]) * PAGE_KB
     except GONE:
@@ -92,7 +92,7 @@ def _threads(pid: int) -> int:
 
 
 def waited_s(pid: int) -> float:
-    """Seconds that the thread which waited longest spent ready to run, without a CPU."""
+    """Return seconds that the thread which waited longest spent ready to run, without a CPU."""
     most = 0.0
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -123,7 +123,7 @@ def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None
 
 
 def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
-    """What a program that has ended used, and the limit for which it was killed."""
+    """Return what a program that has ended used, and the limit for which it was killed."""
     return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall_s, "peak_kb": peak_kb}
 
 
@@ -139,7 +139,7 @@ class Watch:
         self.start = time.monotonic() - ago
 
     def _beyond(self) -> str:
-        """The limit that the program has passed, or nothing."""
+        """Return the limit that the program has passed, or nothing."""
         limits, pids = self.limits, [self.pid]
         if limits["tree"]:
             pids += descendants(self.pid)

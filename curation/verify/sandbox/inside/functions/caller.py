@@ -182,7 +182,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
 
 
 def _calls_check(tree: ast.Module) -> bool:
-    """Whether the test program calls its ``check`` by itself (HumanEval-X), or leaves that to us (HumanEval)."""
+    """Return whether the test program calls its ``check`` by itself (HumanEval-X), or leaves that to us (HumanEval)."""
     body = (statement.body[0] if isinstance(statement, ast.Try) else statement for statement in tree.body)
     calls = (part.value for part in body if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call))
     return any(isinstance(call.func, ast.Name) and call.func.id == "check" for call in calls)

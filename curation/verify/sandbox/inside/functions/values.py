@@ -29,12 +29,12 @@ class NotData(Exception):
 
 
 def encode(value: object) -> str:
-    """A value as one line of JSON. Raises `NotData`."""
+    """Return a value as one line of JSON. Raises `NotData`."""
     return json.dumps(_plain(value, 0), separators=(",", ":"))
 
 
 def decode(text: str | bytes) -> Any:
-    """The value that `encode` wrote. Raises `NotData` where the text is none of it."""
+    """Return the value that `encode` wrote. Raises `NotData` where the text is none of it."""
     try:
         return _value(json.loads(text))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, ArithmeticError) as error:
