@@ -87,7 +87,7 @@ def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def decide_premises(tallies: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
-    """Return problem, keep and evidence: a problem goes where the share of votes that name a fault reaches the
+    """Return problem, keep and evidence; a problem is dropped where the share of votes that name a fault reaches the
     threshold.
 
     Args:

@@ -74,7 +74,7 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """Return the language of a text, stripped first.
+    """Return the language of a text, which is stripped first.
 
     Args:
         text: any text; LaTeX, code and markup are removed.

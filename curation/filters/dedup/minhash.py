@@ -162,9 +162,7 @@ def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return the slots of a band: as many as still propose ``recall`` of the pairs with exactly this Jaccard
-    similarity.
-    """
+    """Return how many slots a band has: as many as still propose ``recall`` of the pairs with just this similarity."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size

@@ -133,7 +133,7 @@ def open_one(
     lang: str | None = None,
     first: int | None = None,
 ) -> OpenQuestion | Refusal | None:
-    """Open or refuse one problem; None where it is no multiple choice.
+    """Open or refuse one problem; return None where it is no multiple choice.
 
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
@@ -169,7 +169,7 @@ def _usable(rows: pl.DataFrame) -> pl.DataFrame:
 def _parse(
     statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
 ) -> ParsedChoice | Refusal | None:
-    """Take a multiple choice apart; None where it is none."""
+    """Take a multiple choice apart; return None where it is none, and a refusal where its answer names no option."""
     if choices:
         options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split_options(statement) if _LABELLED.search(statement) else None

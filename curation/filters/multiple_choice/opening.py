@@ -119,7 +119,7 @@ def _is_label(answer: str, question: str) -> bool:
 
 
 def is_mathematical(answer: str) -> bool:
-    """Return whether an answer is a number or a formula, with a currency before or a unit of at most three words
+    """Return whether an answer is a number or a formula, with a currency before and a unit of at most three words
     after.
     """
     text = _CURRENCY.sub("", answer.strip())

@@ -24,7 +24,9 @@ TASK_NEEDLES = ("?", "？", "____", *every(lambda lang: lang.statements.task_nee
 
 
 def _unfinished(lang: Language) -> tuple[str]:
-    """Return what a text of a language does not end in: behind its code, where its words stand apart."""
+    """Return the expression of what a whole text of a language does not end in; behind its code, where words stand
+    apart.
+    """
     words = "|".join(lang.statements.unfinished)
     if not lang.spaced:
         return (rf"(?:{words})\s*$",)
@@ -57,7 +59,7 @@ SERIES_NEEDLES = every(lambda lang: lang.statements.series_needles)
 
 
 def _laws(lang: Language) -> tuple[str, ...]:
-    """Return what begins the rest of a text, from the law of a series on."""
+    """Return expressions of a text's rest, from the law of a series on."""
     boundary = "" if not lang.spaced else r"\b"
     return tuple(rf"{boundary}{law}{boundary}[\s\S]*" for law in lang.statements.series_laws)
 

@@ -96,7 +96,8 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
     """Return for each row, in order: statement, answer and choices after rewriting; rule, reason and evidence, null
-    where kept."""
+    where kept.
+    """
     settings = settings or StatementSettings()
     work = clean_statements(problems, settings)
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
@@ -182,7 +183,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
 
 
 def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame) -> list[pl.DataFrame]:
-    """Return the verdicts of the rules on rows not yet settled; each rule sees what the ones before it left."""
+    """Run the rules on rows not yet settled, and return their verdicts; each rule sees what the ones before it left."""
     rules = rules_for(settings)
     gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     alive = work["_at"].is_in(settled["_at"].implode()).not_()

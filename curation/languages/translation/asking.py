@@ -45,6 +45,6 @@ class RenderedPrompt:
         await self._policy.__aexit__(kind, error, trace)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the policy's answer to the request, which is written out first."""
+        """Write the request out with the prompt, and return the policy's answer to it."""
         written = "\n\n".join(message["content"] for message in self._prompt.messages(problem))
         return await self._policy.answer(replace(problem, statement=written), index)

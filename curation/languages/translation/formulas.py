@@ -201,13 +201,14 @@ def _stands_in_other(formula: str, there: str, own: str) -> bool:
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return formulas that are not part of a longer one of the other side which nothing else explains."""
+    """Return the formulas that are not part of a longer formula of the other side."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
 def variables(original: str, translated: str) -> list[Violation]:
     """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
-    lacks."""
+    lacks.
+    """
     prose = _prose(original)
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
