@@ -241,8 +241,8 @@ class MathJudge:
         for settled, reply in self._in_order(prepared()):
             if settled is not None:
                 yield settled
-            elif reply.failed is not None:
-                yield ReferenceCheck(False, reply.failed, reply.why)
+            elif reply.failure is not None:
+                yield ReferenceCheck(False, reply.failure, reply.reason)
             else:
                 failed = reply.value["failed"]
                 why = reply.value["why"]

@@ -91,9 +91,9 @@ def compare_readings(
                 continue
             matcher = Matcher(policy, arbitrary)
             if matcher.match(one, two):
-                return AnswerComparison(Outcome.CORRECT, matcher.how, _shown(one), _shown(two), False)
+                return AnswerComparison(Outcome.CORRECT, matcher.method, _shown(one), _shown(two), False)
             doubtful |= matcher.doubtful
-            how = how or matcher.how
+            how = how or matcher.method
     return AnswerComparison(Outcome.WRONG, how or "words", _shown(references[0]), _shown(answers[0]), doubtful)
 
 

@@ -91,7 +91,7 @@ class Values(ComparisonState):
             return self.decide(found.value, True)
         if found in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNKNOWN):
             self.doubtful = True
-            self.how = found.value
+            self.method = found.value
         if found is Equivalence.UNKNOWN:
             return False
         if symbols(reference) or symbols(answer):
@@ -110,7 +110,7 @@ class Values(ComparisonState):
         if has(one, "const", "inf") or has(two, "const", "inf"):
             return self.decide("computed", one == two)
         equal = self.is_same(one, two)
-        return self.decide(f"computed, {self.how}", equal)
+        return self.decide(f"computed, {self.method}", equal)
 
     def _near(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
         equal, doubtful = compare_rounded(reference, answer, self.policy)
