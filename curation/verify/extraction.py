@@ -1,20 +1,20 @@
 r"""The final answer of a response.
 
-An attempt is asked for ``\boxed{}`` after its reasoning, so that is what counts: the last top-level box after the
-last ``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts made elsewhere
-were often asked for something else; for them, and only where there is no box at all, these fall-backs are tried in
-order, each named in `ExtractedAnswer.how`:
+A prompt asks for ``\boxed{}`` after the reasoning, so that is what counts: the last top-level box after the last
+``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts from elsewhere often
+answer another prompt; for them, and only where there is no box at all, these fall-backs are tried in order, each
+named in `ExtractedAnswer.method`:
 
     hashes     the last ``#### 18``
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
     bare       the whole response is one short line
-    sentence   (lenient only) the last formula or number of the last sentence that holds one
+    sentence   (lenient only) the last formula or number of the last sentence with one
     display    (lenient only) the last formula of the text, ``$…$``, ``\[…\]``, ``\(…\)``
     emphasis   (lenient only) the last ``**…**``
     number     (lenient only) the last number
 
 A response that was cut off has no final answer: an open ``<think>`` or an unfinished last box gives None unless
-``lenient``. Lenient reading is for pairs of texts made by people (`goldilocks verify answers`), never for rewards.
+``lenient``. Lenient reading is for pairs of texts that people wrote (`goldilocks verify answers`), never for rewards.
 
 Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
 """
@@ -44,7 +44,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    """A final answer and the rule that found it.
+    """A final answer and the rule that extracted it.
 
     Example: ``ExtractedAnswer("boxed", "\\frac{1}{2}")``
     """
@@ -114,7 +114,7 @@ def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer |
 
 
 def strip_boxes(text: str) -> str:
-    """``text`` without its box commands, their contents kept."""
+    """Return ``text`` without its box commands, but with their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()
@@ -156,7 +156,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]:
-    """(start, start of content, end after the brace) of each outermost box; and where an unfinished one begins."""
+    """Return (start, start of content, end after the brace) of each outermost box, and where an unfinished one begins."""
     spans: list[tuple[int, int, int]] = []
     stack: list[tuple[int, int] | None] = []
     boxes = 0
@@ -184,8 +184,9 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str) -> ExtractedAnswer | None:
-    """Return what follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing
-    better.
+    """Return what follows the last cue, up to the end of its sentence.
+
+    A mere "so" or "hence" counts where there is no better cue.
     """
     weak: ExtractedAnswer | None = None
     for match in list(ANSWER_CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
@@ -283,7 +284,7 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    """Return a recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
+    """Return a recorded final answer without the debris of the JSON it was cut from; None where it is empty.
 
     Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
     """

@@ -1,4 +1,4 @@
-"""What `judge`'s workers do: compare answers, one announced step a comparison, and group equal ones.
+"""The work of `math_judge`'s workers: compare answers, one announced step a comparison, and group equal ones.
 
 Runs inside a worker process only. A job is ``{"do": "judge" | "check" | "pair", "reference": …, "lang": …}`` with
 ``answers`` (distinct strings) and perhaps ``letter`` for "judge", and ``answer`` for "pair"; the values are JSON.
@@ -23,7 +23,7 @@ OWN_ENGINE = "goldilocks"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Do one job. What a comparison needs is imported before the first step: that is no part of its limit."""
+    """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
     (answers if job.get("engine", OWN_ENGINE) == OWN_ENGINE else math_verify).load()
     if job["do"] == "check":
         return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
@@ -81,7 +81,7 @@ def _judge(
 
 
 def _answer_classes(others: list[str], compare: _GuardedComparison) -> dict[str, int]:
-    """1, 2, … for wrong answers, equal ones joined transitively, numbered by first appearance."""
+    """Return the class of each wrong answer: 1, 2, … by first appearance, equal ones joined transitively."""
     groups: list[list[str]] = []
     for position, answer in enumerate(others):
         joined = [answer]

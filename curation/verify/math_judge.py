@@ -1,7 +1,7 @@
 """Judging attempts at math problems: extraction, comparison behind a hard limit, and grouping of equal answers.
 
-The parent extracts final answers and settles with `answers.quick` what needs no care; only what is left goes to
-worker processes, one job a problem, one announced step a comparison.
+The parent extracts final answers and decides with `answers.quick_compare` what it can; only the rest goes to worker
+processes, one job a problem, one announced step a comparison.
 
 Which text is judged: a response's own ``text`` where there is one; its recorded ``answer`` only where there is no
 text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer out of it: the verifier must
@@ -33,7 +33,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One attempt: its whole text, or only the final answer that somebody recorded.
+    """One attempt at a problem: its whole text, or only the final answer that somebody recorded.
 
     Example: ``Response("… so we get\\nA: 26", None)``
     """
@@ -46,7 +46,7 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
-    ``letter`` is the reference of a multiple-choice problem before it was opened: responses made to the original
+    ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
     question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
     problem of code in the place of the judge's own.
 
@@ -63,11 +63,11 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response. ``how`` names the tier that decided, or what failed.
+    """The verdict on one response. ``method`` names the tier that decided, or what failed.
 
     ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
 
-    Example: ``Judged(Outcome.CORRECT, "18", 0, "number")``
+    Example: ``Verdict(Outcome.CORRECT, "18", 0, "number")``
     """
 
     outcome: Outcome
@@ -87,7 +87,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """Whether a reference can be verified against. ``failed`` tells the verifier's own failure from a bad reference.
+    """Whether a reference can be verified against. ``failure`` tells the verifier's own failure from a bad reference.
 
     Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
     """
@@ -98,7 +98,7 @@ class ReferenceCheck:
 
 
 class Judge(Protocol):
-    """What sampling and the difficulty stages ask of a verifier, of answers or of programs. A context manager."""
+    """A verifier of answers or of programs, as sampling and the difficulty stages use it. A context manager."""
 
     version: str
 
@@ -109,11 +109,11 @@ class Judge(Protocol):
     ) -> None: ...
 
     def final_answer(self, response: Response) -> str | None:
-        """Return what is judged of a response, as text; None where its form holds no answer."""
+        """Return the part of a response that is judged, as text; None where its form has no answer."""
         ...
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Return the verdicts on each task's responses, in order."""
+        """Yield the verdicts on each task's responses, in order."""
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
@@ -121,11 +121,11 @@ class Judge(Protocol):
         ...
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Return whether each (reference, language) can be verified against."""
+        """Yield whether each (reference, language) can be verified against."""
         ...
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Return the outcome of comparing each (reference, answer)."""
+        """Yield the outcome of comparing each (reference, answer)."""
         ...
 
 
@@ -186,7 +186,7 @@ class MathJudge:
         """Return the verdicts on one task's responses, as a future: done at once where no worker is needed for them.
 
         Args:
-            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+            final_answers: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
         """
         answers_found = (
             [final_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
@@ -263,7 +263,7 @@ class MathJudge:
             yield settled if settled is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        """Yield each (result, None) as it is, each (None, job) with its reply, in order and with few in flight."""
         flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         room = 4 * self._pool.workers
@@ -298,7 +298,7 @@ def final_answer(response: Response) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts of a problem where `answers.quick` decides every comparison, else None."""
+    """Return all verdicts of a problem where `answers.quick_compare` decides every comparison, else None."""
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:

@@ -1,9 +1,9 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
 Rows in are JSON lines with ``gold`` and ``pred`` (strings with LaTeX, ``$``, a box, or plain text; a null ``pred``
-is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``how`` and ``ms`` (time of the
-comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final answer is found
-leniently, unlike in judging.
+is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``method``, ``doubtful`` and
+``ms`` (time of the comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final
+answer is extracted leniently, unlike in judging.
 
 Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
 """
@@ -31,7 +31,7 @@ def verify_pairs(
     limit_s: float = 2.0,
     lang: str = "en",
 ) -> dict[str, int]:
-    """Judge every pair of ``path_in`` into ``path_out``; returns the number of rows per verdict.
+    """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
 
     ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
     """

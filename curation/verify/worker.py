@@ -1,7 +1,7 @@
-"""The worker's side of `workers`: a loop that reads jobs, announces steps and writes values.
+"""The worker's side of `worker_pool`: a loop that reads jobs, announces steps and writes values.
 
-Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `workers.WorkerPool`. Messages are JSON
-lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
+Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `worker_pool.WorkerPool`. Messages are
+JSON lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
 
 Invariants:
   - a step's announcement has left the process before the step begins;
@@ -68,7 +68,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
-    """Answer jobs until stdin ends."""
+    """Run jobs and send their values until stdin ends."""
 
     def send(message: Any) -> None:
         data = json.dumps(message).encode() + b"\n"

@@ -54,7 +54,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """What became of one job: its value, or, where the worker failed outside every announced step, why.
+    """The result of one job: its value, or, where the worker failed outside every announced step, the reason.
 
     Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
     11)")``
@@ -67,7 +67,7 @@ class JobReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What a worker may use: CPU seconds per step, MiB of address space, jobs before it is replaced."""
+    """The limits of a worker: CPU seconds per step, MiB of address space, jobs before it is replaced."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
@@ -106,7 +106,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, killing those at work; jobs not yet done are cancelled."""
+        """End all workers, killing those at work, and cancel the jobs not yet done."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -160,7 +160,7 @@ class WorkerPool:
                 worker.kill()
 
     def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
-        """Run one job, as often as steps must be written off."""
+        """Run one job, again after each step that is written off."""
         written_off: dict[str, str] = {}
         while True:
             worker = worker or self._start()
@@ -234,7 +234,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Empty when the worker is ready, else why it is not."""
+        """Wait for the worker; return an empty text when it is ready, else why it is not."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""

@@ -2,7 +2,7 @@
 
 Atoms are variables, π, e-powers, roots of primes, and functions of arguments in normal form. i² = -1, √2·√3 = √6 and
 2^(k+1) = 2·2^k are known; relations between functions (sin² + cos² = 1) are not, so a difference that is not seen to
-be zero here proves nothing. Expansion is bounded by `MAX_TERMS`; no number is larger than `LARGEST_BITS`.
+be zero here proves nothing. Expansion is bounded by `MAX_TERMS`; no number is larger than `MAX_BITS`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NormalFormTooLarge(Exception):
 
 
 def is_proved_equal(left: Expr, right: Expr) -> bool:
-    """Return whether the normal forms prove that the two sides are the same; False says nothing."""
+    """Return whether the normal forms prove that the two sides are the same; False proves nothing."""
     try:
         top, below = normal_form(left)
         other_top, other_below = normal_form(right)
@@ -59,7 +59,7 @@ def _shares(top: Poly, below: Poly) -> bool:
 
 
 def normal_form(expr: Expr) -> Quotient:
-    """Numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
+    """Return the numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
     value = rational_value(expr)
     if value is not None:
         return _constant(value)
@@ -222,7 +222,7 @@ def _monomial_power(poly: Poly, count: int) -> Poly:
 
 
 def _root(number: Fraction, exponent: Fraction) -> Quotient:
-    """Return a rational number to a rational power: a product of powers of its primes below 1 and a coefficient."""
+    """Return a rational number to a rational power: a coefficient times powers of primes with exponents below 1."""
     powers: dict[int, int] = {}
     for part, sign in ((number.numerator, 1), (number.denominator, -1)):
         for prime, count in _factors(part).items():
@@ -248,7 +248,7 @@ def _factors(number: int) -> dict[int, int]:
 
 
 def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
-    """b^(2k + 1) is b·(b^k)²: one atom per term of the exponent, which counts how often."""
+    """Return b^(2k + 1) as b·(b^k)²: one atom per term of the exponent, to the power of the term's coefficient."""
     top, below = normal_form(exponent)
     if below != ONE_POLY:
         if len(below) != 1 or () not in below:

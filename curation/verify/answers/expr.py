@@ -18,7 +18,7 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """One node.
+    """One node of an expression.
 
     Example: x² is ``Expr("pow", (Expr("sym", name="x"), Expr("num", value=Fraction(2))))``
     """
@@ -41,12 +41,12 @@ def sym(name: str) -> Expr:
 
 
 def const(name: str) -> Expr:
-    """pi, e, i, inf, or deg, which is π/180."""
+    """Return a constant: pi, e, i, inf, or deg, which is π/180."""
     return Expr("const", name=name)
 
 
 def fn(name: str, *args: Expr) -> Expr:
-    """Return a function's value."""
+    """Return the value of a function: its name and its arguments."""
     return Expr("fn", args, name)
 
 

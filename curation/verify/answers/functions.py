@@ -125,7 +125,10 @@ class FunctionRules(Cursor):
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
-        """Up to the first d x outside of braces; one in a numerator stands for 1. Without bounds: an antiderivative."""
+        """Read an integral up to the first d x outside of braces; a d x in a numerator stands for 1.
+
+        Without bounds it is an antiderivative.
+        """
         low = high = None
         if self.at("_"):
             self.position += 1
@@ -141,7 +144,7 @@ class FunctionRules(Cursor):
         return fn("int", variable, low, high, body)
 
     def take_differential(self) -> Expr:
-        """Cut the d x out of the tokens ahead."""
+        """Cut the d x out of the tokens ahead and return its variable."""
         level = inner = 0
         for at in range(self.position, len(self.tokens)):
             token = self.tokens[at]
@@ -159,7 +162,7 @@ class FunctionRules(Cursor):
         raise AnswerParseError("an integral without its d x")
 
     def differential_at(self, at: int) -> int:
-        """Return how many tokens the d x at a place takes; 0 where there is none."""
+        """Return how many tokens the d x at ``at`` takes; 0 where there is none."""
         token = self.tokens[at]
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else Token("eof", "")
         if token.kind == "word" and len(token.text) == 2 and token.text[0] == "d":

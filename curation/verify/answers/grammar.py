@@ -3,7 +3,7 @@ r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`. A hand
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
 ``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Lists, relations, intervals and units are `reading`'s business.
 
-Nesting deeper than `DEEPEST` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
+Nesting deeper than `MAX_DEPTH` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class ExpressionParser(NameRules, FunctionRules):
         return self.exponent()
 
     def group(self) -> Expr:
-        """``{…}`` or the single token that stands for it."""
+        """Read ``{…}``, or the single token that stands for it."""
         if not self.at("{"):
             return self.atom()
         self.position += 1

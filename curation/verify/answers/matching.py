@@ -22,7 +22,7 @@ MAX_SIGNS = 5
 
 
 class Matcher(Relations, Values):
-    """Whether an answer is the reference; one object a pair."""
+    """The comparison of one answer with one reference; use a new object for each pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -62,7 +62,7 @@ class Matcher(Relations, Values):
         return self._vectors(reference.expr, answer.expr)
 
     def _vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return two sums of unit vectors, styled in two ways."""
+        """Return whether two sums of unit vectors, perhaps written in two styles, are the same."""
         one, two = components(reference), components(answer)
         if one is None or two is None:
             return False
@@ -164,7 +164,7 @@ class Matcher(Relations, Values):
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence; one answer is a list of one."""
+    """Return a form as a sequence; a single answer becomes a list of one. None where the conditions hold jointly."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -173,7 +173,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± written out; of a set, or where ± occurs, each only once."""
+    """Return the items with ± written out. In a set, or where ± occurs, each item comes once."""
     found: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):

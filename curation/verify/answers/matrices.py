@@ -62,7 +62,7 @@ def _product(tokens: list[Token]) -> Rows:
 
 
 def _balanced(tokens: list[Token]) -> list[Token]:
-    """Without the brackets that stood around a matrix, and the sign of the product."""
+    """Drop the brackets that stood around a matrix, and the sign of the product."""
     if not tokens or (tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-"):
         return []
     while tokens and tokens[-1].text in ("*", "[", "(", "{", "|"):
@@ -80,7 +80,7 @@ def _count(tokens: list[Token], sign: str) -> int:
 
 
 def determinant(rows: Rows) -> Expr:
-    """By its first row. Raises `AnswerParseError` where it is not square, or large."""
+    """Return the determinant, expanded along the first row. Raises `AnswerParseError` where it is not square, or large."""
     if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
         raise AnswerParseError("a determinant")
     if len(rows) == 1:

@@ -44,7 +44,7 @@ class NameRules(Cursor):
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
-        r"""``3\frac{1}{2}`` and ``3 1/2``: a whole number and a proper fraction."""
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2``: a whole number and a proper fraction. None for anything else."""
         token = self.peek()
         if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
             saved, tokens = self.position, list(self.tokens)
@@ -107,7 +107,7 @@ class NameRules(Cursor):
         return sym(full)
 
     def binomial_before(self) -> Expr | None:
-        """C(5, 2)."""
+        """Read ``C(5, 2)``; None for anything else."""
         saved = self.position
         self.position += 1
         try:

@@ -1,6 +1,6 @@
 """Numbers out of expressions: floats, and mpmath numbers of any precision.
 
-`Floats` and `PreciseArithmetic` evaluate at a point; roots of odd order are real, other powers of negative numbers
+`FloatArithmetic` and `PreciseArithmetic` evaluate at a point; roots of odd order are real, other powers of negative numbers
 complex. Whatever is too large to hold (`MagnitudeTooLarge`), undefined at the point or not known to evaluate
 (`Uncomputable`) says so instead of costing time.
 """
@@ -30,7 +30,7 @@ MAX_SUM_TERMS = 200
 
 
 class Uncomputable(Exception):
-    """No value here: undefined at this point, or not a known function."""
+    """The expression has no value: it is undefined at this point, or has an unknown function."""
 
 
 class MagnitudeTooLarge(Uncomputable):
@@ -187,7 +187,7 @@ def _over(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _wide(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
-    """Return a function that is real only on [-1, 1]."""
+    """Return a function that is real on [-1, 1] and complex elsewhere."""
     return lambda value: complex_(value) if isinstance(value, complex) or abs(value) > 1 else real(value)
 
 

@@ -39,7 +39,10 @@ def _is_case(form: Form) -> bool:
 
 
 def _same_on(one: Expr, two: Expr, name: str, piece: Interval) -> bool:
-    """On the open interval, by a variable that runs over it; and at the ends that belong to it."""
+    """Return whether two expressions agree on a piece.
+
+    Inside, they are compared by a variable that runs over the open interval; then at the ends that belong to it.
+    """
     square = power(sym(name), num(2))
     if piece.low == piece.high:
         return _same_at(one, two, name, piece.low)

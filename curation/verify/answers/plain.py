@@ -37,7 +37,7 @@ _PLAIN = re.compile(
 
 
 def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
-    """Return the number that ``text`` plainly is, or None where it takes more to say."""
+    """Return the number that ``text`` plainly is, or None where that takes a slower tier."""
     if len(text) > MAX_QUICK_CHARS:
         return None
     if not text.isascii():
@@ -70,7 +70,7 @@ def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
 def quick_compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison | None:
-    """Return the verdict where it can be told at sight, else None."""
+    """Return the verdict where the quick tier can decide, else None."""
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
         return AnswerComparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)

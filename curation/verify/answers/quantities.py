@@ -39,19 +39,19 @@ def parse_value(tokens: list[Token]) -> Value:
 
 
 def _scale(unit: str) -> tuple[int, str]:
-    """ "million dollars" is 10⁶ and "dollars"."""
+    """Split a scale word from a unit: "million dollars" is 10⁶ and "dollars"."""
     first, _, rest = unit.strip().partition(" ")
     factor = _SCALES.get(first.lower(), 1)
     return (factor, rest) if factor > 1 else (1, unit)
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """5 dollars and 25 cents, where ``tokens`` are such."""
+    """Read "5 dollars and 25 cents"; None where ``tokens`` are no such amount."""
     return _compound(tokens)
 
 
 def _compound(tokens: list[Token]) -> Value | None:
-    """1 hour 30 minutes, 5 ft 6 in: numbers with units of one dimension, in the last one's unit."""
+    """Read "1 hour 30 minutes" or "5 ft 6 in": numbers with units of one dimension, in the unit of the last."""
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None

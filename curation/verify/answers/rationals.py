@@ -1,6 +1,6 @@
 """Exact values: the rational number that an expression is, where exact arithmetic yields it cheaply.
 
-No number grows beyond `LARGEST_BITS`; what would is no value (None), never a long computation.
+No number grows beyond `MAX_BITS`; one that would has no value (None), never a long computation.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the integer root, where there is one."""
+    """Return the integer root of this order; None where there is none."""
     if order == 2:
         root = math.isqrt(number)
     else:

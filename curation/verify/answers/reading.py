@@ -63,7 +63,7 @@ def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
 
 
 def parse_form(tokens: list[Token], depth: int) -> Form:
-    """Return the form that ``tokens`` are. Raises `AnswerParseError`."""
+    """Return the form that ``tokens`` mean. Raises `AnswerParseError`."""
     if depth > MAX_DEPTH:
         raise AnswerParseError("nested too deeply")
     tokens = trim_tokens(cut_tail(tokens))
@@ -134,7 +134,7 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
 
 
 def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | None:
-    """Semicolons between groups that commas divide."""
+    """Read groups that semicolons separate and commas divide; None where they are not of one size above 1."""
     groups: list[list[Form]] = [[]]
     for part, joint in zip(kept, joints, strict=True):
         if joint == ";":
@@ -146,7 +146,7 @@ def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | N
 
 
 def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
+    """Group equations by the repetition of their names: x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
     names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
     width = names.index(names[0], 1) if names[0] in names[1:] else 0
     if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
@@ -216,7 +216,7 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
 
 
 def _piecewise(tokens: list[Token], depth: int) -> Form:
-    """Return rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
+    """Read the rows of a function by cases as a set of (value, condition) pairs, without "if" and "is"."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something behind them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -311,7 +311,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
 
 
 def _from_text(text: str, depth: int) -> Form:
-    """Return what stands in a ``\\text{}`` alone, read as if it stood outside."""
+    """Read the content of a lone ``\\text{}`` as if it stood outside."""
     if not any(char.isdigit() for char in text):
         return words(text)
     return parse_form([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)

@@ -1,4 +1,4 @@
-r"""Whether a reference can be verified against: it is whole, it says something, and it equals itself.
+r"""Whether a reference can be verified against: it is whole, it has content, and it equals itself.
 
 Refused: what is empty or hedged, refers to a figure or a proof, is a sentence, has LaTeX that does not close
 (``\\frac{3}{4``), an operator without its side (``3 +``), or an empty ``\\frac{}{2}``.
@@ -42,7 +42,7 @@ _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 
 def reference_defect(reference: str, lang: str) -> str | None:
-    """None where a reference can be verified against, else why not."""
+    """Return why a reference cannot be verified against; None where it can."""
     text = clean_answer(reference) if len(reference) <= MAX_READ_CHARS else reference
     if not text:
         return "it is empty"

@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-A `Interval` is an interval between two expressions (±∞ included), a point where they are the same. Pieces with
+An `Interval` lies between two expressions (±∞ included), a point where they are the same. Pieces with
 numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
 parameters are kept as they are written.
 """
@@ -111,7 +111,7 @@ def _of_relation(form: Relation) -> list[Interval]:
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """Return an inequality of a thing that has only a name in words."""
+    """Return the pieces of an inequality about a thing that has only a name in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
@@ -205,7 +205,7 @@ def _float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Return sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
+    """Sort the pieces, drop empty ones and join those that touch; leave them as they are where an end has a parameter."""
     if len(pieces) > MAX_INTERVALS:
         raise NotARegion("too many pieces")
     if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
@@ -245,7 +245,7 @@ def _intersection(ones: list[Interval], others: list[Interval]) -> list[Interval
 
 
 def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
-    """Return a lower and an upper bound with parameters make an interval."""
+    """Join a lower and an upper bound with parameters into an interval. Raises `NotARegion` for anything else."""
     if len(ones) != 1 or len(others) != 1:
         raise NotARegion("an intersection with parameters")
     one, other = ones[0], others[0]

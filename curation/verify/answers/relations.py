@@ -43,7 +43,7 @@ def is_label(form: Form) -> bool:
 
 
 def _is_call(expr: Expr) -> bool:
-    """f(x), W(n), P(A): read as a product, meant as a function's value."""
+    """Return whether a product is meant as the value of a function: f(x), W(n), P(A)."""
     first, *rest = expr.args
     if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
         first = first.args[0]
@@ -56,7 +56,7 @@ def _is_call(expr: Expr) -> bool:
 
 
 def _is_geometric(expr: Expr) -> bool:
-    """AB, ABC, AB/CD: products and quotients of capital letters."""
+    """Return whether all factors are capital letters, as in AB, ABC and AB/CD."""
     letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
     parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
     return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
@@ -71,7 +71,7 @@ class Relations(ComparisonState):
     """The part of `matching.Matcher` that compares relations."""
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
-        """At least one of the two is a relation."""
+        """Return whether two forms are the same answer; at least one of them is a relation."""
         ranges = _range_of(reference), _range_of(answer)
         if ranges[0] and ranges[1]:
             return self._same_ends(ranges[0], ranges[1])
@@ -99,7 +99,7 @@ class Relations(ComparisonState):
         return self.decide("range", self.match(one[0], two[0]) and self.match(one[1], two[1]))
 
     def _ratio_in_words(self, reference: Form, answer: Form) -> bool:
-        """3 to 4 against 3:4."""
+        """Return whether "3 to 4" and 3:4 are the same ratio."""
         sides = [_as_ratio(side) if _is_range(side) else side for side in (reference, answer)]
         one, two = sides
         if not isinstance(one, Value) or not isinstance(two, Value) or "ratio" not in (one.unit, two.unit):
@@ -109,7 +109,7 @@ class Relations(ComparisonState):
         return self.match(one, two)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
+        """Return whether the left side is a mere name beside ``other``; it is none where ``other`` contains that name."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -127,7 +127,7 @@ class Relations(ComparisonState):
         return self._equations(reference, answer)
 
     def _clash(self, reference: Relation, answer: Relation) -> bool:
-        """x = 2y against y = 2y: a label that the other's value uses."""
+        """Return whether a label occurs in the other side's value: x = 2y against y = 2y."""
         left, right = reference.items[0], answer.items[0]
         value = answer.items[-1]
         if not (isinstance(left, Value) and isinstance(right, Value) and isinstance(value, Value)):
@@ -136,7 +136,7 @@ class Relations(ComparisonState):
         return left.expr.op == "sym" == right.expr.op and (left.expr.name in used or right.expr.name in used)
 
     def _chains(self, reference: Relation, answer: Relation) -> bool:
-        """a < b ≤ c against the same, or written backwards."""
+        """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(_FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -148,7 +148,10 @@ class Relations(ComparisonState):
         return False
 
     def _equations(self, reference: Relation, answer: Relation) -> bool:
-        """L = R against l = r: L - R is a non-zero multiple of l - r; for an inequality a positive one."""
+        """Return whether L = R and l = r are the same: L - R is a non-zero multiple of l - r.
+
+        For an inequality the multiple must be positive.
+        """
         one, two = _sides(reference), _sides(answer)
         if one is None or two is None:
             return self._chains(reference, answer)
@@ -167,7 +170,7 @@ class Relations(ComparisonState):
         return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor(self, one: Expr, two: Expr) -> float | None:
-        """Return the constant c ≠ 0 with one = c·two everywhere, where there is one."""
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, as ±1.0; None where there is none."""
         names = sorted(symbols(one) | symbols(two))
         if not names or symbols(one) != symbols(two):
             return None
@@ -187,8 +190,8 @@ class Relations(ComparisonState):
         return 1.0 if ratios[0] > 0 else -1.0
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """Return an expression against an equation it solves: the equation is linear in the one variable it leaves
-        out.
+        """Return whether an expression solves an equation, which is linear in the one variable that the expression
+        leaves out.
         """
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
@@ -208,7 +211,7 @@ class Relations(ComparisonState):
         return self.decide("equation", solved)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """b < a < d against the list b, a, d."""
+        """Return whether a chain and a list give the same order: b < a < d and b, a, d."""
         if (
             set(reference.ops) not in ({"<"}, {">"})
             or len(answer.items) != len(reference.items)

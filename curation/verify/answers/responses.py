@@ -1,4 +1,4 @@
-"""Whole responses where an answer was expected: the last resort for pairs made by people.
+"""Whole responses where an answer was expected: the last resort for pairs that people wrote.
 
 Used by `compare_texts` only, never for rewards: a sentence around an answer is cut away, "The largest n is 34" is 34.
 """

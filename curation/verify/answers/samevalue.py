@@ -32,7 +32,7 @@ TRIALS = ("positive", "positive", "negative", "mixed", "positive", "negative")
 
 
 class Equivalence(Enum):
-    """The answer: proved or tested equal, refuted, equal for positive variables only, or not to be had."""
+    """The result: proved or tested equal, refuted, equal for positive variables only, or undecided."""
 
     PROVED = "exact"
     TESTED = "numeric"
@@ -67,7 +67,7 @@ def compare_expressions(left: Expr, right: Expr) -> Equivalence:
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Return variables that can only be integers where they stand."""
+    """Return the variables that can only be integers where they stand."""
     found: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in ("factorial", "binomial", "factorial2"):
@@ -84,7 +84,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
 
 
 def trial_points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
-    """Trial points, each with the name of its kind."""
+    """Yield trial points, each with the name of its kind."""
     for trial, kind in enumerate(TRIALS if names else ("positive",)):
         point = {}
         for position, name in enumerate(names):
@@ -148,8 +148,9 @@ def _compare_at_points(
 
 
 def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
-    """Return both values, and the bits they are good for (negative: beside rounding noise); None where it takes too
-    many.
+    """Return both values and the bits they are good for.
+
+    The bits are negative beside rounding noise, and None where it takes too many.
 
     A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
     is the rounding noise of a sum that is exactly zero.
@@ -183,7 +184,7 @@ def _agree(one: Any, two: Any, bits: int) -> bool:
 
 
 def _by_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Return products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
+    """Compare products of powers and factorials that are too large to hold: equal when their logarithms are, exactly."""
     one, two = logarithm(left), logarithm(right)
     for _ in range(4):
         if one is None or two is None:
@@ -200,7 +201,10 @@ def _by_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def logarithm(expr: Expr) -> Expr | None:
-    """ln of a positive constant that is a product of powers and factorials, unevaluated; None for anything else."""
+    """Return ln of a positive constant that is a product of powers and factorials, unevaluated.
+
+    None for anything else.
+    """
     if expr.op == "num":
         return fn("ln", expr) if expr.value > 0 else None
     if expr.op == "const":
@@ -220,5 +224,5 @@ def logarithm(expr: Expr) -> Expr | None:
 
 
 def difference(left: Expr, right: Expr) -> Expr:
-    """left - right."""
+    """Return left - right."""
     return add(left, neg(right))

@@ -30,7 +30,7 @@ def trim_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def cut_tail(tokens: list[Token]) -> list[Token]:
-    r"""Without "for all n …", "where k is …", "(k \\in \\mathbb{Z})" after a formula."""
+    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off the end of a formula."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
@@ -46,7 +46,7 @@ def cut_tail(tokens: list[Token]) -> list[Token]:
 
 
 def declares_names(part: list[Token]) -> bool:
-    r"""``k \in \mathbb{Z}``: a declaration, not an answer."""
+    r"""Return whether tokens are a declaration such as ``k \in \mathbb{Z}``, not an answer."""
     texts = [token.text for token in part]
     if "∈" not in texts:
         return False
@@ -70,7 +70,7 @@ def cut_if(token: Token) -> list[Token]:
 
 
 def words_from(tokens: list[Token]) -> Words:
-    """Return tokens as text."""
+    """Return the text of tokens as `Words`."""
     return words(" ".join(token.text for token in tokens if token.kind != "style"))
 
 
@@ -81,7 +81,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """Return a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
+    """Return whether tokens are a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")

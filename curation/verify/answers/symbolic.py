@@ -41,8 +41,9 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """Return the expression with its operators carried out; None where sympy cannot. An antiderivative brings a
-    constant.
+    """Return the expression with its operators carried out; None where sympy cannot.
+
+    An antiderivative adds a constant C.
     """
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
@@ -69,7 +70,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
 
 
 def _numeric(value: Any) -> Expr | None:
-    """Return an integral or a sum without a closed form, as a decimal of many digits."""
+    """Return an integral or a sum without a closed form as a decimal of many digits; None where it has none."""
     import sympy
 
     if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):

@@ -119,7 +119,7 @@ def _speed(match: re.Match[str]) -> str:
 
 
 def _spelled(text: str) -> str:
-    """Return what stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+    """Rewrite what stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
     if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)

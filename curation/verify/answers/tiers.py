@@ -60,7 +60,7 @@ def arbitrary_names_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def clean_answer(text: str) -> str:
-    """Return a text as the readings take it."""
+    """Return a text in the spelling that the readings are parsed from."""
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
@@ -106,7 +106,7 @@ def _wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Yes and no, times of day, lettered options, lists of words; None where the two are none of these."""
+    """Compare yes and no, times of day, dates, lists of words and lettered options; None where the two are none of these."""
     truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
@@ -123,7 +123,7 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Return a lettered option against a letter, or against the option's text."""
+    """Compare a lettered option with a letter, or with the option's text; None where neither decides."""
     several = parse_choice_letters(reference), parse_choice_letters(answer)
     one, two = parse_choice(reference), parse_choice(answer)
     if several[0] and (several[1] or two):

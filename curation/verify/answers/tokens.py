@@ -20,7 +20,9 @@ class AnswerParseError(Exception):
 
 
 class Token(NamedTuple):
-    """Kinds: num, sym, word (letters that may be a name), fun, const, cmd, text, op, env (``\\begin``), end."""
+    """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
+    and endenv (``\\begin`` and ``\\end``); the parser adds eof.
+    """
 
     kind: str
     text: str
@@ -137,7 +139,7 @@ def _text(match: re.Match[str]) -> str:
 
 
 def _add_text(tokens: list[Token], content: str) -> None:
-    """A ``\\text{}``: a name, a single letter, a connective, or words."""
+    """Add the tokens of a ``\\text{}``: a name, a single letter, a connective, or words."""
     stripped = content.strip().strip("$").strip()
     lower = stripped.lower()
     if not stripped:
@@ -159,7 +161,7 @@ def _add_text(tokens: list[Token], content: str) -> None:
 
 
 def _split_text(tokens: list[Token], stripped: str) -> None:
-    """Words that end or begin with a connective separate answers."""
+    """Split words at a connective at their end or start: it separates answers."""
     match = _AT_END.fullmatch(stripped)
     if match and match.group(1):
         tokens.append(Token("text", match.group(1)))
@@ -250,7 +252,7 @@ CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
 def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
-    """``tokens`` cut at separators outside all brackets."""
+    """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
     parts: list[list[Token]] = [[]]
     found: list[str] = []
     level = 0

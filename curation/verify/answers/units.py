@@ -1,7 +1,7 @@
 """Units: which words are units, and which of them are the same or convert.
 
 A unit is kept as normalised text, ``"cm^2"``. `conversion_factor` gives the factor between two units where both are
-known and of one dimension. Count nouns ("apples", "ways") are units that say nothing: `is_known` is False for them.
+known and of one dimension. Count nouns ("apples", "ways") are units without meaning: `is_known` is False for them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _named(word: str) -> str | None:
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit of the table (or one that says nothing)."""
+    """Return whether a word is a unit of the table, or one without meaning."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _SAYS_NOTHING or word.lower() in _POWERS
 
 
@@ -176,7 +176,7 @@ def is_known(unit: str) -> bool:
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """Return how many ``other`` one ``one`` is, where that is known."""
+    """Return how many ``target`` units one ``source`` unit is; None where that is not known."""
     if source == target:
         return Fraction(1)
     left, right = _measured(source), _measured(target)
@@ -201,7 +201,7 @@ def _measured(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """ "kg*m/s^2" as its names and powers."""
+    """Return the names and powers of a product such as "kg*m/s^2"."""
     found = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")

@@ -58,7 +58,10 @@ class Values(ComparisonState):
         return [plain]
 
     def _percent(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """28% is 0.28, and 28 where the sign was left out. For the reference 0.5, 0.5% is wrong: it means 50%."""
+        """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
+
+        For the reference 0.5, 0.5% is wrong: it means 50%.
+        """
         hundredth = num(Fraction(1, 100))
         bare = answer if reference.unit == "%" else reference
         if bare.unit not in ("", "ratio"):
@@ -99,7 +102,7 @@ class Values(ComparisonState):
         return self._approximate(shown, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _computed(self, reference: Expr, answer: Expr) -> bool:
-        """Integrals, limits, derivatives and sums are carried out first."""
+        """Carry out integrals, limits, derivatives and sums first, then compare."""
         if reference == answer:
             return self.decide("exact", True)
         one = evaluate_symbolically(reference) if needs_sympy(reference) else reference
@@ -120,7 +123,7 @@ class Values(ComparisonState):
     def _approximate(
         self, shown: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
     ) -> bool:
-        """Return a decimal against an exact constant."""
+        """Return whether a decimal approximates an exact constant."""
         one, two = shown
         if (one is None) == (two is None):
             return False
@@ -133,7 +136,10 @@ class Values(ComparisonState):
         return one is not None and two is not None and self._near(one, two)
 
     def _same_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
+        """Return whether numbers with a base have the same digits in the same base.
+
+        A number with a base beside one without is doubtful.
+        """
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         self.doubtful = True
@@ -158,7 +164,7 @@ class Values(ComparisonState):
         return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
 
     def _same_family(self, reference: Expr, answer: Expr) -> bool:
-        """a + kp against b + kp' where p' = ±p and a - b is a whole multiple of p."""
+        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -178,7 +184,7 @@ class Values(ComparisonState):
         return False
 
     def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
-        """f + C against g + C where f - g is constant."""
+        """Return whether f + C and g + C are the same: f - g is constant."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
                 continue
@@ -193,7 +199,7 @@ class Values(ComparisonState):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return formulas with decimals of many digits agree to those digits."""
+        """Return whether formulas with decimals of many digits agree to those digits."""
         if not self.policy.enabled:
             return False
         digits = [
@@ -221,7 +227,7 @@ class Values(ComparisonState):
 
 
 def _with_unit_letter(value: Value) -> Value:
-    """0.05·m beside 5 cm: the letter is a unit."""
+    """Return a value with its last letters read as a unit: 0.05·m beside 5 cm."""
     factors = list(value.expr.args) if value.expr.op == "mul" else []
     units: list[str] = []
     while len(factors) > 1:
@@ -247,7 +253,7 @@ def _without_degrees(expr: Expr) -> Expr:
 
 
 def _scaled(expr: Expr, factor: Expr) -> Expr:
-    """Return a number times a power of ten keeps its digits; anything else becomes a product."""
+    """Return an expression times a factor. A number times a power of ten keeps its digits."""
     shown = written_number(expr)
     if shown is None:
         return mul(expr, factor)
@@ -284,7 +290,7 @@ def written_number(expr: Expr) -> WrittenNumber | None:
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return a real constant to 60 digits."""
+    """Return the value of a real constant to 60 digits; None where it has none."""
     if symbols(expr):
         return None
     exact = rational_value(expr)

@@ -12,7 +12,10 @@ _AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
 
 
 def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
-    """Return the components of a sum of multiples of i, j and k; None where it is none, or has no j. ``size`` pads."""
+    """Return the components of a sum of multiples of i, j and k, padded with zeros to ``size``.
+
+    None where it is no such sum, or has no j.
+    """
     axes = {name: _AXES[match.group(1)] for name in symbols(expr) if (match := _DIRECTION.fullmatch(name))}
     if 1 not in axes.values() or len(set(axes.values())) != len(axes):
         return None
@@ -27,7 +30,7 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
 
 
 def _plain(expr: Expr) -> Expr:
-    """Return the letter i that was taken for the imaginary unit."""
+    """Replace the imaginary unit by the letter i that was taken for it."""
     if expr.op == "const" and expr.name == "i":
         return sym("i")
     if not expr.args:

@@ -29,7 +29,7 @@ _NOTHING = re.compile("|".join(known.answers.nothing for known in languages() if
 
 
 def parse_number_words(text: str) -> Fraction | None:
-    """Twenty-five, one hundred and five, two thirds; None for anything else."""
+    """Read "twenty-five", "one hundred and five" or "two thirds"; None for anything else."""
     if len(text) > 60:
         return None
     names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
@@ -67,7 +67,7 @@ _CHOICE = re.compile(
 
 
 def words(text: str) -> Words:
-    """Return the form of a text."""
+    """Return a text as `Words`, its case, spaces and punctuation normalised."""
     raw = _LATEX_TEXT.sub("", text)
     raw = raw.replace("\\%", "%").replace("\\$", "$").replace("\\ ", " ").replace("\\,", " ").replace("\\quad", " ")
     raw = " ".join(raw.split()).strip(" .。,;:$")
@@ -100,7 +100,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """ "yes" or "no" in any of the languages, also as Y, N, T, F; None for anything else."""
+    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
         return _BOOLEANS[head.group(1).casefold()]
@@ -147,7 +147,7 @@ _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def parse_date(text: str) -> tuple[int, int, int] | None:
-    """(year or 0, month, day), where a text is a date written out; None where it is none."""
+    """Return (year or 0, month, day) of a date written out; None for anything else."""
     if len(text) > 60:
         return None
     flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
