@@ -57,19 +57,19 @@ _THINK_END = "</think>"
 _BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 _BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
 _BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
-_SPACED_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=True)
-_HAN_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=False)
+_SPACED_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=True)
+_HAN_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=False)
 _JOINER = re.compile(
     r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
     rf"|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|、|，|；|\*\*"
-    rf"|\b(?:{one_of(lambda known: known.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
+    rf"|\b(?:{one_of(lambda vocab: vocab.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
 )
-_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.connectives_at_start)})\b")
-_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda known: known.answers.second_thoughts)})\b", re.IGNORECASE)
+_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.connectives_at_start)})\b")
+_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_thoughts)})\b", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
-_NEIGHBOURS_CUES = "|".join(cue for known in neighbours() for cue in known.cues)
-ANSWER_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
-_WEAK_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.weak_cues)})\b", re.IGNORECASE)
+_NEIGHBOURS_CUES = "|".join(cue for vocab in neighbours() for cue in vocab.cues)
+ANSWER_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
+_WEAK_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.weak_cues)})\b", re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
 _DISPLAY = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)|\$((?:\\.|[^$\\\n]){1,2000})\$", re.DOTALL
@@ -82,7 +82,7 @@ _NUMBER = re.compile(
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 _CHAFF_END = re.compile(
-    rf"(?:\.?\s*(?:{one_of(lambda known: known.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
     r"|</s>|<eos>)\.?)+\s*$",
     re.IGNORECASE,
 )
@@ -105,9 +105,9 @@ def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer |
     if "\\" in text and _BOX.search(text):
         return _boxed(text, lenient)
     tail = text[-TAIL_CHARS:]
-    found = _by_hashes(tail) or _by_cue(tail)
-    if found is not None:
-        return found
+    extracted = _by_hashes(tail) or _by_cue(tail)
+    if extracted is not None:
+        return extracted
     if lenient:
         return _by_last_sentence(tail) or _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
     return _bare(text)
@@ -139,10 +139,10 @@ def _boxed(text: str, lenient: bool) -> ExtractedAnswer | None:
             break
         parts.append(span)
     parts.reverse()
-    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _inner(parts)))
+    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _without_braces(parts)))
 
 
-def _inner(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def _without_braces(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return [(start, inner, end - 1) for start, inner, end in spans]
 
 
@@ -156,7 +156,10 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]:
-    """Return (start, start of content, end after the brace) of each outermost box, and where an unfinished one begins."""
+    """Return (start, start of content, end after the brace) of each outermost box.
+
+    The second value is where the content of an unfinished box starts; None where there is none.
+    """
     spans: list[tuple[int, int, int]] = []
     stack: list[tuple[int, int] | None] = []
     boxes = 0
@@ -193,15 +196,15 @@ def _by_cue(text: str) -> ExtractedAnswer | None:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
-        found = _after(text, match.end())
-        if found and _WEAK_CUE.match(match.group()) is None:
-            return ExtractedAnswer("cue", found)
-        if found and weak is None and _short(found):
-            weak = ExtractedAnswer("cue", found)
+        answer = _text_after(text, match.end())
+        if answer and _WEAK_CUE.match(match.group()) is None:
+            return ExtractedAnswer("cue", answer)
+        if answer and weak is None and _is_short(answer):
+            weak = ExtractedAnswer("cue", answer)
     return weak
 
 
-def _after(text: str, start: int) -> str:
+def _text_after(text: str, start: int) -> str:
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
@@ -215,8 +218,8 @@ def _after(text: str, start: int) -> str:
     return _strip_markup(rest[: end.start()] if end else rest)
 
 
-def _short(found: str) -> bool:
-    return len(found) <= 40 and any(char.isdigit() for char in found)
+def _is_short(text: str) -> bool:
+    return len(text) <= 40 and any(char.isdigit() for char in text)
 
 
 def _bare(text: str) -> ExtractedAnswer | None:
@@ -236,8 +239,8 @@ def _by_last_sentence(text: str) -> ExtractedAnswer | None:
         if sentence.count("$") % 2:
             return None
         if any(char.isdigit() for char in sentence):
-            found = _by_display(sentence) or _by_number(sentence)
-            return ExtractedAnswer("sentence", found.answer) if found is not None else None
+            extracted = _by_display(sentence) or _by_number(sentence)
+            return ExtractedAnswer("sentence", extracted.answer) if extracted is not None else None
     return None
 
 
@@ -258,13 +261,13 @@ def _by_number(text: str) -> ExtractedAnswer | None:
         for match in matches
         if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
     ]
-    found = (money or matches)[-1:]
-    return _answer("number", found[0].group()) if found else None
+    last = (money or matches)[-1:]
+    return _answer("number", last[0].group()) if last else None
 
 
-def _answer(how: str, text: str) -> ExtractedAnswer | None:
+def _answer(method: str, text: str) -> ExtractedAnswer | None:
     tidy = _strip_markup(text)
-    return ExtractedAnswer(how, tidy) if tidy else None
+    return ExtractedAnswer(method, tidy) if tidy else None
 
 
 def _strip_markup(text: str) -> str:
@@ -277,7 +280,7 @@ def _strip_markup(text: str) -> str:
 _EMPTY = frozenset(
     {
         *("", "null", "none", "nan", "n/a", "undefined", "{", "}", "{}", "[", "]", "[]", '"'),
-        *every(lambda known: known.answers.nothing_recorded),
+        *every(lambda vocab: vocab.answers.nothing_recorded),
     }
 )
 _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)

@@ -168,34 +168,34 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for task in tasks:
-                found = [final_answer(response) for response in task.responses]
-                waiting.append((task, found))
-                distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
-                settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
-                if settled is not None:
-                    yield settled, None
+                final_answers = [final_answer(response) for response in task.responses]
+                waiting.append((task, final_answers))
+                distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
+                quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+                if quick_verdicts is not None:
+                    yield quick_verdicts, None
                 else:
                     yield None, self._judge_job(task, distinct)
 
-        for settled, reply in self._in_order(prepared()):
-            task, found = waiting.popleft()
-            verdicts = settled if settled is not None else _verdicts(reply, found)
-            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in found))
+        for quick_verdicts, reply in self._in_order(prepared()):
+            task, final_answers = waiting.popleft()
+            verdicts = quick_verdicts if quick_verdicts is not None else _verdicts(reply, final_answers)
+            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return the verdicts on one task's responses, as a future: done at once where no worker is needed for them.
 
         Args:
-            final_answers: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+            final_answers: the final answers of the responses where they are known; ``task.responses`` are then ignored.
         """
-        answers_found = (
+        extracted_answers = (
             [final_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
         )
-        distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
-        settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+        distinct = list(dict.fromkeys(answer for answer in extracted_answers if answer is not None))
+        quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
         result: Future[tuple[Verdict, ...]] = Future()
-        if settled is not None or not distinct:
-            result.set_result(tuple(_verdict_on(answer, settled or {}) for answer in answers_found))
+        if quick_verdicts is not None or not distinct:
+            result.set_result(tuple(_verdict_on(answer, quick_verdicts or {}) for answer in extracted_answers))
             return result
 
         def finish(reply: Future[JobReply]) -> None:
@@ -206,8 +206,8 @@ class MathJudge:
             if error is not None:
                 result.set_exception(error)
             else:
-                verdicts = _verdicts(reply.result(), answers_found)
-                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in answers_found))
+                verdicts = _verdicts(reply.result(), extracted_answers)
+                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in extracted_answers))
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
@@ -238,15 +238,15 @@ class MathJudge:
                 else:
                     yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
 
-        for settled, reply in self._in_order(prepared()):
-            if settled is not None:
-                yield settled
+        for ready, reply in self._in_order(prepared()):
+            if ready is not None:
+                yield ready
             elif reply.failure is not None:
                 yield ReferenceCheck(False, reply.failure, reply.reason)
             else:
                 failed = reply.value["failed"]
-                why = reply.value["why"]
-                yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
+                defect = reply.value["why"]
+                yield ReferenceCheck(defect is None, Outcome(failed) if failed else None, defect or "")
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
         """Yield the outcome of comparing each (reference, answer)."""
@@ -259,32 +259,35 @@ class MathJudge:
                 else:
                     yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
 
-        for settled, reply in self._in_order(prepared()):
-            yield settled if settled is not None else _outcome(reply)
+        for ready, reply in self._in_order(prepared()):
+            yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
         """Yield each (result, None) as it is, each (None, job) with its reply, in order and with few in flight."""
-        flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
+        in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
-        room = 4 * self._pool.workers
+        capacity = 4 * self._pool.workers
         try:
-            for settled, job in items:
+            for ready, job in items:
                 if job is None:
-                    flying.append((settled, None))
+                    in_flight.append((ready, None))
                 else:
-                    flying.append((None, self._start().submit(job)))
+                    in_flight.append((None, self._start().submit(job)))
                     busy += 1
-                while flying and (
-                    flying[0][1] is None or flying[0][1].done() or busy >= room or len(flying) >= 256 * room
+                while in_flight and (
+                    in_flight[0][1] is None
+                    or in_flight[0][1].done()
+                    or busy >= capacity
+                    or len(in_flight) >= 256 * capacity
                 ):
-                    done, future = flying.popleft()
+                    result, future = in_flight.popleft()
                     busy -= future is not None
-                    yield done, future.result() if future is not None else None
-            while flying:
-                done, future = flying.popleft()
-                yield done, future.result() if future is not None else None
+                    yield result, future.result() if future is not None else None
+            while in_flight:
+                result, future = in_flight.popleft()
+                yield result, future.result() if future is not None else None
         finally:
-            for _, future in flying:
+            for _, future in in_flight:
                 if future is not None:
                     future.cancel()
 
@@ -293,8 +296,8 @@ def final_answer(response: Response) -> str | None:
     """Return the final answer of a response, from its text or, where it has none, from what was recorded."""
     if response.text is None:
         return clean_recorded_answer(response.answer)
-    found = extract_answer(response.text)
-    return found.answer if found is not None else None
+    extracted = extract_answer(response.text)
+    return extracted.answer if extracted is not None else None
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
@@ -302,33 +305,35 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:
-        found = answers.quick_compare(task.reference, answer, lang=task.lang)
-        if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
+        comparison = answers.quick_compare(task.reference, answer, lang=task.lang)
+        if comparison is None or (task.letter is not None and comparison.outcome is not Outcome.CORRECT):
             return None
-        if found.outcome is Outcome.CORRECT:
-            verdicts[answer] = _AnswerVerdict(found.outcome, found.method, 0)
+        if comparison.outcome is Outcome.CORRECT:
+            verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, 0)
             continue
         group = None
         for index, leader in enumerate(leaders):
-            twin = answers.quick_compare(leader, answer, lang=task.lang)
-            if twin is None:
+            leader_comparison = answers.quick_compare(leader, answer, lang=task.lang)
+            if leader_comparison is None:
                 return None
-            if twin.outcome is Outcome.CORRECT:
+            if leader_comparison.outcome is Outcome.CORRECT:
                 group = index + 1
                 break
         if group is None:
             leaders.append(answer)
             group = len(leaders)
-        verdicts[answer] = _AnswerVerdict(found.outcome, found.method, group)
+        verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, group)
     return verdicts
 
 
-def _verdicts(reply: JobReply, found: list[str | None]) -> dict[str, _AnswerVerdict]:
+def _verdicts(reply: JobReply, final_answers: list[str | None]) -> dict[str, _AnswerVerdict]:
     if reply.failure is not None:
-        return {answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in found if answer is not None}
+        return {
+            answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in final_answers if answer is not None
+        }
     return {
-        answer: _AnswerVerdict(Outcome(outcome), how, group)
-        for answer, (outcome, how, group) in reply.value["verdicts"].items()
+        answer: _AnswerVerdict(Outcome(outcome), method, group)
+        for answer, (outcome, method, group) in reply.value["verdicts"].items()
     }
 
 

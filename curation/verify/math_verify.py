@@ -52,7 +52,7 @@ def _parse(text: str) -> list[Any]:
 
     configs = [LatexExtractionConfig(), ExprExtractionConfig()]
     for writing in (text, f"${text}$"):
-        found = parse(writing, configs, parsing_timeout=None, raise_on_error=False)
-        if found:
-            return list(found)
+        parsed = parse(writing, configs, parsing_timeout=None, raise_on_error=False)
+        if parsed:
+            return list(parsed)
     return []

@@ -46,12 +46,12 @@ def verify_pairs(
 
     pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))
     with pool, atomic_replace(verdicts_path) as out:
-        for done, reply in enumerate(pool.map(jobs()), 1):
+        for rows_done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}
             counts[row["verdict"]] += 1
             out.write(json.dumps(row, ensure_ascii=True).encode() + b"\n")
             if progress is not None:
-                progress(done)
+                progress(rows_done)
     return counts
 
 
@@ -84,5 +84,5 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
             yield {**row, "pred": row.get("pred")}
 
 
-def _pair_error(path: Path, number: int, line: bytes, why: str) -> SourceError:
-    return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120].decode('utf-8', 'replace')!r}")
+def _pair_error(path: Path, number: int, line: bytes, reason: str) -> SourceError:
+    return SourceError(f"{path}, line {number}: {reason}: {line.strip()[:120].decode('utf-8', 'replace')!r}")

@@ -75,14 +75,16 @@ def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], chan
         while data:
             data = data[os.write(channel, data) :]
 
-    half = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
+    max_rss_kib = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
     send({"ready": True})
     for count, line in enumerate(sys.stdin.buffer, 1):
         request = json.loads(line)
         guard = PipeGuard(send, request["written_off"], settings["step_s"])
         value = handler(request["job"], guard)
-        tired = count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > half
-        send({"value": value, "tired": tired})
+        needs_replacement = (
+            count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > max_rss_kib
+        )
+        send({"value": value, "tired": needs_replacement})
 
 
 def main() -> None:

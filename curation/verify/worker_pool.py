@@ -114,9 +114,9 @@ class WorkerPool:
             thread.join()
         self._threads.clear()
         while not self._jobs.empty():
-            left = self._jobs.get()
-            if left is not None:
-                left[1].cancel()
+            item = self._jobs.get()
+            if item is not None:
+                item[1].cancel()
 
     def submit(self, job: Any) -> Future[JobReply]:
         """Queue one job."""
@@ -128,16 +128,16 @@ class WorkerPool:
 
     def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
         """Yield the replies to ``jobs``, in their order."""
-        flying: deque[Future[JobReply]] = deque()
+        in_flight: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
-                flying.append(self.submit(job))
-                while len(flying) >= 4 * self.workers or (flying and flying[0].done()):
-                    yield flying.popleft().result()
-            while flying:
-                yield flying.popleft().result()
+                in_flight.append(self.submit(job))
+                while len(in_flight) >= 4 * self.workers or (in_flight and in_flight[0].done()):
+                    yield in_flight.popleft().result()
+            while in_flight:
+                yield in_flight.popleft().result()
         finally:
-            for future in flying:
+            for future in in_flight:
                 future.cancel()
 
     def _serve(self) -> None:
@@ -178,16 +178,16 @@ class WorkerPool:
             written_off[event.step] = event.outcome.value
 
     def _start(self) -> _Worker:
-        why = ""
+        reason = ""
         for _ in range(MAX_STARTS):
             worker = _Worker(self.target, self.limits)
-            why = worker.await_ready(self._closing)
-            if not why:
+            reason = worker.await_ready(self._closing)
+            if not reason:
                 return worker
             worker.kill()
             if self._closing.is_set():
                 break
-        raise VerifierError(f"a verifier's worker for {self.target} does not start: {why}")
+        raise VerifierError(f"a verifier's worker for {self.target} does not start: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +292,10 @@ class _Worker:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         while (end := self.buffer.find(b"\n")) < 0:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0:
                 return "late"
-            if not poll.poll(min(left, 0.2) * 1000):
+            if not poll.poll(min(remaining_s, 0.2) * 1000):
                 if closing.is_set():
                     self.process.kill()
                 continue

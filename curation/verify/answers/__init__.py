@@ -10,7 +10,8 @@
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
 `math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
 
-In doubt, two answers are not equal, and the comparison is marked doubtful. What counts as an approximation is `policy.ApproximationPolicy`.
+In doubt, two answers are not equal, and the comparison is marked doubtful. What counts as an approximation is
+`policy.ApproximationPolicy`.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers."""
-    found = quick_compare(reference, answer, lang=lang, policy=policy)
-    if found is not None:
-        return found
+    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    if quick is not None:
+        return quick
     from curation.verify.answers.tiers import compare_answers
 
     return compare_answers(reference, answer, lang, policy)
@@ -65,9 +66,9 @@ def compare_texts(
 
     The final answer of each is extracted leniently first.
     """
-    found = quick_compare(reference, answer, lang=lang, policy=policy)
-    if found is not None:
-        return found
+    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    if quick is not None:
+        return quick
     from curation.verify.answers.tiers import compare_responses
 
     return compare_responses(reference, answer, lang, policy)

@@ -17,7 +17,10 @@ from curation.verify.answers.expr import Expr, show
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One expression and its unit: normalised text. "%" and "deg" are units too; the expression is the number before."""
+    """One expression with a unit.
+
+    ``unit`` is normalised text; "%" and "deg" are units too, and the expression is the number before them.
+    """
 
     expr: Expr
     unit: str = ""

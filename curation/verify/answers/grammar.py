@@ -23,10 +23,10 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 def parse_expression(tokens: list[Token]) -> Expr:
     """Return the expression that all of ``tokens`` is."""
     parser = ExpressionParser(tokens)
-    found = parser.sum_or_fraction()
+    expression = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
         raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
-    return found
+    return expression
 
 
 class ExpressionParser(NameRules, FunctionRules):
@@ -59,19 +59,19 @@ class ExpressionParser(NameRules, FunctionRules):
         return term
 
     def term(self) -> Expr:
-        left = self.factor()
+        product = self.factor()
         while True:
             token = self.peek()
             if token.kind == "op" and token.text == "*":
                 self.position += 1
-                left = mul(left, self.signed_factor())
+                product = mul(product, self.signed_factor())
             elif token.kind == "op" and token.text in ("/", "÷", ":"):
                 self.position += 1
-                left = divide(left, self.denominator())
+                product = divide(product, self.denominator())
             elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
-                left = self.implicit_product(left, token)
+                product = self.implicit_product(product, token)
             else:
-                return left
+                return product
 
     def implicit_product(self, left: Expr, token: Token) -> Expr:
         if token.kind == "num":

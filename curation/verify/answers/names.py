@@ -75,9 +75,9 @@ class NameRules(Cursor):
             if combination is not None:
                 return combination
         if text == "C" and self.at("("):
-            chosen = self.binomial_before()
-            if chosen is not None:
-                return chosen
+            binomial = self.binomial_before()
+            if binomial is not None:
+                return binomial
         full = text
         if text == "Delta" and self.peek().kind == "sym":
             full += self.next().text
@@ -172,8 +172,7 @@ class NameRules(Cursor):
             parts = [Token("sym", letter) for letter in word]
         self.tokens[self.position - 1 : self.position] = parts
         self.position -= 1
-        left = self.atom()
-        return left
+        return self.atom()
 
     def styled(self, style: str) -> Expr:
         inner = self.group()

@@ -23,7 +23,7 @@ MAX_QUICK_CHARS = 200
 """Characters of a string the quick tier looks at."""
 
 DECIMAL_COMMA_LANGUAGES = frozenset(
-    (*(known.code for known in languages() if known.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
+    (*(vocab.code for vocab in languages() if vocab.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
 )
 """Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
 
@@ -89,5 +89,5 @@ def compare_numbers(reference: WrittenNumber, answer: WrittenNumber, policy: App
     if reference.value == answer.value:
         return AnswerComparison(Outcome.CORRECT, "number", *forms, False)
     equal, doubtful = compare_rounded(reference, answer, policy)
-    how = "approximation" if equal else "number"
-    return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)
+    method = "approximation" if equal else "number"
+    return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, method, *forms, doubtful and not equal)

@@ -25,18 +25,18 @@ def rational_value(expr: Expr) -> Fraction | None:
     if op == "fn" and expr.name not in _RATIONAL_FUNCTIONS:
         return None
     values = [rational_value(arg) for arg in expr.args]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < len(values):
         return None
     if op == "add":
-        return _small(sum(known, Fraction(0)))
+        return _small(sum(numbers, Fraction(0)))
     if op == "mul":
-        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in known) > MAX_BITS:
+        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in numbers) > MAX_BITS:
             return None
-        return math.prod(known, start=Fraction(1))
+        return math.prod(numbers, start=Fraction(1))
     if op == "pow":
-        return _rational_power(known[0], known[1])
-    return _RATIONAL_FUNCTIONS[expr.name](known)
+        return _rational_power(numbers[0], numbers[1])
+    return _RATIONAL_FUNCTIONS[expr.name](numbers)
 
 
 def _small(value: Fraction) -> Fraction | None:

@@ -24,13 +24,13 @@ from curation.verify.answers.words import (
 )
 
 MAX_REFERENCE_WORDS = 6
-_HEDGES = re.compile(rf"\b(?:{one_of(lambda known: known.answers.hedges)})\b", re.I)
-_SPACED_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=True)
-_HAN_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=False)
+_HEDGES = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.hedges)})\b", re.I)
+_SPACED_ELSEWHERE = one_of(lambda vocab: vocab.answers.elsewhere, spaced=True)
+_HAN_ELSEWHERE = one_of(lambda vocab: vocab.answers.elsewhere, spaced=False)
 _ELSEWHERE = re.compile(
     rf"\b(?:{_SPACED_ELSEWHERE}|includegraphics)\b|!\[|https?:|\[(?:image|figure)\]|{_HAN_ELSEWHERE}", re.I
 )
-_BREAKS_OFF = re.compile(rf"(?<![A-Za-z\\])(?:{one_of(lambda known: known.answers.breaks_off)})\s*")
+_BREAKS_OFF = re.compile(rf"(?<![A-Za-z\\])(?:{one_of(lambda vocab: vocab.answers.breaks_off)})\s*")
 _EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
 _DANGLING_START = re.compile(r"[\^_*/]")
 _DANGLING_END = re.compile(
@@ -81,8 +81,9 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Return whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix
-    them).
+    """Return whether braces nest, and round and square brackets come in pairs.
+
+    Half-open intervals may mix round and square ones.
     """
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)

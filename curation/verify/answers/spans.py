@@ -11,11 +11,11 @@ from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, T
 from curation.verify.answers.words import words
 
 _TAIL = re.compile(
-    rf"(?:{one_of(lambda known: known.answers.tails)})\b.*",
+    rf"(?:{one_of(lambda vocab: vocab.answers.tails)})\b.*",
     re.DOTALL,
 )
-_TAIL_WORDS = frozenset(every(lambda known: known.answers.tail_words))
-_CONDITION_WORDS = frozenset(every(lambda known: known.answers.condition_words))
+_TAIL_WORDS = frozenset(every(lambda vocab: vocab.answers.tail_words))
+_CONDITION_WORDS = frozenset(every(lambda vocab: vocab.answers.condition_words))
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
@@ -65,8 +65,8 @@ def declared_names(tokens: list[Token]) -> bool:
 def cut_if(token: Token) -> list[Token]:
     if token.kind not in ("text", "word"):
         return [token]
-    kept = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
-    return [Token(token.kind, " ".join(kept))] if kept else []
+    content = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
+    return [Token(token.kind, " ".join(content))] if content else []
 
 
 def words_from(tokens: list[Token]) -> Words:

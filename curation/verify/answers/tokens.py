@@ -84,18 +84,16 @@ _OP_SYNONYMS = {"**": "^", "=<": "<=", "=>": ">=", "==": "=", "<>": "!=", ":=": 
 _CMD_SIGNS = {"{": "{s", "}": "}s", "%": "%", "$": "money", "|": "|", "\\": "newline", ";": " ", "\n": " "}
 _CONNECTIVES = {
     word: meaning
-    for known in languages()
-    for meaning, words in (("and", known.answers.and_words), ("or", known.answers.or_words))
+    for vocab in languages()
+    for meaning, words in (("and", vocab.answers.and_words), ("or", vocab.answers.or_words))
     for word in words
 }
-_AT_END = re.compile(rf"(.*?)[\s,;]+({one_of(lambda known: known.answers.connectives_at_end)})", re.DOTALL)
-_AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_start)})\s+(.*)", re.DOTALL)
+_AT_END = re.compile(rf"(.*?)[\s,;]+({one_of(lambda vocab: vocab.answers.connectives_at_end)})", re.DOTALL)
+_AT_START = re.compile(rf"({one_of(lambda vocab: vocab.answers.connectives_at_start)})\s+(.*)", re.DOTALL)
 
 
 def tokenise(text: str) -> list[Token]:
-    """Return the tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too
-    long.
-    """
+    """Return the tokens of ``text``. Raises `AnswerParseError` on signs that no formula has and on long texts."""
     if len(text) > MAX_TOKENISED_CHARS:
         raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
@@ -113,15 +111,15 @@ def tokenise(text: str) -> list[Token]:
             raise AnswerParseError(f"sign {text[position]!r}")
         position = match.end()
         kind = match.lastgroup
-        found = match.group()
+        lexeme = match.group()
         if kind == "num":
-            tokens.append(Token("num", found))
+            tokens.append(Token("num", lexeme))
         elif kind == "word":
-            _add_word(tokens, found)
+            _add_word(tokens, lexeme)
         elif kind == "cmd":
-            position = _add_command(tokens, found[1:], text, position)
+            position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
-            tokens.append(Token("op", _OP_SYNONYMS.get(found, found)))
+            tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
     return tokens
 
 
@@ -254,7 +252,7 @@ CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
     """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
     parts: list[list[Token]] = [[]]
-    found: list[str] = []
+    delimiters: list[str] = []
     level = 0
     for token in tokens:
         if token.kind in ("op", "env", "endenv"):
@@ -263,8 +261,8 @@ def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[
             elif token.kind == "endenv" or token.text in CLOSERS:
                 level -= 1
             elif level <= 0 and token.text in separators:
-                found.append(token.text)
+                delimiters.append(token.text)
                 parts.append([])
                 continue
         parts[-1].append(token)
-    return parts, found
+    return parts, delimiters
