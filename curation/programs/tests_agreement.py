@@ -189,11 +189,11 @@ def decide_problems(
         tests: `decide_tests` of the same runs.
         checked: names of the problems that have a checker; those may have several valid outputs.
     """
-    aside = deviating_solutions(runs, settings)
+    nonvoters = deviating_solutions(runs, settings)
     solutions = runs.select("problem", "solution").unique()
-    voters = solutions.join(aside, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
+    voters = solutions.join(nonvoters, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
     caught = (
-        _caught(runs, tests)
+        _caught_solutions(runs, tests)
         .group_by("problem")
         .agg(pl.len().alias("wrong_solutions"), pl.col("caught").sum().alias("wrong_caught"))
     )
@@ -233,11 +233,11 @@ def decide_problems(
             pl.format("{} of {} tests stay, {} wanted", staying, "tests", pl.lit(settings.min_tests)),
         ),
     ]
-    kept = pl.format("{} of {} tests stay, {} corrected", staying, "tests", "tests_corrected")
+    summary = pl.format("{} of {} tests stay, {} corrected", staying, "tests", "tests_corrected")
     return (
         table.with_columns(
             pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules).alias("reason"),
-            pl.coalesce([*(pl.when(fires).then(text) for fires, _, text in rules), kept]).alias("evidence"),
+            pl.coalesce([*(pl.when(fires).then(text) for fires, _, text in rules), summary]).alias("evidence"),
         )
         .with_columns(keep=pl.col("reason").is_null())
         .select(PROBLEM_DECISION.names())
@@ -246,14 +246,14 @@ def decide_problems(
     )
 
 
-def _caught(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
+def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
     """Return each solution labelled wrong, and whether a test that stays tells it from a right one."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
     judged = wrong.join(staying, on=["problem", "test"], how="inner").with_columns(fails=fails.fill_null(True))
     outcome = judged.group_by("problem", "solution").agg(pl.col("fails").any().alias("caught"))
-    everyone = wrong.select("problem", "solution").unique()
-    return everyone.join(outcome, on=["problem", "solution"], how="left").with_columns(
+    all_wrong = wrong.select("problem", "solution").unique()
+    return all_wrong.join(outcome, on=["problem", "solution"], how="left").with_columns(
         pl.col("caught").fill_null(False)
     )

@@ -41,8 +41,8 @@ def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
 
 def value_at(row: Any, path: str) -> Any:
     """The value at a dotted path; numbers index lists. Absent steps give `None`."""
-    found = _walk(row, path)
-    return None if found is _ABSENT else found
+    value = _walk(row, path)
+    return None if value is _ABSENT else value
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
@@ -66,15 +66,15 @@ def _walk(row: Any, path: str) -> Any:
 
 def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
     """Dotted paths that occur in the rows, for error messages."""
-    seen: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for row in rows[:100]:
         for key, value in row.items():
-            seen[key] = None
+            paths[key] = None
             if isinstance(value, Mapping) and depth > 1:
-                seen.update({f"{key}.{inner}": None for inner in value})
+                paths.update({f"{key}.{inner}": None for inner in value})
             if isinstance(value, list) and value and isinstance(value[0], Mapping):
-                seen.update({f"{key}.0.{inner}": None for inner in value[0]})
-    return list(seen)
+                paths.update({f"{key}.0.{inner}": None for inner in value[0]})
+    return list(paths)
 
 
 def parse_options(value: Any, where: str) -> list[str] | None:
@@ -152,8 +152,8 @@ def _json_row(line: bytes, path: Path, number: int) -> Row:
         # orjson makes floats of integers beyond 64 bits; the standard library keeps their digits
         row = json.loads(line) if _LONG_INTEGER.search(line) else orjson.loads(line)
     except ValueError as error:
-        shown = line[:60].decode("utf-8", "replace")
-        raise SourceError(f"{path}, line {number}: not JSON ({error}): {shown!r}.") from error
+        excerpt = line[:60].decode("utf-8", "replace")
+        raise SourceError(f"{path}, line {number}: not JSON ({error}): {excerpt!r}.") from error
     if not isinstance(row, dict):
         raise SourceError(f"{path}, line {number}: a JSON object is wanted, found {str(row)[:60]!r}.")
     return row

@@ -95,7 +95,7 @@ def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
         return None
     search = _Search()
     search.go([_State(lines, 0, {}) for lines in inputs], (), 0, 0.0)
-    return search.found
+    return search.best
 
 
 @dataclass(slots=True)
@@ -103,15 +103,15 @@ class _Search:
     """Depth first, the cheapest form so far; what cannot become cheaper is left."""
 
     steps: int = _MOST_STEPS
-    found: tuple[Node, ...] | None = None
+    best: tuple[Node, ...] | None = None
     cost: float = float("inf")
 
     def go(self, states: list[_State], nodes: tuple[Node, ...], first: int, cost: float) -> None:
         """Go on behind ``nodes``, of ``cost``; the next column is ``first``."""
         if cost >= self.cost:
             return
-        if all(state.left == 0 for state in states):
-            self.found, self.cost = nodes, cost
+        if all(state.remaining == 0 for state in states):
+            self.best, self.cost = nodes, cost
             return
         if len(nodes) >= _MOST_NODES:
             return
@@ -120,7 +120,7 @@ class _Search:
             self.steps -= 1
             if self.steps < 0:
                 return
-            after = [moved for state in states if (moved := _past(node, state)) is not None]
+            after = [moved for state in states if (moved := _state_after(node, state)) is not None]
             if len(after) == len(states):
                 again = 0.25 if getattr(node, "count", None) in used else 0.0
                 self.go(after, (*nodes, node), first + columns_of(node), cost + _cost(node) + again)
@@ -147,7 +147,7 @@ class _State:
     env: Env
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return len(self.lines) - self.at
 
 
@@ -163,11 +163,11 @@ def columns_of(node: Node) -> int:
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
     """Yield what may stand next, likelier ones first."""
     refs = [LengthReference(column, plus) for plus in _OFFSETS for column in states[0].env]
-    counted = [ref for ref in refs if _tells(ref, states)]
+    counted = [ref for ref in refs if _may_count(ref, states)]
     for ref in counted:
         for width in _widths(ref, refs, states):
             yield LinesNode(first, ref, width)
-    if any(state.left == 0 for state in states):
+    if any(state.remaining == 0 for state in states):
         return
     heads = [state.lines[state.at] for state in states]
     sizes = {len(line) for line in heads}
@@ -186,7 +186,7 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
         yield LinesNode(first, None, wide)
 
 
-def _tells(ref: LengthReference, states: list[_State]) -> bool:
+def _may_count(ref: LengthReference, states: list[_State]) -> bool:
     """Return whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
     values = [ref.value(state.env) for state in states]
     least = 2 if ref.plus == 0 else 3
@@ -221,7 +221,7 @@ def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
     if not 0 < width <= _WIDEST_ROW:
         return
     row = LineNode(first, width)
-    after = _past(row, state)
+    after = _state_after(row, state)
     if after is None:
         return
     for nodes in _counted(after, first + width, set(range(first, first + width)), 2):
@@ -229,7 +229,7 @@ def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
 
 
 def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tuple[Node, ...]]:
-    if most and state.left:
+    if most and state.remaining:
         width = len(state.lines[state.at])
         for plus in _OFFSETS[:2]:
             for column in own & set(state.env):
@@ -238,20 +238,20 @@ def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tu
                 if 0 < width <= _WIDEST_ROW and ref.value(state.env) > 0:
                     choices.append(LinesNode(first, ref, width))
                 for node in choices:
-                    after = _past(node, state)
+                    after = _state_after(node, state)
                     if after is not None:
                         for rest in _counted(after, first + columns_of(node), own, most - 1):
                             yield (node, *rest)
     yield ()
 
 
-def _past(node: Node, state: _State) -> _State | None:
+def _state_after(node: Node, state: _State) -> _State | None:
     """Return the state after a node, None where it does not fit."""
     end = read_node(node, state.lines, state.at, env := dict(state.env), None)
     return None if end is None else _State(state.lines, end, env)
 
 
-def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
+def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, observed: list[SeenInputs] | None) -> int | None:
     """Return the line behind a node, None where it does not fit; named numbers go to ``env``.
 
     ``seen`` takes the tokens of every column in it.
@@ -259,42 +259,44 @@ def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[S
     if isinstance(node, RepeatNode):
         for _ in range(max(0, node.count.value(env))):
             for inner in node.nodes:
-                after = read_node(inner, lines, at, env, seen)
+                after = read_node(inner, lines, at, env, observed)
                 if after is None:
                     return None
                 at = after
         return at
     if isinstance(node, LinesNode):
-        return _read_lines(node, lines, at, env, seen)
+        return _read_lines(node, lines, at, env, observed)
     if at >= len(lines):
         return None
     line = lines[at]
     if isinstance(node, ArrayNode):
         if node.count is not None and len(line) != node.count.value(env):
             return None
-        if seen is not None:
-            seen.append(SeenInputs(node.first, list(line), dict(env)))
+        if observed is not None:
+            observed.append(SeenInputs(node.first, list(line), dict(env)))
         return at + 1
     if len(line) != node.width:
         return None
     for column, token in enumerate(line, node.first):
-        if seen is not None:
-            seen.append(SeenInputs(column, [token], dict(env)))
+        if observed is not None:
+            observed.append(SeenInputs(column, [token], dict(env)))
         if is_whole(token):
             env[column] = int(token)
     return at + 1
 
 
-def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
+def _read_lines(
+    node: LinesNode, lines: Sequence[Line], at: int, env: Env, observed: list[SeenInputs] | None
+) -> int | None:
     count = len(lines) - at if node.count is None else node.count.value(env)
     width = node.width.value(env) if isinstance(node.width, LengthReference) else node.width
     block = lines[at : at + count] if count >= 0 else []
     if count < 0 or len(block) < count or any(len(line) != width for line in block):
         return None
-    if seen is None:
+    if observed is None:
         return at + count
     if isinstance(node.width, LengthReference):
-        seen.append(SeenInputs(node.first, [token for line in block for token in line], dict(env)))
+        observed.append(SeenInputs(node.first, [token for line in block for token in line], dict(env)))
     else:
-        seen.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
+        observed.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
     return at + count

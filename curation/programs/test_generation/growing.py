@@ -73,34 +73,34 @@ def grow_inputs(
     if nodes is None:
         return []
     usable = [lines for lines in read if _reads(nodes, lines)]
-    seen = read_all(nodes, usable)
-    columns, pairs = columns_in(nodes, seen, bounds), pairs_in(nodes, seen)
+    observed = read_all(nodes, usable)
+    columns, pairs = columns_in(nodes, observed, bounds), pairs_in(nodes, observed)
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    known = set(inputs)
-    found: list[str] = []
+    texts = set(inputs)
+    new_texts: list[str] = []
     profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
-        if len(found) >= count:
+        if len(new_texts) >= count:
             break
-        text = _one(nodes, columns, pairs, (size, values), draw, most_bytes)
-        if text is not None and text not in known:
-            known.add(text)
-            found.append(text)
-    return found
+        text = _grow_input(nodes, columns, pairs, (size, values), draw, most_bytes)
+        if text is not None and text not in texts:
+            texts.add(text)
+            new_texts.append(text)
+    return new_texts
 
 
 def _reads(nodes: Sequence[Node], lines: Sequence[Line]) -> bool:
-    at = 0
+    position = 0
     env: Env = {}
     for node in nodes:
-        after = read_node(node, lines, at, env, None)
+        after = read_node(node, lines, position, env, None)
         if after is None:
             return False
-        at = after
-    return at == len(lines)
+        position = after
+    return position == len(lines)
 
 
-def _one(
+def _grow_input(
     nodes: Sequence[Node],
     columns: dict[int, Column],
     pairs: dict[int, Pair],
@@ -183,17 +183,17 @@ class _Growth:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         self.lines += [list(row) for row in zip(*columns, strict=True)]
 
-    def _paired(self, pair: Pair, left: list[str], right: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
+    def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
         low, high = self._range(self.columns[node.first + 1])
-        for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        for i, (a, b) in enumerate(zip(first, second, strict=True)):
             if pair.unequal and a == b:
                 if low >= high:
                     raise ValueError("two different values of one")
-                right[i] = str(int(a) + 1 if int(a) < high else low)
+                second[i] = str(int(a) + 1 if int(a) < high else low)
         if pair.ordered:
-            rows = [sorted((int(a), int(b))) for a, b in zip(left, right, strict=True)]
+            rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
             return [str(a) for a, _ in rows], [str(b) for _, b in rows]
-        return left, right
+        return first, second
 
     def _tree(self, edges: int) -> tuple[list[str], list[str]]:
         """Return a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
@@ -235,17 +235,17 @@ class _Growth:
         return low, high
 
     def _value(self, low: int, high: int) -> int:
-        draw, how = self.draw, self.profile[1]
-        if how == "low":
+        draw, mode = self.draw, self.profile[1]
+        if mode == "low":
             return low
-        if how == "high":
+        if mode == "high":
             return high - draw.choice((0, 0, 0, 1)) if high > low else high
-        if how == "ends":
+        if mode == "ends":
             return draw.choice((low, high))
-        if how == "narrow":
+        if mode == "narrow":
             start = low if low >= 0 else max(low, -2)
             return draw.randint(start, min(high, start + draw.choice((1, 3, 6, 12))))
-        if how == "powers" and high > 2:
+        if mode == "powers" and high > 2:
             return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
         return draw.randint(low, high)
 
@@ -293,16 +293,16 @@ class _Growth:
             return [draw.choice(column.words) for _ in range(count)]
         few = draw.random() < 0.3
         letters = "".join(draw.sample(column.letters, min(2, len(column.letters)))) if few else column.letters
-        made = []
+        words = []
         for _ in range(count):
             size = self._length(column)
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            made.append("".join(draw.choices(letters, k=size)))
-        if column.distinct and len(set(made)) < count:
+            words.append("".join(draw.choices(letters, k=size)))
+        if column.distinct and len(set(words)) < count:
             raise ValueError("words that are not all different")
-        return made
+        return words
 
     def _length(self, column: Column) -> int:
         if column.length is not None:

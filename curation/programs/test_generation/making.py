@@ -19,6 +19,6 @@ def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, mos
         statement: whose limits are kept where they can be told.
         most_bytes: size of the largest one.
     """
-    made = grow_inputs(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
-    changed = mutate_input(inputs, stated_bounds(statement), count - len(made), seed)
-    return list(dict.fromkeys([*made, *(text for text in changed if len(text) <= most_bytes)]))
+    grown = grow_inputs(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
+    mutated = mutate_input(inputs, stated_bounds(statement), count - len(grown), seed)
+    return list(dict.fromkeys([*grown, *(text for text in mutated if len(text) <= most_bytes)]))

@@ -45,11 +45,11 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     shape = shape_of(read)
     ranges = {place: _range(values, bounds) for place, values in shape.columns.items()}
-    seen = set(inputs)
-    found: list[str] = []
+    texts = set(inputs)
+    new_texts: list[str] = []
     small = sorted(read, key=lambda lines: sum(map(len, lines)))[: max(4, len(read) // 2)]
     for number in range(count * _TRIES):
-        if len(found) >= count:
+        if len(new_texts) >= count:
             break
         source = draw.choice(small if number % 3 else read)
         lines = [list(line) for line in source]
@@ -57,10 +57,10 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
             change(lines, shape, ranges, draw)
         _recount(lines, shape)
         text = written(lines)
-        if text not in seen and len(lines) <= _MOST_LINES:
-            seen.add(text)
-            found.append(text)
-    return found
+        if text not in texts and len(lines) <= _MOST_LINES:
+            texts.add(text)
+            new_texts.append(text)
+    return new_texts
 
 
 Ranges = dict[Place, tuple[int, int]]
@@ -79,15 +79,15 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
 def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
     """Return the tokens whose value may change: whole numbers that count nothing, at a known place."""
     counting = {count.place for count in shape.counts}
-    found = []
+    free = []
     for row, line in enumerate(lines):
         if row >= HEAD and shape.loose:
             break
         for token, text in enumerate(line):
             place = (row, 0) if row < HEAD < len(line) else place_of(lines, row, token)
             if place in shape.columns and (row, token) not in counting and is_whole(text):
-                found.append((row, token, place))
-    return found
+                free.append((row, token, place))
+    return free
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
@@ -122,8 +122,8 @@ def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
         return
     place = draw.choice(free)[2]
     value = str(draw.randint(*ranges[place]))
-    for row, token, at in free:
-        if at == place:
+    for row, token, token_place in free:
+        if token_place == place:
             lines[row][token] = value
 
 
@@ -147,8 +147,8 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
     else:
         line = lines[count.of]
         letters = list(line[0]) if count.kind == "letters" else line
-        made = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
-        lines[count.of] = ["".join(made)] if count.kind == "letters" else list(made)
+        tokens = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
+        lines[count.of] = ["".join(tokens)] if count.kind == "letters" else list(tokens)
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
@@ -177,12 +177,12 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
         for token, text in enumerate(line)
         if (letters := shape.words.get(place_of(lines, row, token))) and not is_whole(text)
     ]
-    one = draw.random() < 0.3
+    same_letter = draw.random() < 0.3
     for row, token, letters in words:
         if draw.random() < 0.7 or len(words) == 1:
             size = len(lines[row][token])
-            made = draw.choice(letters) * size if one else "".join(draw.choice(letters) for _ in range(size))
-            lines[row][token] = made
+            word = draw.choice(letters) * size if same_letter else "".join(draw.choice(letters) for _ in range(size))
+            lines[row][token] = word
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:

@@ -22,16 +22,16 @@ def select_tests(
     Example: ``chosen([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
     """
     nobody: frozenset[int] = frozenset()
-    kept: list[int] = []
-    known = set(caught)
-    left = list(sound)
-    while left:
-        best = max(left, key=lambda test: (len(failing.get(test, nobody) - known), -sound.index(test)))
-        if not failing.get(best, nobody) - known:
+    selected: list[int] = []
+    covered = set(caught)
+    remaining = list(sound)
+    while remaining:
+        best = max(remaining, key=lambda test: (len(failing.get(test, nobody) - covered), -sound.index(test)))
+        if not failing.get(best, nobody) - covered:
             break
-        kept.append(best)
-        left.remove(best)
-        known |= failing.get(best, nobody)
-    left.sort(key=lambda test: -len(failing.get(test, nobody)))
-    kept += left[: max(0, enough - have - len(kept))]
-    return sorted(kept)
+        selected.append(best)
+        remaining.remove(best)
+        covered |= failing.get(best, nobody)
+    remaining.sort(key=lambda test: -len(failing.get(test, nobody)))
+    selected += remaining[: max(0, enough - have - len(selected))]
+    return sorted(selected)

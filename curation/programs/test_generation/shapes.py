@@ -106,7 +106,7 @@ def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
 
 
 def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
-    found = []
+    counts = []
     for row in range(HEAD):
         for token in range(HEAD):
             rows = [lines for lines in inputs if row < len(lines) and token < len(lines[row])]
@@ -115,12 +115,12 @@ def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
             values = {int(lines[row][token]) for lines in rows}
             if len(values) < 2:
                 continue
-            tried = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
-            tried += [
+            candidates = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
+            candidates += [
                 CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
             ]
-            for count in tried:
+            for count in candidates:
                 if all(count.measure(lines) == int(lines[row][token]) for lines in rows):
-                    found.append(count)
+                    counts.append(count)
                     break
-    return found
+    return counts

@@ -64,8 +64,8 @@ def as_script(checker: Checker) -> str | None:
     if SCRIPT_FILE in checker.sources:
         return checker.sources[SCRIPT_FILE]
     exits = {str(code): int(verdict is CodeVerdict.AC) for code, verdict in _EXITS[checker.kind].items()}
-    held = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
-    return _AS_SCRIPT.format(held=json.dumps({**held, "args": list(checker.args), "exits": exits}))
+    parts = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
+    return _AS_SCRIPT.format(held=json.dumps({**parts, "args": list(checker.args), "exits": exits}))
 
 
 def check_outputs(
@@ -76,18 +76,20 @@ def check_outputs(
     if isinstance(program, str):
         return [(CodeVerdict.BROKEN, program)] * len(runs)
     beside = _beside(checker)
-    files = [{**beside, _INPUT: given, _ANSWER: answer} for given, answer, _ in runs]
+    files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
-        for held in files:
-            held[f"{_FEEDBACK}/.keep"] = b""
+        for file_set in files:
+            file_set[f"{_FEEDBACK}/.keep"] = b""
         args = (_INPUT, _ANSWER, f"{_FEEDBACK}/", *checker.args)
         stdins = [output for _, _, output in runs]
     else:
-        for held, (_, _, output) in zip(files, runs, strict=True):
-            held[_OUTPUT] = output
+        for file_set, (_, _, output) in zip(files, runs, strict=True):
+            file_set[_OUTPUT] = output
         args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
         stdins = [b""] * len(runs)
-    return [_said(checker, ran) for ran in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)]
+    return [
+        _verdict_of(checker, result) for result in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)
+    ]
 
 
 def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
@@ -98,8 +100,8 @@ def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) ->
     if isinstance(program, str):
         return [False] * len(inputs)
     files = [_beside(validator)] * len(inputs)
-    ran = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
-    return [one.ending is Ending.EXITED and one.exit_code == _VALID for one in ran]
+    results = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
+    return [result.ending is Ending.EXITED and result.exit_code == _VALID for result in results]
 
 
 def _beside(checker: Checker) -> dict[str, bytes]:
@@ -113,13 +115,13 @@ def _beside(checker: Checker) -> dict[str, bytes]:
     }
 
 
-def _said(checker: Checker, ran: RunResult) -> tuple[CodeVerdict, str]:
-    said = (ran.stderr or ran.stdout)[:300].decode("utf-8", "replace").strip()
-    if ran.ending is Ending.EXITED and ran.exit_code in _EXITS[checker.kind]:
-        verdict = _EXITS[checker.kind][ran.exit_code]
-        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {said}".rstrip(": ")
-    how = f"exit code {ran.exit_code}" if ran.ending is Ending.EXITED else ran.ending.value
-    return CodeVerdict.BROKEN, f"the checker failed: {how}: {said or ran.note}"
+def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
+    message = (result.stderr or result.stdout)[:300].decode("utf-8", "replace").strip()
+    if result.ending is Ending.EXITED and result.exit_code in _EXITS[checker.kind]:
+        verdict = _EXITS[checker.kind][result.exit_code]
+        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {message}".rstrip(": ")
+    how = f"exit code {result.exit_code}" if result.ending is Ending.EXITED else result.ending.value
+    return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
 def _prepared(tools: Toolbox, checker: Checker) -> Program | str:

@@ -74,6 +74,6 @@ def extract_code(text: str) -> FoundCode:
 
 def fenced(lang: CodeLang, code: str) -> str:
     """Return a program as a final answer: one block that names its language, whose fence the code does not hold."""
-    longest = max((len(found) for found in _TICKS.findall(code)), default=2)
+    longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

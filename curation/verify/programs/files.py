@@ -53,23 +53,23 @@ def verify_programs(
     ``progress`` is called with the number of submissions done so far. Raises `SourceError` on a line that is no
     problem or no submission, with its number.
     """
-    known = read_problems(problems)
+    by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
     waiting: deque[tuple[Any, Any]] = deque()
 
     def jobs() -> Iterator[Job]:
         for number, row in _rows(submissions):
-            job = _job(row, known, f"{submissions}, line {number}")
+            job = _job(row, by_id, f"{submissions}, line {number}")
             waiting.append((row.get("id"), row["problem"]))
             yield job
 
     with atomic_replace(out) as file:
-        for done, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
+        for count, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
             name, problem = waiting.popleft()
             counts[result.verdict.value] += 1
             file.write(json.dumps({"id": name, "problem": problem, **as_row(result)}).encode() + b"\n")
             if progress is not None:
-                progress(done)
+                progress(count)
     return counts
 
 
@@ -96,14 +96,14 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
     """Return the problems of a file by their id. Raises `SourceError` naming the first line that is none."""
-    known: dict[str, CodeProblem] = {}
+    problems: dict[str, CodeProblem] = {}
     for number, row in _rows(path):
         where = f"{path}, line {number}"
         problem = problem_of_row(row, where)
-        if problem.id in known:
+        if problem.id in problems:
             raise SourceError(f"{where}: the id {problem.id!r} stands twice; give each problem its own")
-        known[problem.id] = problem
-    return known
+        problems[problem.id] = problem
+    return problems
 
 
 def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
@@ -172,8 +172,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
-def _job(row: Mapping[str, Any], known: Mapping[str, CodeProblem], where: str) -> Job:
-    problem = known.get(str(row.get("problem")))
+def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str) -> Job:
+    problem = problems.get(str(row.get("problem")))
     if problem is None:
         raise SourceError(f"{where}: there is no problem with the id {row.get('problem')!r}")
     response = row.get("response")

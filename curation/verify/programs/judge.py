@@ -119,20 +119,25 @@ class ProgramJudge:
         lock = Lock()
         verdicts: dict[str, Verdict] = {}
 
-        def finish(answer: str, done: Future[Verdict]) -> None:
+        def finish(answer: str, finished: Future[Verdict]) -> None:
             with lock:
                 if result.done():
                     return
-                if done.cancelled():
+                if finished.cancelled():
                     result.cancel()
                     return
-                error = done.exception()
+                error = finished.exception()
                 if error is not None:
                     result.set_exception(error)
                     return
-                verdicts[answer] = done.result()
+                verdicts[answer] = finished.result()
                 if len(verdicts) == len(distinct):
-                    result.set_result(tuple(self._no_answer() if one is None else verdicts[one] for one in answers))
+                    result.set_result(
+                        tuple(
+                            self._no_answer() if final_answer is None else verdicts[final_answer]
+                            for final_answer in answers
+                        )
+                    )
 
         tools = self.runner.tools
         for answer in distinct:
@@ -172,18 +177,18 @@ class ProgramJudge:
 
 def program_answer(response: Response) -> str | None:
     """Return the final answer of a code attempt; None where the form is not kept."""
-    found = extract_code(response.text if response.text is not None else response.answer or "")
-    if found.lang is None or found.code is None:
+    extracted = extract_code(response.text if response.text is not None else response.answer or "")
+    if extracted.lang is None or extracted.code is None:
         return None
-    return fenced(found.lang, found.code)
+    return fenced(extracted.lang, extracted.code)
 
 
 def submission_of(answer: str) -> Submission | Unready:
     """Return the program of a final answer, or that there is none."""
-    found = extract_code(answer)
-    if found.lang is None or found.code is None:
-        return Unready(CodeVerdict.NA, found.why)
-    return Submission(found.lang, found.code)
+    extracted = extract_code(answer)
+    if extracted.lang is None or extracted.code is None:
+        return Unready(CodeVerdict.NA, extracted.why)
+    return Submission(extracted.lang, extracted.code)
 
 
 def submission_in(response: Response) -> Submission | Unready:
@@ -230,19 +235,19 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
     A bounded number is in flight. Where fewer programs wait than there are workers, the tests of one are split among
     them.
     """
-    flying: deque[list[Future[_Part]]] = deque()
+    pending: deque[list[Future[_Part]]] = deque()
     source = iter(jobs)
     ahead = list(islice(source, runner.workers))
     parts = max(1, runner.workers // len(ahead)) if ahead and len(ahead) < runner.workers else 1
     try:
         for problem, submission in chain(ahead, source):
-            flying.append(_start(runner, problem, submission, every, parts))
-            while len(flying) >= 4 * runner.workers:
-                yield _joined([future.result() for future in flying.popleft()], every)
-        while flying:
-            yield _joined([future.result() for future in flying.popleft()], every)
+            pending.append(_start(runner, problem, submission, every, parts))
+            while len(pending) >= 4 * runner.workers:
+                yield _joined([future.result() for future in pending.popleft()], every)
+        while pending:
+            yield _joined([future.result() for future in pending.popleft()], every)
     finally:
-        for futures in flying:
+        for futures in pending:
             for future in futures:
                 future.cancel()
 
@@ -291,16 +296,16 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
             runs.append(run)
             if run.verdict is not CodeVerdict.AC and not every:
                 return ProgramResult(run.verdict, run.index, tuple(runs), run.how)
-    failed = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
-    if failed is None:
+    first_failure = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
+    if first_failure is None:
         return ProgramResult(CodeVerdict.AC, None, tuple(runs))
-    return ProgramResult(failed.verdict, failed.index, tuple(runs), failed.how)
+    return ProgramResult(first_failure.verdict, first_failure.index, tuple(runs), first_failure.how)
 
 
 def _share(result: ProgramResult) -> float:
     """Return the share of a program's tests that it passed, of those that the judge could run."""
-    known = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
-    return sum(run.verdict is CodeVerdict.AC for run in known) / len(known) if known else 0.0
+    judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
+    return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 
 
 def _first_error(log: str) -> str:

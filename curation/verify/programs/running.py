@@ -73,14 +73,14 @@ def run_tests(
     ``cut`` is asked between tests whether the rest has become needless.
     """
     runs: list[CaseRun] = []
-    done = 0
+    count = 0
     size = len(indices) if problem.checker is None else 1
-    while done < len(indices):
-        part = indices[done : done + size]
+    while count < len(indices):
+        part = indices[count : count + size]
         _run_part(tools, problem, program, part, runs, every, cut)
-        done += len(part)
+        count += len(part)
         size = min(2 * size, 16)
-        if len(runs) < done or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
+        if len(runs) < count or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
             break
     return runs
 
@@ -105,15 +105,15 @@ def _run_part(
 
     def look(position: int, ran: RunResult) -> bool:
         index = indices[position]
-        failed = failure_of(ran)
-        if failed is None and problem.checker is not None:
+        outcome = failure_of(ran)
+        if outcome is None and problem.checker is not None:
             unchecked.append((len(runs), ran))
-            failed = CodeVerdict.AC, ""
-        elif failed is None:
+            outcome = CodeVerdict.AC, ""
+        elif outcome is None:
             right = same_output(problem.tests[index].output, ran.stdout, problem.comparison)
-            failed = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
-        runs.append(CaseRun(index, failed[0], ran.cpu_s, ran.wall_s, ran.memory_mb, failed[1]))
-        return (not every and failed[0] is not CodeVerdict.AC) or cut()
+            outcome = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
+        runs.append(CaseRun(index, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1]))
+        return (not every and outcome[0] is not CodeVerdict.AC) or cut()
 
     with closing(tools.run(program, [problem.tests[index].input for index in indices], limits)) as results:
         for position, ran in enumerate(results):

@@ -31,7 +31,7 @@ PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, f
 OUTPUT = "a.out"
 _INCLUDE = "include"
 """Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
-_KEPT = 512
+_MAX_COMPILED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ class Toolbox:
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             future = self._compiled.get(digest)
-            mine = future is None
+            is_owner = future is None
             if future is None:
                 future = self._compiled[digest] = Future()
-                while len(self._compiled) > _KEPT:
+                while len(self._compiled) > _MAX_COMPILED:
                     self._compiled.popitem(last=False)
             else:
                 self._compiled.move_to_end(digest)
-        if mine:
+        if is_owner:
             try:
                 compiled = self.box.compile(sources, command, limits)
                 if compiled.run.ending is Ending.BROKEN:
@@ -192,22 +192,22 @@ def tools_folder() -> Path:
 
 def precompiled(box: Sandbox, folder: Path) -> bool:
     """Have ``bits/stdc++.h.gch`` below this folder, made by the compiler that the box has; whether it is there."""
-    asked = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
-    version = hashlib.sha256(asked.log.encode()).hexdigest()
+    probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
+    version = hashlib.sha256(probe.log.encode()).hexdigest()
     mark, header = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch"
     if header.is_file() and mark.is_file() and mark.read_text() == version:
         return True
     command = ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)
-    made = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
-    if not made.ok or made.artifact is None:
+    header_build = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
+    if not header_build.ok or header_build.artifact is None:
         return False
     for part in (folder / _INCLUDE, header.parent):
         part.mkdir(mode=0o755, exist_ok=True)
     mark.unlink(missing_ok=True)
-    aside = header.with_name(f"{header.name}.{os.getpid()}")
-    aside.write_bytes(made.artifact)
-    aside.chmod(0o644)
-    aside.replace(header)
+    temporary = header.with_name(f"{header.name}.{os.getpid()}")
+    temporary.write_bytes(header_build.artifact)
+    temporary.chmod(0o644)
+    temporary.replace(header)
     mark.write_text(version)
     return True
 

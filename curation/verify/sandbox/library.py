@@ -39,30 +39,30 @@ def build_library() -> Path:
         raise LibraryUnavailable(f"Linux is older than {'.'.join(map(str, MIN_LINUX))}")
     text = SOURCE.read_bytes()
     digest = hashlib.sha256(repr((text, FLAGS, platform.machine())).encode()).hexdigest()
-    made = cache_folder() / "start" / f"{digest[:16]}.so"
+    library = cache_folder() / "start" / f"{digest[:16]}.so"
     try:
-        if not made.is_file():
-            _compile(text, made)
-        for path in (made, made.parent):
+        if not library.is_file():
+            _compile(text, library)
+        for path in (library, library.parent):
             state = path.stat()
             if state.st_uid != os.geteuid() or state.st_mode & 0o022:
                 raise LibraryUnavailable(f"{path} is another user's, or could be changed by others")
-        ctypes.CDLL(str(made))
+        ctypes.CDLL(str(library))
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LibraryUnavailable(f"{made} cannot be made or loaded: {error}") from error
-    return made
+        raise LibraryUnavailable(f"{library} cannot be made or loaded: {error}") from error
+    return library
 
 
-def _compile(text: bytes, made: Path) -> None:
+def _compile(text: bytes, target: Path) -> None:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise LibraryUnavailable("no C compiler is installed")
-    made.parent.mkdir(parents=True, exist_ok=True)
-    made.parent.chmod(0o700)
-    aside = made.with_name(f"{made.name}.{os.getpid()}")
-    command = [compiler, *FLAGS, "-o", str(aside), "-"]
-    done = subprocess.run(command, input=text, capture_output=True, timeout=COMPILE_S, check=False)
-    if done.returncode:
-        raise LibraryUnavailable(f"{compiler} fails: {done.stderr.decode(errors='replace').strip()[:200]}")
-    aside.chmod(0o755)
-    aside.replace(made)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.chmod(0o700)
+    temporary = target.with_name(f"{target.name}.{os.getpid()}")
+    command = [compiler, *FLAGS, "-o", str(temporary), "-"]
+    completed = subprocess.run(command, input=text, capture_output=True, timeout=COMPILE_S, check=False)
+    if completed.returncode:
+        raise LibraryUnavailable(f"{compiler} fails: {completed.stderr.decode(errors='replace').strip()[:200]}")
+    temporary.chmod(0o755)
+    temporary.replace(target)

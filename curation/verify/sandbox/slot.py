@@ -54,9 +54,9 @@ def memory_file(content: bytes) -> int:
     """Return a sealed, read-only file with this content, at its beginning."""
     writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(writable, left) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(writable, remaining) :]
         fcntl.fcntl(writable, fcntl.F_ADD_SEALS, SEALS)
         return os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
@@ -91,17 +91,17 @@ class Slot:
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        seen = build_view(kind, tools)
+        view = build_view(kind, tools)
         plan = {
             "rung": rung,
             "kind": kind,
             "control": theirs.fileno(),
             "uid": FIRST_UID + (os.getpid() * 64 + next(_numbers)) % (1 << 27),
-            "binds": seen.binds,
-            "hidden": seen.hidden,
+            "binds": view.binds,
+            "hidden": view.hidden,
             "scratch": self.scratch,
             "scratch_mb": SCRATCH_MB[kind],
-            "packages": seen.packages,
+            "packages": view.packages,
             "library": str(library or ""),
         }
         python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
@@ -118,10 +118,10 @@ class Slot:
             )
         try:
             self.facts = self.answer(START_S)
-        except SlotError as failed:
+        except SlotError as failure:
             assert self.process.stderr is not None
-            said = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise SlotError(said or str(failed)) from failed
+            stderr = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise SlotError(stderr or str(failure)) from failure
         finally:
             if self.process.stderr is not None:
                 self.process.stderr.close()

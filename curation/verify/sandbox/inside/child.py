@@ -22,7 +22,7 @@ from os import _exit
 from typing import Any, NoReturn
 
 from . import fresh, kernel
-from .confinement import IGNORED, Asked
+from .confinement import IGNORED, GetRequest
 from .forker import arguments_of
 
 WELCOME = frozenset(
@@ -150,7 +150,7 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
         _finish(space, code)
 
 
-def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | None], NoReturn]:
+def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
     """Return the module ``__main__`` of a program, and what else each of its tests should find loaded: what runs a
     test.
 
@@ -167,9 +167,9 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | N
     sys.path.insert(0, folder)
     sys.argv = ["solution.py"]
 
-    def run(asked: Asked | None) -> NoReturn:
-        if asked is not None:
-            sys.argv += arguments_of(asked)
+    def run(get_request: GetRequest | None) -> NoReturn:
+        if get_request is not None:
+            sys.argv += arguments_of(get_request)
         ended = False
         try:
             if isinstance(program, Exception):

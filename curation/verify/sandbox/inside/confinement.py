@@ -35,7 +35,7 @@ IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 REQUEST_BYTES = 1 << 16
 NOTHING = b"."
 """A request without arguments; an empty message would mean the end."""
-Asked = Callable[[], bytes]
+GetRequest = Callable[[], bytes]
 """Gives the text of a request, which may be long."""
 NUMBER, _THREE = struct.Struct("i"), struct.Struct("3i")
 
@@ -116,7 +116,7 @@ class Library:
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
     """Return what setrlimit(2) is to be told for a program."""
-    wanted = {
+    targets = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
         resource.RLIMIT_NOFILE: 256 if limits["tree"] else EXEC_DESCRIPTOR + 1,
@@ -127,11 +127,11 @@ def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
         resource.RLIMIT_AS: ADDRESS_SPACE + limits["processes"] * STACK,
     }
     if alone:  # the supervisor and the process that compiled count too
-        wanted[resource.RLIMIT_NPROC] = limits["processes"] + 3
+        targets[resource.RLIMIT_NPROC] = limits["processes"] + 3
     ready = []
-    for what, value in wanted.items():
-        hard = resource.getrlimit(what)[1]
-        ready.append((what, value if hard == resource.RLIM_INFINITY else min(value, hard)))
+    for resource_id, value in targets.items():
+        hard = resource.getrlimit(resource_id)[1]
+        ready.append((resource_id, value if hard == resource.RLIM_INFINITY else min(value, hard)))
     return ready
 
 
@@ -168,8 +168,8 @@ class Confinement:
             steps.append(("close_range", (REPORT + 1, EXEC_DESCRIPTOR - 1)))
         steps.append(("close_range", (EXEC_DESCRIPTOR + 1 if binary >= 0 else REPORT + 1, kernel.LAST_DESCRIPTOR)))
         self._pairs = [(ctypes.c_uint64 * 2)(value, value) for _, value in limits]
-        for (what, _), pair in zip(limits, self._pairs, strict=True):
-            steps.append(("prlimit64", (0, what, ctypes.addressof(pair))))
+        for (resource_id, _), pair in zip(limits, self._pairs, strict=True):
+            steps.append(("prlimit64", (0, resource_id, ctypes.addressof(pair))))
         if filtering is not None:
             steps.append(("seccomp", (kernel.SECCOMP_SET_MODE_FILTER, 0, filtering.address)))
         if binary >= 0:
@@ -246,7 +246,7 @@ class Confinement:
 
         return start
 
-    def serve(self, link: socket.socket, run: Callable[[Asked | None], NoReturn]) -> Asked | None:
+    def serve(self, link: socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
         """Return a new process per request that comes over ``link``, with three descriptors beside; answered by its
         number.
 
@@ -267,7 +267,7 @@ class Confinement:
             raise OSError(ctypes.get_errno(), "no new process can be made")
         return None
 
-    def _serve(self, link: socket.socket) -> Asked | None:
+    def _serve(self, link: socket.socket) -> GetRequest | None:
         """Return what the library does, slower."""
         room = socket.CMSG_SPACE(_THREE.size)
         while True:

@@ -12,9 +12,9 @@ import socket
 from collections.abc import Callable
 from typing import NoReturn
 
-from .confinement import NOTHING, NUMBER, Asked, Confinement
+from .confinement import NOTHING, NUMBER, GetRequest, Confinement
 
-Run = Callable[[Asked | None], NoReturn]
+Run = Callable[[GetRequest | None], NoReturn]
 """Becomes the program; called with what gives its request, if that has arguments."""
 Prepare = Callable[[], Run]
 SEPARATOR = "\0"
@@ -25,9 +25,9 @@ def request_of(arguments: list[str]) -> bytes:
     return SEPARATOR.join((NOTHING.decode(), *arguments)).encode()
 
 
-def arguments_of(asked: Asked) -> list[str]:
+def arguments_of(get_request: GetRequest) -> list[str]:
     """Return arguments out of what `request_of` made."""
-    return asked().decode().split(SEPARATOR)[1:]
+    return get_request().decode().split(SEPARATOR)[1:]
 
 
 def serve(link: socket.socket, prepare: Prepare, confinement: Confinement) -> NoReturn:
@@ -35,9 +35,9 @@ def serve(link: socket.socket, prepare: Prepare, confinement: Confinement) -> No
     try:
         run = prepare()
         link.send(NUMBER.pack(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
-        asked = confinement.serve(link, run)
-        if asked is not None:
-            run(asked)
+        get_request = confinement.serve(link, run)
+        if get_request is not None:
+            run(get_request)
         os._exit(0)
     finally:
         os._exit(71)

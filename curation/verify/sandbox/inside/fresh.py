@@ -18,7 +18,7 @@ STEP, LARGEST, MOST = 16, 512, 1 << 17
 """Bytes between two sizes of blocks, of the largest; blocks of one size that are taken at most."""
 BIG = 1 << 16
 """Bytes of the largest hole that is filled in the C library's memory; pages of larger ones are given back."""
-_kept: list[object] = []
+_blocks: list[object] = []
 
 
 def _block(size: int) -> object:
@@ -34,7 +34,7 @@ def _fill(size: int) -> None:
         if pool != last and not kernel.resident(pool + POOL // 2):
             break
         last = pool
-        _kept.append(block)
+        _blocks.append(block)
 
 
 def fill_pools() -> None:

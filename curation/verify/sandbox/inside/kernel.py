@@ -223,8 +223,8 @@ def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
 
 def resident(address: int) -> bool:
     """mincore(2): whether the page at this address (a multiple of its size) has been used."""
-    seen = ctypes.create_string_buffer(1)
-    return _libc.mincore(address, 1, seen) == 0 and seen.raw[0] & 1 == 1
+    flags = ctypes.create_string_buffer(1)
+    return _libc.mincore(address, 1, flags) == 0 and flags.raw[0] & 1 == 1
 
 
 def trim() -> None:

@@ -137,8 +137,8 @@ def _own_namespaces(plan: Plan) -> bool:
     The value: whether processes of this slot are counted alone.
     """
     alone = plan.rung == "namespaces" or _own_user_namespace(plan)
-    most = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-    kernel.unshare(most)
+    flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+    kernel.unshare(flags)
     child = os.fork()
     if child:
         kernel.close_from(plan.control)
@@ -167,14 +167,14 @@ def _ruleset(plan: Plan) -> int:
     """Return what a program may touch without namespaces: read the toolchain, and a compiler also its own folder."""
     version = kernel.landlock_version()
     ruleset = kernel.landlock_ruleset(version)
-    known = VERSION_RIGHTS.get(version, 0xFFFF)
+    rights = VERSION_RIGHTS.get(version, 0xFFFF)
     for path in plan.binds:
         kernel.landlock_allow(ruleset, path, READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS)
     compiling = plan.kind == "compile"
     for name in DEVICES["compile" if compiling else "run"]:
         write = 0b10 if name in {"null", "zero", "full"} else 0
         kernel.landlock_allow(ruleset, f"/dev/{name}", 0b100 | write)
-    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & known)
+    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & rights)
     return ruleset
 
 

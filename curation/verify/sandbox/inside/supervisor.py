@@ -100,12 +100,12 @@ class Supervisor:
         At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        wanted = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
-        kept = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in wanted]
+        numbers = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
+        high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in numbers]
         kernel.close_from(0, 63)
         for _ in range(REPORT):
             os.memfd_create("empty", 0)
-        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, REPORT) for number in kept]
+        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, REPORT) for number in high]
         kernel.close_from(64)
         return socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
@@ -153,10 +153,10 @@ class Supervisor:
             forker.serve(theirs, prepare, confinement)
         theirs.close()
         with link:
-            said = self._said(link)
-            if said:
-                self.reply(peak_kb=said)
-            alive = said > 0 and self._tests(limits, self._forking(link, confinement), pid)
+            peak_kb = self._next_number(link)
+            if peak_kb:
+                self.reply(peak_kb=peak_kb)
+            alive = peak_kb > 0 and self._tests(limits, self._forking(link, confinement), pid)
         with watch.ended_or_gone(os.pidfd_open(pid), self.control.fileno()) as ended:
             if not ended(None):
                 self.leave()
@@ -181,7 +181,7 @@ class Supervisor:
             if start is not None:
                 return start(request, streams)
             socket.send_fds(link, [request], streams[0])
-            pid = self._said(link)
+            pid = self._next_number(link)
             return [], (pid, os.pidfd_open(pid) if pid else -1, 0.0)
 
         return begin
@@ -204,15 +204,15 @@ class Supervisor:
         watch.kill_rest(self.plan.apart)
         self.reply(done=True)
 
-    def _said(self, link: socket.socket) -> int:
+    def _next_number(self, link: socket.socket) -> int:
         """Return the number that the forking process says next; 0 when it has died."""
         poll = select.poll()
         poll.register(link, select.POLLIN)
         poll.register(self.control, 0)
         if self.control.fileno() in dict(poll.poll()):
             self.leave()
-        said = link.recv(64)
-        return int(NUMBER.unpack(said)[0]) if said else 0
+        message = link.recv(64)
+        return int(NUMBER.unpack(message)[0]) if message else 0
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
         """Return tests of one program, reported as many at a time as were quick, until the end.
@@ -224,21 +224,21 @@ class Supervisor:
             message, descriptors = self.receive()
             if message["op"] == "end":
                 return True
-            given, ran, alive = [], list[dict[str, Any]](), True
+            tests, ran, alive = [], list[dict[str, Any]](), True
             for names in message["files"]:
-                given.append((descriptors[: 3 + len(names)], names))
+                tests.append((descriptors[: 3 + len(names)], names))
                 del descriptors[: 3 + len(names)]
             until = time.monotonic() + AHEAD_S
-            while alive and len(ran) < len(given):
+            while alive and len(ran) < len(tests):
                 count = len(ran)
-                alive = self._some(limits, start, message["args"], given[count:], bare, ran)
+                alive = self._some(limits, start, message["args"], tests[count:], bare, ran)
                 if not self.filters:  # with a filter there can be nothing left
                     watch.kill_rest(self.plan.apart, spare)
                 folder.empty(self.folder)
                 if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
                     break
-            for held, _ in given:
-                for descriptor in held:
+            for test_descriptors, _ in tests:
+                for descriptor in test_descriptors:
                     os.close(descriptor)
             if ran:
                 self.reply(ran=ran)
@@ -250,18 +250,18 @@ class Supervisor:
         limits: dict[str, Any],
         start: Start,
         words: list[str],
-        given: list[tuple[list[int], list[str]]],
+        tests: list[tuple[list[int], list[str]]],
         bare: int,
         ran: list[dict[str, Any]],
     ) -> bool:
         """Return the first of these tests, or more of them at once; whether who makes their processes lives."""
-        (held, names), base = given[0], bare
-        together = [held[:3]]
+        (descriptors, names), base = tests[0], bare
+        together = [descriptors[:3]]
         if names:
-            folder.place(self.folder, names, held[3:], 0o444)
+            folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters:
-            together += [more[:3] for more, others in itertools.takewhile(lambda one: not one[1], given[1:])]
+            together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
         ended, going = start(words, together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})
@@ -317,16 +317,16 @@ class Supervisor:
     def _fetch(self, name: str, artifact: int) -> bool:
         """Return the file that a tool wrote, into the artifact; whether it is there."""
         try:
-            made = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return False
         try:
-            regular = stat.S_ISREG(os.fstat(made).st_mode)
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
             if regular:
-                folder.copy_bytes(made, artifact)
+                folder.copy_bytes(descriptor, artifact)
             return regular
         finally:
-            os.close(made)
+            os.close(descriptor)
 
     def serve(self) -> None:
         """Messages until the judge is gone."""
@@ -347,16 +347,16 @@ def compiled(source: int, limits: dict[str, Any]) -> child.Program:
     text = os.pread(source, os.fstat(source).st_size, 0)
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
-    before = {what: resource.getrlimit(what) for what in soft}
-    for what, value in soft.items():
-        resource.setrlimit(what, (value, before[what][1]))
+    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
+    for resource_id, value in soft.items():
+        resource.setrlimit(resource_id, (value, before[resource_id][1]))
     try:
         return compile(text, "solution.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         return error.with_traceback(None)
     finally:
-        for what, pair in before.items():
-            resource.setrlimit(what, pair)
+        for resource_id, pair in before.items():
+            resource.setrlimit(resource_id, pair)
 
 
 def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:

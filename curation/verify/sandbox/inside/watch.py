@@ -50,11 +50,11 @@ def kill_rest(apart: bool, spare: int = 0) -> None:
         except ProcessLookupError:
             return
     while True:
-        for pid in (left := [pid for pid in descendants(os.getpid()) if pid != spare]):
+        for pid in (remaining := [pid for pid in descendants(os.getpid()) if pid != spare]):
             os.kill(pid, signal.SIGKILL)
-        if not left and (spare or not _collected()):
+        if not remaining and (spare or not _collected()):
             return
-        for pid in left:
+        for pid in remaining:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
