@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from typing import NoReturn
 
-from .confinement import NOTHING, NUMBER, GetRequest, Confinement
+from .confinement import NOTHING, NUMBER, Confinement, GetRequest
 
 Run = Callable[[GetRequest | None], NoReturn]
 """Becomes the program; called with what gives its request, if that has arguments."""
