@@ -1,6 +1,7 @@
-"""Every solution of a problem on every test, in the sandbox: what `curation.programs.tests_agreement` decides on.
+"""The execution matrix: every solution of a problem, run on every test in the sandbox.
 
-An output is named by its class, made in `curation.verify.programs.output_equivalence`.
+`curation.programs.tests_agreement` decides on it. An output is named by its class
+(`curation.verify.programs.output_equivalence`).
 
 Invariants:
   - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and say nothing;
@@ -8,7 +9,7 @@ Invariants:
   - memory holds one problem's tests and digests; outputs that are not the expected ones lie in a file until the
     problem is done, each distinct one once, and only those that could replace an expected output are handed on;
   - time limits: the problem's own, times the slack for solutions that may vote; where the source names none, the
-    slowest right solution's worst test times the multiplier, in whole seconds (`Matrix.time_limit_s`).
+    slowest right solution's worst test times the multiplier, in whole seconds (`ExecutionMatrix.time_limit_s`).
 
 Nothing is decided here.
 """
@@ -46,7 +47,7 @@ MEASURED = pl.Schema(
         "expected": pl.Boolean(),
         "lang": pl.String(),
         "cpu_s": pl.Float64(),  # null where it was not run
-        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; spared: given up before
+        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; skipped: given up before
     }
 )
 """A row of `tests_agreement.RUN`, with what was measured beside it."""
@@ -59,7 +60,7 @@ _OUTPUT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution under its position. ``right`` is the source's label, None where it says nothing."""
+    """A solution and its position among the problem's. ``right`` is the source's label, None where it says nothing."""
 
     index: int
     submission: Submission
@@ -68,7 +69,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """What became of one problem. ``broken`` counts runs of which nothing is known; ``why`` names one of them."""
+    """The runs of one problem. ``broken`` counts runs of which nothing is known; ``why`` is the reason of one of
+    them.
+    """
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -88,7 +91,7 @@ class _Run:
 def draw_candidates(
     solutions: Iterable[tuple[int, str, str, bool | None]], settings: ExecutionMatrixSettings
 ) -> list[Candidate]:
-    """Return the solutions that are run: per language the first ones of each label, a program that stands twice once.
+    """Return the solutions that are run: per language the first ones of each label. A repeated program is run once.
 
     Args:
         solutions: (index, lang, code, right) in order.
@@ -109,7 +112,7 @@ def draw_candidates(
 
 @dataclass(slots=True)
 class _Bench:
-    """One problem being run."""
+    """One problem while it is run, and its runs so far."""
 
     runner: Runner
     problem: CodeProblem
@@ -126,7 +129,7 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions, each in a thread; all are done when this returns."""
+        """Run these solutions, each in a thread, and wait for all."""
         tools = self.runner.tools
         futures = {
             self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
@@ -222,7 +225,10 @@ def run_execution_matrix(
 def _derived_limit_s(
     bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float
 ) -> float:
-    """Return the limit that the slowest solution known to be right asks for; of all that may vote where none is."""
+    """Return the limit, in seconds, that the slowest solution known to be right needs.
+
+    Where none is known to be right, all that may vote count; ``fallback`` where no run was timed.
+    """
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -247,7 +253,7 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Per test, the outputs of these solutions, in order, each once."""
+    """Return per test the digests of these solutions' outputs, in order, each once."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
@@ -281,8 +287,9 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the outputs, by test, of which a test's expected output could be made: the most frequent ones of
-    voters.
+    """Return per test the two most frequent outputs of voters other than the expected one.
+
+    A correction takes its expected output from these.
     """
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
@@ -294,8 +301,9 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the tests that stay, corrected ones with the output that the solutions agree on; `TEST` rows, numbers
-    kept.
+    """Return the tests that stay as `TEST` rows with their numbers.
+
+    Corrected tests get the output that the solutions agree on.
 
     Args:
         tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.

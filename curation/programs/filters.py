@@ -68,7 +68,7 @@ _SETTLED = re.compile(
     r"longest|alphabetic|least|greatest|fewest",
     re.IGNORECASE,
 )
-"""Words that settle in the same sentence which of several outputs is wanted."""
+"""Words that settle in the same sentence which of several outputs is expected."""
 _SPACES = re.compile(r"[ \t]+\n")
 _BLANK = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>|</p>\s*", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Each problem asked for in several languages: rows that differ in one line of the statement and share their group.
+"""Language variants: each problem asked in several languages. They differ in one line and share their group.
 
 A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
 problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
@@ -6,8 +6,8 @@ that the limit allows it: C++ is taken to be no slower than Python, Python to be
 `LanguageVariantSettings`' ``slowdown``. Where there are solutions in a language and none of them passes, it is not
 asked for.
 
-Invariants: twins have ids of their own and the group of their original; the language stands in ``meta`` under
-`LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
+Invariants: language variants have ids of their own and the group of their original; the language stands in ``meta``
+under `LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def time_factor(language: str, settings: LanguageVariantSettings) -> float:
 def languages_of(
     runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, settings: LanguageVariantSettings
 ) -> pl.DataFrame:
-    """(problem, language, passed, how) for each language that a problem is asked for in.
+    """Return (problem, language, passed, method) for each language in which a problem can be asked.
 
     Args:
-        runs: `code_matrix.MEASURED` rows of the solutions that vote.
+        runs: `execution_matrix.MEASURED` rows of the solutions that vote.
         wanted: (problem, test, output): the class that is right on each test that stays.
         limits: (problem, time_limit_s).
     """
@@ -74,7 +74,7 @@ def languages_of(
 
 
 def make_variants(problems: pl.DataFrame, supported: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
+    """Return the language variants (`PROBLEM`), in the order of the problems, and the problems without any (`DROPPED`).
 
     Args:
         supported: what `languages_of` returned.

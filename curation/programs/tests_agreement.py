@@ -1,4 +1,4 @@
-"""Which tests of a code problem are believed: what its solutions say of them, run against every test.
+"""Tests agreement: which tests of a code problem are trusted, by the outputs of its solutions on every test.
 
 Pure functions over a solutions × tests matrix of outputs. The matrix is a table with one row a run (`RUN`). An output
 is named by its class: runs of one test whose outputs are the same, by the problem's comparison or checker, have the
@@ -77,11 +77,13 @@ PROBLEM_DECISION = pl.Schema(
 )
 
 _OTHERS = 3
-"""So many others must vote before a deviating solution can be told from a problem with many outputs."""
+"""This many others must vote before a deviating solution can be told from a problem with many outputs."""
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Per problem and test: ``votes``, the most frequent ``output``, how many give it and how many the expected one.
+    """Return per problem and test the most frequent ``output`` of valid runs, with its counts.
+
+    ``votes`` counts the valid runs, ``agreeing`` those with that output, ``expecting`` those with the expected one.
 
     Ties go to the expected output, then to the smaller class name, so that the order of rows decides nothing.
     """
@@ -142,7 +144,7 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return one `TEST_DECISION` row per (problem, test) of the runs, and of what was asked for.
+    """Return one `TEST_DECISION` row per (problem, test) of ``runs`` and ``asked``.
 
     Args:
         runs: `RUN` rows, every solution on every test.

@@ -54,7 +54,7 @@ class CodeTables:
 
 
 PACKAGE_BYTES = 64 << 20
-"""Packages are handed on together until their tests hold so many bytes."""
+"""Packages are handed on together until their tests hold this many bytes."""
 
 
 def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
@@ -84,9 +84,7 @@ def read_packages(folder: Path, place: str, rows: int, limit: int | None = None)
 
 
 def package_row(package: Package) -> Row:
-    """Return a package as a row with the columns statement, name, title, license, source and not_usable (words, or
-    null).
-    """
+    """Return a package as a row: statement, name, title, license, source and not_usable (words, or null)."""
     return {
         "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
         "name": package.name,
@@ -107,7 +105,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
-    """Return tests, solutions and limits of some packages; a statement that stands twice counts once.
+    """Return the tests, solutions and limits of some packages; a repeated statement counts once.
 
     ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
     """
@@ -168,7 +166,7 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
 def code_tables(
     ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, start: int = 0
 ) -> CodeTables:
-    """Return tests, solutions and limits of some rows.
+    """Return the tests, solutions and limits of some rows.
 
     Args:
         ids: the problems' ids, one a row.
@@ -214,7 +212,7 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where
 
 
 def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
-    """(input, expected output) pairs of one part of a row's tests.
+    """Return the (input, expected output) pairs of one part of a row's tests.
 
     Arguments of a function that stand as JSON values are written as JSON, one value a line.
     """
@@ -259,7 +257,7 @@ def _as_output(value: Any) -> str | None:
 def _solutions_of(
     row: Row, part: SolutionColumns, where: str, others: Counter[str]
 ) -> list[tuple[str, str, bool | None, str | None]]:
-    """(lang, code, right, label) of one part of a row's solutions."""
+    """Return (lang, code, right, label) of each program in one part of a row's solutions."""
     solutions: list[tuple[str, str, bool | None, str | None]] = []
     for program in _programs(row, part, where):
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
@@ -314,7 +312,7 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
 
 
 def _text(row: Row, path: str | None, where: str) -> str | None:
-    """Return text at a path, which may lead into a column of JSON text; null where empty."""
+    """Return the text at a path, which may lead into a column of JSON text; None where it is empty."""
     if path is None:
         return None
     value = value_at(row, path)

@@ -9,8 +9,8 @@ Invariants: nothing of a package is executed or interpreted here, and nothing ou
 be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
 
 Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
-has none ``time_given`` is False and the problem carries a generous limit, until whoever runs the accepted submissions
-derives one from their slowest time (`curation.programs.execution_matrix`).
+has none ``has_time_limit`` is False and the problem carries a generous limit, until whoever runs the accepted
+submissions derives one from their slowest time (`curation.programs.execution_matrix`).
 
 What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
 """
@@ -80,19 +80,19 @@ class PackagedSubmission:
 
     @property
     def accepted(self) -> bool:
-        """Known to be right."""
+        """Return whether it is known to be right."""
         return self.expected == {CodeVerdict.AC}
 
     @property
     def rejected(self) -> bool:
-        """Known to be wrong in some way."""
+        """Return whether it is known to be wrong in some way."""
         return bool(self.expected) and CodeVerdict.AC not in self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
     """A problem package. ``reasons`` are words for what keeps it from being used as a text problem: ``interactive``,
-    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with what was seen."""
+    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with its evidence."""
 
     path: Path
     name: str
@@ -111,7 +111,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """Yield the packages in a folder, at any depth, in order of their names. A package holds no others."""
+    """Yield the package folders in a folder, at any depth, in order of their names. A package holds no others."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -258,7 +258,7 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
-    """Return how outputs are compared, or by which checker, or why they cannot be."""
+    """Return how outputs are compared, the checker where there is one, and why they cannot be judged."""
     flags = " ".join(str(metadata.get("validator_flags") or "").split()) or _flags(path, "output_validator")
     folder = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
     legacy = str(metadata.get("problem_format_version", "legacy")).startswith("legacy")
@@ -272,9 +272,7 @@ def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Check
 
 
 def _flags(path: Path, program: str) -> str:
-    """Return the arguments that the test data's settings give a program: ``output_validator`` or
-    ``input_validator``.
-    """
+    """Return the arguments in the test data's settings for ``output_validator`` or ``input_validator``."""
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
             value = _yaml(folder / file).get(key) if (folder / file).is_file() else None
@@ -286,8 +284,9 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validator(path: Path) -> Checker | None:
-    """Return the package's input validator, where one is in Python or C++ (a format may be checked by several
-    programs).
+    """Return the package's first input validator in Python or C++, None where there is none.
+
+    A format may be checked by several programs.
     """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
@@ -300,7 +299,7 @@ def _validator(path: Path) -> Checker | None:
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
-    """Return a checker or validator: the program that a folder holds, or a file is."""
+    """Return the checker or validator in a folder or file, or why it cannot be used."""
     if path.is_file():
         return _of_files([path], flags)
     entries = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]

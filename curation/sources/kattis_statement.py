@@ -90,7 +90,7 @@ def _without_comments(raw: str) -> str:
 
 
 def _expanded(text: str) -> str:
-    """Return the author's own words for constants (``\\newcommand{\\maxn}{100}``) put in their places."""
+    """Replace the author's own names for constants (``\\newcommand{\\maxn}{100}``) by their text."""
     own = dict(re.findall(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\([a-zA-Z]+)\}}?{_ARGUMENT}", text))
     text = re.sub(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\[a-zA-Z]+\}}?(?:\[\d\])?{_ARGUMENT}", "", text)
     for name, body in own.items():

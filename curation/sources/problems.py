@@ -52,7 +52,7 @@ def source_digest(source: Source, folder: Path) -> str:
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
+    """Yield the source's rows as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
 
     Args:
         folder: what relative paths are relative to.
@@ -78,7 +78,7 @@ def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tupl
 
 
 def check_source(source: Source, folder: Path) -> None:
-    """Refuse a source that is not there, is empty, or lacks a column, by reading its first rows.
+    """Read the first rows of a source, and refuse one that is not there, is empty, or lacks a column.
 
     Raises:
         SourceError: what is wrong, and what is there instead.

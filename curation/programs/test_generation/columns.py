@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two columns of the same lines have in common: ends of edges of a tree, never equal, or in order."""
+    """What two columns of the same lines have in common: they are edges of a tree, never equal, or in order."""
 
     tree: bool
     unequal: bool
@@ -92,7 +92,7 @@ def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Se
 def columns_in(
     nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound]
 ) -> dict[int, Column]:
-    """Return each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
+    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text."""
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for block in observed:
         groups[block.column].append(block)
@@ -151,12 +151,12 @@ def _whole_column(lists: Sequence[Sequence[int]]) -> Column:
 
 
 def _consecutive(values: Sequence[int]) -> bool:
-    """Return whether they are consecutive numbers in some order; they may lie far apart, so no range is written out."""
+    """Return whether the values are consecutive numbers in some order. They may lie far apart, so no range is built."""
     return max(values) - min(values) + 1 == len(values) == len(set(values))
 
 
 def _length_column(group: Sequence[SeenInputs]) -> int | None:
-    """Return the column that says how long every word is."""
+    """Return the column whose number is the length of every word, None where there is none."""
     shared = set.intersection(*(set(block.env) for block in group)) if group else set()
     for column in sorted(shared):
         pairs = {(block.env[column], len(token)) for block in group for token in block.tokens}
@@ -216,7 +216,7 @@ def _grows(column: Column) -> bool:
 
 
 def _aligned(spans: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> dict[int, int]:
-    """Place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
+    """Return place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
     table = [[0] * (len(bounds) + 1) for _ in range(len(spans) + 1)]
     for i in range(len(spans) - 1, -1, -1):
         for j in range(len(bounds) - 1, -1, -1):
@@ -259,7 +259,7 @@ def pairs_in(nodes: Sequence[Node], observed: Sequence[SeenInputs]) -> dict[int,
 
 
 def _is_tree(edges: Sequence[tuple[int, int]]) -> bool:
-    """Return whether these edges, of 1 … n with n - 1 of them, join all."""
+    """Return whether these n - 1 edges join all nodes 1 … n."""
     parent = list(range(len(edges) + 2))
 
     def root(node: int) -> int:

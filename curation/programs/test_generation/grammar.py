@@ -2,10 +2,10 @@
 
 A form is a straight sequence of nodes that reads every input seen from its first line to its last one:
 
-    Row      one line of a fixed number of tokens; its whole numbers have names that later counts refer to
-    Array    one line of as many tokens as a number says (or of any number of them)
-    Lines    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
-    Repeat   a sequence of nodes as many times as a number says
+    LineNode     one line of a fixed number of tokens; its whole numbers have names that later counts refer to
+    ArrayNode    one line of as many tokens as a number says (or of any number of them)
+    LinesNode    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
+    RepeatNode   a sequence of nodes as many times as a number says
 
 Counts are a number read before, or one more or one less. Of the forms that read all inputs the one that guesses least
 (`_cost`) is taken: it is still a guess, the better the more inputs were seen, and nothing here knows the problem.
@@ -31,7 +31,8 @@ Env = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SeenInputs:
-    """Tokens of one column that stand together: one of a row, all of an array or of lines; what was read before."""
+    """Tokens of one column that stand together (one of a row, all of an array or of lines), and the numbers read
+    before."""
 
     column: int
     tokens: list[str]
@@ -68,7 +69,9 @@ class ArrayNode:
 
 @dataclass(frozen=True, slots=True)
 class LinesNode:
-    """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a Ref says so."""
+    """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a `LengthReference`
+    gives it.
+    """
 
     first: int
     count: LengthReference | None
@@ -89,7 +92,8 @@ Node = LineNode | ArrayNode | LinesNode | RepeatNode
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
     """Return the form of some inputs, or None.
 
-    Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
+    Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(LineNode(0, 1),
+    ArrayNode(1, LengthReference(0, 0)))``
     """
     if not inputs or not all(inputs):
         return None
@@ -100,14 +104,14 @@ def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
 
 @dataclass(slots=True)
 class _Search:
-    """Depth first, the cheapest form so far; what cannot become cheaper is left."""
+    """A depth-first search for the cheapest form; branches that cannot become cheaper are cut."""
 
     steps: int = _MOST_STEPS
     best: tuple[Node, ...] | None = None
     cost: float = float("inf")
 
     def go(self, states: list[_State], nodes: tuple[Node, ...], first: int, cost: float) -> None:
-        """Go on behind ``nodes``, of ``cost``; the next column is ``first``."""
+        """Search on behind ``nodes``, which cost ``cost``; the next column is ``first``."""
         if cost >= self.cost:
             return
         if all(state.remaining == 0 for state in states):
@@ -127,7 +131,7 @@ class _Search:
 
 
 def _cost(node: Node) -> float:
-    """Return how much a node is a guess."""
+    """Return how much of a guess a node is."""
     if isinstance(node, LineNode):
         return 2.0
     if isinstance(node, RepeatNode):
@@ -161,7 +165,7 @@ def columns_of(node: Node) -> int:
 
 
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
-    """Yield what may stand next, likelier ones first."""
+    """Yield the nodes that may come next, likelier ones first."""
     refs = [LengthReference(column, plus) for plus in _OFFSETS for column in states[0].env]
     counted = [ref for ref in refs if _may_count(ref, states)]
     for ref in counted:
@@ -187,7 +191,8 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
 
 
 def _may_count(ref: LengthReference, states: list[_State]) -> bool:
-    """Return whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
+    """Return whether a number may count something here: it is never negative, and not always so small that it fits by
+    accident."""
     values = [ref.value(state.env) for state in states]
     least = 2 if ref.plus == 0 else 3
     return min(values) >= 0 and (max(values) >= least or len(set(values)) > 1)
@@ -254,7 +259,7 @@ def _state_after(node: Node, state: _State) -> _State | None:
 def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, observed: list[SeenInputs] | None) -> int | None:
     """Return the line behind a node, None where it does not fit; named numbers go to ``env``.
 
-    ``seen`` takes the tokens of every column in it.
+    ``observed`` takes the tokens of every column in it.
     """
     if isinstance(node, RepeatNode):
         for _ in range(max(0, node.count.value(env))):

@@ -61,7 +61,7 @@ class _TooLargeError(Exception):
 def grow_inputs(
     inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int
 ) -> list[str]:
-    """Up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
+    """Return up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
 
     Args:
         inputs: those seen, trusted to be valid.
@@ -108,7 +108,7 @@ def _grow_input(
     draw: random.Random,
     most_bytes: int,
 ) -> str | None:
-    """Return one input; counts are halved until it fits, None where that does not help."""
+    """Return one input. Counts are halved until it fits; None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
         growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
@@ -131,7 +131,7 @@ def _grow_input(
 
 @dataclass(slots=True)
 class _Growth:
-    """One input being made."""
+    """One input while it is written."""
 
     columns: dict[int, Column]
     pairs: dict[int, Pair]
@@ -218,7 +218,7 @@ class _Growth:
         return self._many(name, 1)[0]
 
     def _size(self, low: int, high: int, most: int | None = None) -> int:
-        """Return a count from ``low`` on, by the profile; ``most`` in the place of the greatest count."""
+        """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count."""
         most = self.most if most is None else most
         if self.profile[0] == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
@@ -226,7 +226,10 @@ class _Growth:
         return self.draw.randint(low, max(low, top))
 
     def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
-        """Return a column's range, under the number that it never exceeds (by ``chance``, where none reached it)."""
+        """Return a column's range, bounded by the number that it never exceeds.
+
+        Where no value seen reached that number, the bound is applied with probability ``chance``.
+        """
         low, high = column.low, column.high
         if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
             high = min(high, self.env[column.most])
@@ -250,7 +253,10 @@ class _Growth:
         return draw.randint(low, high)
 
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
-        """Return the tokens of an array or of lines; beside other columns, order and difference may be by chance."""
+        """Return the tokens of an array or of lines.
+
+        Beside other columns, whether they are in order and all different may be left to chance.
+        """
         column = self.columns[name]
         if not alone:
             chance = self.draw.random() < 0.5

@@ -40,7 +40,7 @@ class StatedBound:
 def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
     """Return all limits of a statement, narrow ones first.
 
-    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(Bound(1, 100000),)``
+    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(StatedBound(1, 100000),)``
     """
     bounds = set(bounds_in_order(statement))
     return tuple(sorted(bounds, key=lambda bound: (bound.high - bound.low, bound.low)))
@@ -69,7 +69,7 @@ def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
 
 
 def _value(text: str) -> int | None:
-    """Return the whole number that a writing means: digits with separators, powers, a factor times a power."""
+    """Return the whole number that a text denotes: digits with separators, powers, a factor times a power."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)

@@ -12,7 +12,7 @@ _GROWN = 2 / 3
 
 
 def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, most_bytes: int) -> list[str]:
-    """Up to ``count`` inputs that are not among ``inputs``, no two alike.
+    """Return up to ``count`` inputs that are not among ``inputs``, no two alike.
 
     Args:
         inputs: those seen, trusted to be valid.

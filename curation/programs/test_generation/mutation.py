@@ -33,7 +33,7 @@ _MOST_LINES = 20_000
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
+    """Return up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
 
     Args:
         inputs: those seen, trusted to be valid.
@@ -68,7 +68,8 @@ Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
-    """Return what was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
+    """Return the range of the values seen, widened to the narrowest limit that holds it where the two begin or end
+    alike."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]
     if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
@@ -91,7 +92,7 @@ def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Other values, a few or all; small and large magnitudes alike."""
+    """Draw other values for a few numbers or all; small and large magnitudes alike."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -103,7 +104,7 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """The least or the greatest value, everywhere, at one place, or by chance."""
+    """Set numbers to the least or the greatest value: everywhere, at one place, or by chance."""
     free = _free(lines, shape)
     if not free:
         return
@@ -116,7 +117,7 @@ def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """One value for all numbers of a place, or one line for all lines of its kind."""
+    """Set all numbers of one place to one value."""
     free = _free(lines, shape)
     if not free:
         return
@@ -128,7 +129,7 @@ def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Fewer or more of what a number counts."""
+    """Write fewer or more of what a number counts."""
     if not shape.counts:
         return
     count = draw.choice(shape.counts)
@@ -152,7 +153,7 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Another order: of a long line's tokens, or of the lines behind the head."""
+    """Put a long line's tokens, or the lines behind the head, in another order."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -169,7 +170,7 @@ def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Other letters in words, of those seen at their place: by chance, or one letter for all."""
+    """Replace letters in words by others seen at their place: by chance, or one letter for all."""
     del ranges
     words = [
         (row, token, letters)
@@ -186,7 +187,7 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Numbers that count are set to what they count."""
+    """Set the numbers that count to what they count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

@@ -1,4 +1,4 @@
-"""Which of the made tests are kept: enough of them, and beyond that only those that tell solutions apart."""
+"""Selects which generated tests are kept: enough of them, and beyond that only those that tell solutions apart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def select_tests(
         caught: solutions that fail on a test kept before.
         have: tests kept before.
 
-    Example: ``chosen([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
+    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
     """
     nobody: frozenset[int] = frozenset()
     selected: list[int] = []

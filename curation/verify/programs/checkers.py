@@ -23,7 +23,7 @@ from curation.verify.programs.tools import Program, Toolbox, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-"""Not in the paper: a checker is given more than any program it checks."""
+"""Not in the paper: a checker may use more than any program it checks."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
 _VALID = 42
@@ -71,7 +71,7 @@ def as_script(checker: Checker) -> str | None:
 def check_outputs(
     tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    """AC, WA, or BROKEN with what failed, for each (input, answer, output), each in a process of its own."""
+    """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
     program = _prepared(tools, checker)
     if isinstance(program, str):
         return [(CodeVerdict.BROKEN, program)] * len(runs)
@@ -93,9 +93,7 @@ def check_outputs(
 
 
 def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
-    """Return whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none
-    pass.
-    """
+    """Return whether an input validator accepts each input. One that fails or cannot be compiled accepts none."""
     program = _prepared(tools, validator)
     if isinstance(program, str):
         return [False] * len(inputs)
@@ -105,7 +103,7 @@ def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) ->
 
 
 def _beside(checker: Checker) -> dict[str, bytes]:
-    """Return the modules that a program in Python imports from beside it."""
+    """Return the files beside a Python program, which it may import."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -125,7 +123,7 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
 
 
 def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
-    """Return the checker ready to run, or what is wrong with it."""
+    """Return the checker ready to run, or why it cannot be."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

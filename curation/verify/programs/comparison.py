@@ -55,7 +55,7 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """Return the comparison that ``validator_flags`` of a Kattis package ask for.
+    """Return the comparison that the ``validator_flags`` of a Kattis package name.
 
     Raises `VerifierError` on a flag that the default validator does not know, or a tolerance that is no number.
 
@@ -138,7 +138,7 @@ def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) ->
 
 
 def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
-    """White space byte for byte, the tokens between by the rule."""
+    """Compare white space byte for byte, the tokens between by the rule."""
     if not how.case_sensitive:
         expected, output = expected.lower(), output.lower()
     expected_parts, output_parts = _SPACES.split(expected), _SPACES.split(output)
@@ -170,7 +170,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return a token as C's strtod reads it whole, else None: Python's digit separators are no number here."""
+    """Return the number that C's strtod reads from the whole token, else None. Digit separators are no number."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

@@ -1,4 +1,4 @@
-"""`goldilocks verify code`: a file of programs, or of responses, comes back with verdicts.
+"""`goldilocks verify code`: verdicts for a file of programs or of responses.
 
 Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and perhaps ``language`` (python or cpp: what
 is asked for), ``time_limit_s``, ``memory_mb``, ``comparison``, ``checker`` and ``function``. A comparison is
@@ -10,8 +10,9 @@ where there is none. A checker is either the flags of Kattis's default output va
 
 Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` (python or cpp) and ``code``, or ``response``:
 a model's whole text, whose program is found as in attempts. Rows out, in the submissions' order: ``id``, ``problem``,
-``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null), ``how``
-and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and ``how``.
+``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null),
+``method`` and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and
+``method``.
 
 Problems are made by `curation.verify.programs.tables`, as everywhere; programs are judged by all their tests.
 
@@ -48,10 +49,10 @@ def verify_programs(
     *,
     every: bool = False,
 ) -> dict[str, int]:
-    """Judge every submission into ``out``; return the number of submissions per verdict.
+    """Judge every submission, write the results to ``out``, and return the number of submissions per verdict.
 
-    ``progress`` is called with the number of submissions done so far. Raises `SourceError` on a line that is no
-    problem or no submission, with its number.
+    ``progress`` is called with the number of submissions judged so far. Raises `SourceError` with the number of a line
+    that is no problem or no submission.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -95,7 +96,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
-    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is none."""
+    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is no problem."""
     problems: dict[str, CodeProblem] = {}
     for number, row in _rows(path):
         where = f"{path}, line {number}"
@@ -107,7 +108,7 @@ def read_problems(path: Path) -> dict[str, CodeProblem]:
 
 
 def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
-    """Return one problem of the schema above. Raises `SourceError` beginning with ``where``."""
+    """Return the problem of a row in the schema above. Raises `SourceError` beginning with ``where``."""
     name = row.get("id")
     if not isinstance(name, (str, int)):
         raise SourceError(f"{where}: id is {name!r}; it must be a string")
@@ -129,7 +130,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem in the schema above: `problem_of_row` makes the same of it. Its tests must be UTF-8."""
+    """Return a problem as a row in the schema above; `problem_of_row` reads it back. Its tests must be UTF-8."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],

@@ -60,7 +60,7 @@ def run_function(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Return the submission against the problem's function tests: one run per call, or one for a whole test program."""
+    """Run the submission against the problem's function tests: one run per call, or one for a whole test program."""
     tests = problem.function
     assert tests is not None
     if submission.lang is CodeLang.CPP:
@@ -74,7 +74,7 @@ def run_function(
 
 @lru_cache
 def _boxed(module: str) -> str:
-    """Return the program that goes into a box: the room's text behind that of the values, with a call of its main
+    """Return the program that runs in a box: the text of `values`, that of ``module``, and a call of its main
     function.
     """
     parts = []
@@ -141,8 +141,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return what the callee's box said of each of its ``count`` calls, made safe to hand on; or what became of the
-    program.
+    """Return the checked lines that the callee wrote for its ``count`` calls, or the verdict on the whole program.
 
     The submission can write here whatever it likes; what is not of the agreed shape counts as a crash of its own.
     """
@@ -176,9 +175,7 @@ def _safe(line: object) -> dict[str, Any] | None:
 
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
-    """Return equality of two encoded values, by the kinds that Python's ``==`` tells apart; a tuple may stand for a
-    list.
-    """
+    """Return whether two encoded values are equal by Python's ``==``; a tuple may stand for a list."""
     expected_pair, actual_pair = _kind(expected), _kind(actual)
     if expected_pair[0] != actual_pair[0]:
         return False
@@ -230,7 +227,7 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Return rounds of calls and assertions until the test program meets nothing unknown."""
+    """Run rounds of calls and assertions until the test program meets nothing unknown."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(tools, problem, tests)
@@ -256,7 +253,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the calls that the test program makes before it knows any result: made once per problem."""
+    """Return the calls that the test program makes before it knows any result. They are gathered once per problem."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in tools.gathered:
         calls = _ask(tools, problem, tests, {})
@@ -269,7 +266,7 @@ def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> l
 def _ask(
     tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return one round of the test program: the calls it still needs, or its verdict."""
+    """Run one round of the test program, and return the calls it still needs, or its verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)

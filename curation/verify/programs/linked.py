@@ -26,12 +26,13 @@ _BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Stands in for the one Boost header that HumanEval-X uses where Boost is not installed."""
+"""Replaces the one Boost header that HumanEval-X uses where Boost is not installed."""
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Return the submission linked with the problem's test program, run once. BROKEN where the tests alone do not
-    compile.
+    """Link the submission with the problem's test program and run it once.
+
+    BROKEN where the test program does not end with its main function.
     """
     tests = problem.function
     assert tests is not None
@@ -62,7 +63,7 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
 
 
 def prototype(declaration: str) -> str:
-    """Return the declaration of the last function, whose body a benchmark leaves open; what stands before stays.
+    """Return a C++ prompt with the last function, whose body is left open, turned into a declaration.
 
     Example: ``prototype("#include<string>\\nint f(int x){\\n")`` is ``"#include<string>\\nint f(int x);\\n"``
     """

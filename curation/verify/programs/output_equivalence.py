@@ -1,4 +1,4 @@
-"""Which outputs of one test are the same: classes of outputs, named by a digest of their first member.
+"""Output equivalence: classes of equal outputs of one test, named by a digest of their first member.
 
 Where outputs are compared as text a class is a canonical form (tokens by the problem's comparison). Where a tolerance
 or a checker decides, it is the first output, in the solutions' order, that accepts it in the place of the expected one;
@@ -35,7 +35,7 @@ _FORM_SHARE = 1 / 3
 
 
 class Spill:
-    """Outputs in a file, each distinct one once."""
+    """Outputs in a temporary file, each distinct one once."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the matrix
@@ -63,7 +63,7 @@ class Spill:
 
 
 def canonical(output: bytes, how: Comparison) -> str:
-    """Return a digest that outputs share which the comparison, tolerance aside, calls the same."""
+    """Return a digest that is the same for outputs that the comparison, tolerance aside, holds equal."""
     folded = output if how.case_sensitive else output.lower()
     if not how.space_change_sensitive:
         folded = b" ".join(folded.split())
@@ -74,8 +74,8 @@ def canonical(output: bytes, how: Comparison) -> str:
 class Classes:
     """The classes of one problem's outputs.
 
-    ``expected`` holds the digests of the expected outputs, None where a test has none; ``broken`` and ``why`` tell of
-    checks of given expected outputs that the checker failed at.
+    ``expected`` holds the digests of the expected outputs, None where a test has none. ``broken`` counts the checks
+    against them that the checker failed at, and ``why`` is the reason of the last one.
     """
 
     tools: Toolbox
@@ -101,16 +101,17 @@ class Classes:
             self._class_of[place] = self._group(place, outputs[place], None)
 
     def of(self, place: int, digest: str) -> str | None:
-        """Return the class of an output of the test at ``place``; None where the checker failed and nothing is
-        known.
-        """
+        """Return the class of an output of the test at ``place``; None where the checker failed."""
         if (place, digest) in self._failed:
             return None
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Outputs at which the checker failed: where it does not fail with each as its own answer, the given answer is
-        what it cannot read, and the output stays in a class of its own; else nothing is known of it."""
+        """Decide on the outputs at which the checker failed, by checking each with itself as the answer.
+
+        Where that does not fail, the expected output is what the checker cannot read, and the output stays in a class
+        of its own; else nothing is known of it.
+        """
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
@@ -122,7 +123,9 @@ class Classes:
                 self._failed.discard(failed_output)
 
     def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
-        """Return digest → class, where it is not its own; ``expected`` leads the first class where it is given."""
+        """Return digest → class, for outputs not in a class of their own; ``expected``, if any, leads the first
+        class.
+        """
         test = self.problem.tests[place]
         class_of: dict[str, str] = {}
         remaining = list(digests)
@@ -144,7 +147,8 @@ class Classes:
     def _same(self, place: int, answer: bytes, digests: Sequence[str], answer_given: bool) -> list[bool]:
         """Return whether each of these outputs is right where ``answer`` is expected.
 
-        A checker may fail on an answer that is none: that is counted only where the answer is that given with the test.
+        A checker may fail on an answer that is none; that is counted only where the answer is the test's own
+        (``answer_given``).
         """
         checker = self.problem.checker
         if checker is None:
@@ -161,10 +165,10 @@ class Classes:
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
-        """Return tests whose expected output the checker accepts solutions under, but rejects as an output itself.
+        """Return the tests whose expected output the checker accepts as an answer, but rejects as an output.
 
-        Asked with the first voting solution's output as the answer; a test says nothing where the checker fails there,
-        or where no voting output is accepted. Where most that say anything reject, none is doubted (`_FORM_SHARE`).
+        The checker is called with the first voting solution's output as the answer. A test tells nothing where that
+        fails, or where no voting output is accepted. Where too large a share rejects, none is doubted (`_FORM_SHARE`).
         """
         checker = self.problem.checker
         if checker is None:

@@ -33,7 +33,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return what its ending alone says against a run, or None where its output must be looked at."""
+    """Return the verdict and reason that a run's ending alone decides, or None where its output must be compared."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -54,7 +54,7 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Python rejected the program's text: it says so without a traceback."""
+    """Return whether Python rejected the program's text, which it reports without a traceback."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -68,7 +68,7 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Return the program on these tests of the problem, in order, to the first failure unless ``every`` is asked for.
+    """Run the program on these tests of the problem, in order, to the first failure unless ``every`` is true.
 
     ``cut`` is asked between tests whether the rest has become needless.
     """
@@ -94,7 +94,7 @@ def _run_part(
     every: bool,
     cut: Callable[[], bool],
 ) -> None:
-    """Run a part of the tests. Outputs for a checker are kept until its box is free of the program."""
+    """Run a part of the tests and append to ``runs``. The checker runs once the program has left the box."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

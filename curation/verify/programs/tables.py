@@ -1,7 +1,8 @@
 """From tables to `CodeProblem`: what the sandbox judges by is built here, and nowhere else.
 
-`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, whoever asks: the stages of the code line, a
-trainer that reads a curated set (`set_problems`), an export, a user's file (`curation.verify.programs.files`).
+`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, for every caller: the stages of the code
+pipeline, a trainer that reads a curated set (`set_problems`), an export, a user's file
+(`curation.verify.programs.files`).
 
 What the columns of `JUDGING` mean:
   comparison  a JSON object of `Comparison`; null: tokens with their case, which is not the default of Kattis packages
@@ -60,7 +61,7 @@ except ValueError:
     sys.exit(f"the script said {said.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
-"""A checker script is given input, expected output and output as files, and says 1 or 0 as the last word."""
+"""A checker script gets input, expected output and output as files, and prints 1 or 0 as the last word."""
 
 
 def build_problem(
@@ -76,7 +77,7 @@ def build_problem(
     """Return a problem as the sandbox judges it.
 
     Args:
-        name: seeds the draw of tests; the group of twins.
+        name: seeds the draw of tests; the group that language variants share.
         tests: (input, expected output), in order; an output that is not known yet is empty.
         judging: its row of `JUDGING`.
         time_s, memory_mb: limits where that row names none.

@@ -1,4 +1,4 @@
-"""The public face: warm slots, programs and tests into them, `RunResult` out of them.
+"""The sandbox's interface: programs and tests go into warm slots, `RunResult`s come out.
 
 Each call occupies one slot, as long as its iterator lives; `workers` slots work at once, further calls wait. Slots
 are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
@@ -114,8 +114,9 @@ class Sandbox:
         stop: Callable[[int, RunResult], bool] | None = None,
         numpy: bool = False,
     ) -> Iterator[RunResult]:
-        """Return one run per input; the source is compiled once, each run is a fork that shares nothing with the
-        others.
+        """Run a Python program once per input, and return an iterator over the runs.
+
+        The source is compiled once; each run is a fork that shares nothing with the others.
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
         a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
@@ -136,9 +137,7 @@ class Sandbox:
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
         stop: Callable[[int, RunResult], bool] | None = None,
     ) -> Iterator[RunResult]:
-        """Return one run per input of a compiled program (its bytes, or a file that holds them). Else as
-        `run_python`.
-        """
+        """Run a compiled program (its bytes, or a file that holds them) once per input, as `run_python` does."""
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
         return self._run(
             "std",
@@ -191,7 +190,7 @@ class Sandbox:
         limits: Limits,
         args: Sequence[str],
     ) -> Generator[RunResult, None, None]:
-        """Yield tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
+        """Yield the runs of one program's tests in one slot. A slot's failure is one BROKEN, and the end."""
         slot, usable = None, False
         program_file = memory_file(program)
         try:
@@ -265,7 +264,7 @@ class Sandbox:
 
 
 def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
-    """Return how many of these are sent to a slot at once: one, or as many more as are small."""
+    """Return how many of these tests are sent to a slot at once: the first, and as many more as are small."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)
@@ -277,7 +276,7 @@ def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
 def _ran(
     slot: Slot, tests: Sequence[tuple[bytes, Mapping[str, bytes]]], limits: Limits, args: Sequence[str]
 ) -> Iterator[RunResult]:
-    """Yield what became of the first of these tests, one at least."""
+    """Yield the runs of the first of these tests, at least one."""
     message = {"op": "tests", "args": list(args), "files": [list(files) for _, files in tests]}
     descriptors, outputs = [], []
     try:

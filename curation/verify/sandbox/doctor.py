@@ -1,4 +1,4 @@
-"""What isolation this machine gives, property by property, each found by trying it in a box, never by asking.
+"""Diagnosis of the isolation on this machine, property by property. Each is tried in a box, never just looked up.
 
 A property is ``ok`` when the attempt failed as it should. The programs that try are below, one per property; the
 judge's side of an attempt (a listening socket, a file, a process) is set up on the host, so that an attempt that
@@ -46,7 +46,7 @@ except (OSError, ValueError) as error:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """What the attempts aim at."""
+    """The things on the host that the attempts aim at."""
 
     port: int
     folder: str
@@ -90,7 +90,7 @@ LIMITED = (
 
 @contextlib.contextmanager
 def _host() -> Iterator[_Host]:
-    """A port, a folder with a secret, and a process: things worth reaching."""
+    """Set up a port, a folder with a secret, and a process: things worth reaching."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,

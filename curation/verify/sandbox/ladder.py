@@ -39,8 +39,7 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
 
 
 def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """Return the rung, the line that describes it, a first warm slot, and the library that starts programs, if it is
-    there.
+    """Return the rung, its description, a first warm slot, and the library that starts programs, if it is there.
 
     Raises VerifierError where nothing works.
     """

@@ -1,7 +1,7 @@
-"""The compiled half of the sandbox: `inside/start.c`, made once with this machine's own C compiler, kept in the cache.
+"""The compiled half of the sandbox: `inside/start.c`, built once with this machine's own C compiler, kept in the cache.
 
-Invariants: what is loaded was made from this very source, and no other user could have changed it; where it cannot be
-had, programs are started by Python, more slowly and by the same system calls, and the reason is told.
+Invariants: what is loaded was built from this very source, and no other user could have changed it; without it,
+programs are started by Python, more slowly and by the same system calls, and the reason is told.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class LibraryUnavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """Return the user's cache, for what is dear to make."""
+    """Return the user's cache folder, for what takes long to make."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "goldilocks"
 
 
 def build_library() -> Path:
-    """Return the library, compiled now if it is not there yet. Raises `LibraryUnavailable`."""
+    """Return the library's path, and compile it if it is not there yet. Raises `LibraryUnavailable`."""
     release = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2])
     if release < MIN_LINUX:
         raise LibraryUnavailable(f"Linux is older than {'.'.join(map(str, MIN_LINUX))}")

@@ -28,7 +28,7 @@ def interpreter() -> str:
 
 
 def numpy_site_packages() -> Path | None:
-    """Return where the packages lie among which numpy is found; numpy is not imported."""
+    """Return the folder of packages that holds numpy, None without numpy; numpy is not imported."""
     spec = importlib.util.find_spec("numpy")
     return Path(spec.origin).parent.parent if spec and spec.origin else None
 

@@ -115,7 +115,7 @@ class Library:
 
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
-    """Return what setrlimit(2) is to be told for a program."""
+    """Return the limits that setrlimit(2) sets for a program, as (resource, value)."""
     targets = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
@@ -186,7 +186,7 @@ class Confinement:
         self._address = ctypes.addressof(self._plan)
 
     def command(self, arguments: list[bytes], variables: list[bytes]) -> None:
-        """What the binary is called with."""
+        """Set the arguments and environment variables of the binary."""
         if self._called == (arguments, variables):
             return
         self._called = arguments, variables
@@ -197,9 +197,7 @@ class Confinement:
         self._steps[len(self._steps) - 1] = _step("execveat", last)
 
     def start(self, standard: Sequence[int]) -> int:
-        """Return a new process: its number here, 0 in the process itself, confined (a binary's never comes back
-        there).
-        """
+        """Start a confined process. Return its number here, and 0 in the new process (a binary never returns there)."""
         for place, descriptor in enumerate(standard):
             self._steps[self._streams + place].arguments[0] = descriptor
         if self._library is not None:
@@ -215,11 +213,10 @@ class Confinement:
     def trial(
         self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: int = -1
     ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
-        """Return what runs tests, which have standard streams each, and see them to their end if that comes before a
-        tick.
+        """Return a function that runs tests, with standard streams each, to their end if that comes before a tick.
 
-        One after another, as long as they end well, leave ``folder`` empty, and take and write no more than what
-        ``ahead`` says (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
+        It runs one after another, as long as they end well, leave ``folder`` empty, and take and write no more than
+        ``ahead`` allows (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
         a request, or here where there is none. For the library only.
         """
         assert self._library is not None
@@ -247,8 +244,7 @@ class Confinement:
         return start
 
     def serve(self, link: socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
-        """Return a new process per request that comes over ``link``, with three descriptors beside; answered by its
-        number.
+        """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
 
         Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
         with None where it has no arguments: the library does so, or who gets that value returned. In this process
@@ -268,7 +264,7 @@ class Confinement:
         return None
 
     def _serve(self, link: socket.socket) -> GetRequest | None:
-        """Return what the library does, slower."""
+        """Do what the library's ``served`` does, more slowly."""
         room = socket.CMSG_SPACE(_THREE.size)
         while True:
             request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, socket.MSG_CMSG_CLOEXEC)
@@ -283,7 +279,7 @@ class Confinement:
                 os.close(descriptor)
 
     def _enter(self) -> None:
-        """What the library does, slower."""
+        """Do what the library does in a new process, more slowly: run the steps."""
         ready = False
         try:
             if self._filter is not None:

@@ -6,7 +6,7 @@ import os
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
-    """Copies of open files, by these names."""
+    """Copy open files into the folder, under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -37,7 +37,7 @@ def used_bytes(folder: str, apart: bool) -> int:
 
 
 def copy_bytes(source: int, target: int) -> None:
-    """A whole file into another."""
+    """Copy a whole file into another."""
     size, place = os.fstat(source).st_size, 0
     while place < size:
         sent = os.sendfile(target, source, place, min(size - place, 1 << 24))

@@ -38,12 +38,12 @@ def _fill(size: int) -> None:
 
 
 def fill_pools() -> None:
-    """Whole pools that are free."""
+    """Fill the whole pools that are free."""
     _fill(LARGEST)
 
 
 def fill_all() -> None:
-    """Holes of every size; what is asked for next lies in new memory."""
+    """Fill holes of every size, so that what is allocated next lies in new memory."""
     for size in range(LARGEST, 0, -STEP):
         _fill(size)
     kernel.trim()

@@ -61,8 +61,8 @@ Start = Callable[[list[str], list[list[int]]], Started]
 
 
 def preload(plan: Plan) -> Library | None:
-    """Return what programs may find loaded, and the library that starts them, while the host's files can still be
-    seen.
+    """Load what programs may find loaded, while the host's files are still visible; return the library that starts
+    them.
     """
     if plan.kind != "compile":
         site.setquit()
@@ -77,14 +77,12 @@ def preload(plan: Plan) -> Library | None:
 
 
 def _dull(used: dict[str, Any]) -> bool:
-    """Return whether nothing about a run tells the judge to stop, so that the next may follow before the judge has seen
-    it.
-    """
+    """Return whether a run is so ordinary that the next may follow before the judge has looked at it."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
-    """See the module's text."""
+    """The process of one slot that serves the judge; see the module's docstring."""
 
     def __init__(self, plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
         self.plan, self.library, self.alone = plan, library, alone
@@ -110,7 +108,7 @@ class Supervisor:
         return socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
-        """The judge is gone: nothing stays."""
+        """End this process when the judge is gone, and leave nothing behind."""
         watch.kill_rest(self.plan.apart)
         if not self.plan.apart:
             folder.empty(self.folder)
@@ -119,7 +117,7 @@ class Supervisor:
         os._exit(77)
 
     def reply(self, **words: Any) -> None:
-        """One message to the judge."""
+        """Send one message to the judge."""
         self.control.send(json.dumps(words).encode())
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
@@ -136,7 +134,7 @@ class Supervisor:
         return Confinement(self.library, ready, filtering, self.ruleset, binary, last, around)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
-        """Tests of a Python program, each forked by a process that has the program ready, until the end.
+        """Run tests of a Python program, each forked by a process that has the program ready, until the end.
 
         The parser meets foreign text, so that process does the compiling.
         """
@@ -173,7 +171,7 @@ class Supervisor:
         return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
 
     def _forking(self, link: socket.socket, confinement: Confinement) -> Start:
-        """Return tests are made by the process at the other end of ``link``."""
+        """Return the function that starts tests through the process at the other end of ``link``."""
         start = None if self.library is None else self._trial(confinement, link.fileno())
 
         def begin(words: list[str], streams: list[list[int]]) -> Started:
@@ -187,7 +185,7 @@ class Supervisor:
         return begin
 
     def binary(self, limits: dict[str, Any], program: int) -> None:
-        """Tests of a compiled program, until the end."""
+        """Run tests of a compiled program, until the end."""
         confinement = self._confined("binary", limits, program)
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
         start = None if self.library is None else self._trial(confinement)
@@ -205,7 +203,7 @@ class Supervisor:
         self.reply(done=True)
 
     def _next_number(self, link: socket.socket) -> int:
-        """Return the number that the forking process says next; 0 when it has died."""
+        """Return the next number that the forking process sends; 0 when it has died."""
         poll = select.poll()
         poll.register(link, select.POLLIN)
         poll.register(self.control, 0)
@@ -215,9 +213,9 @@ class Supervisor:
         return int(NUMBER.unpack(message)[0]) if message else 0
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
-        """Return tests of one program, reported as many at a time as were quick, until the end.
+        """Run tests of one program until the end, and report as many at a time as were quick.
 
-        False where one could not be started.
+        Return False where one could not be started.
         """
         bare = folder.used_bytes(self.folder, self.plan.apart)
         while True:
@@ -254,7 +252,10 @@ class Supervisor:
         bare: int,
         ran: list[dict[str, Any]],
     ) -> bool:
-        """Return the first of these tests, or more of them at once; whether who makes their processes lives."""
+        """Run the first of these tests, or several at once, and append to ``ran``.
+
+        Return whether the process that makes their processes lives.
+        """
         (descriptors, names), base = tests[0], bare
         together = [descriptors[:3]]
         if names:
@@ -278,21 +279,21 @@ class Supervisor:
         return going is None or going[0] != DIED
 
     def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
-        """Return what a program used that has just been started."""
+        """Wait for a program that has just been started, and return what it used."""
         used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
         return used
 
     def _failed(self, status: int) -> str:
-        """Return why a program could not be started, if so."""
+        """Return why a program could not be started; empty where it was."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()
         return ""
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """A tool of the toolchain on some files; the file it wrote is copied out."""
+        """Run a tool of the toolchain on some files, and copy out the file it wrote."""
         standard, artifact, files = descriptors[:3], descriptors[3], descriptors[4:]
         folder.place(self.folder, message["files"], files, 0o644)
         variables = {**self.environment, "TMPDIR": self.folder, "LC_ALL": "C.UTF-8"}
@@ -315,7 +316,7 @@ class Supervisor:
         self.reply(**used, written=written)
 
     def _fetch(self, name: str, artifact: int) -> bool:
-        """Return the file that a tool wrote, into the artifact; whether it is there."""
+        """Copy the file that a tool wrote into the artifact; return whether it is there."""
         try:
             descriptor = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -329,7 +330,7 @@ class Supervisor:
             os.close(descriptor)
 
     def serve(self) -> None:
-        """Messages until the judge is gone."""
+        """Serve messages until the judge is gone."""
         while True:
             message, descriptors = self.receive()
             if message["op"] == "python":
@@ -343,7 +344,7 @@ class Supervisor:
 
 
 def compiled(source: int, limits: dict[str, Any]) -> child.Program:
-    """Return the code of a program, or the exception that an interpreter would have shown."""
+    """Compile a program; return its code, or the exception that an interpreter would have shown."""
     text = os.pread(source, os.fstat(source).st_size, 0)
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
