@@ -173,8 +173,8 @@ class ServerClient:
             raise
         if response.status_code in _BUSY:
             server.trouble = f"{response.status_code} {message(response)}"
-            if (wait := _retry_after(response)) is not None:
-                server.paused_until = time.monotonic() + wait
+            if (pause := _retry_after(response)) is not None:
+                server.paused_until = time.monotonic() + pause
             raise TemporaryFailure(server.trouble)
         return response
 

@@ -84,9 +84,9 @@ class Endpoint:
         """
         if problem.id not in self._no_room:
             request = f"problem {problem.id}, attempt {index}"
-            answered = await self._client.ask(self._path, lambda: self._body(problem, index), self._read, request)
-            if answered is not None:
-                return answered
+            completion = await self._client.ask(self._path, lambda: self._body(problem, index), self._read, request)
+            if completion is not None:
+                return completion
             self._no_room.add(problem.id)
         self.too_long += 1
         return None
@@ -105,7 +105,7 @@ class Endpoint:
             self._prompt_tokens += prompt
             if room < self.settings.decoding.max_tokens:
                 return None
-            return self._answered(content["choices"][0], usage, server.url)
+            return self._completion(content["choices"][0], usage, server.url)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}") from error
 
@@ -129,7 +129,7 @@ class Endpoint:
             body["return_token_ids"] = True
         return body
 
-    def _answered(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
+    def _completion(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
             raise TemporaryFailure(f"the generation ended as {finish!r}")

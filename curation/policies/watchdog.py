@@ -19,22 +19,22 @@ import threading
 class Watchdog:
     """Methods that a vLLM worker gains; called by `collective_rpc`."""
 
-    def follow_process(self, run: int) -> bool:
+    def follow_process(self, run_process: int) -> bool:
         """End this worker, and the engine above it, as soon as process ``run`` has ended; False where it cannot be."""
         if not hasattr(os, "pidfd_open"):
             return False
         try:
-            watched = os.pidfd_open(run)
+            descriptor = os.pidfd_open(run_process)
         except OSError:
             return False
-        above = os.getppid()
-        engine = above if above != run else None  # with several GPUs, workers are processes below the engine's
-        threading.Thread(target=_end_with, args=(watched, engine), name="goldilocks-follower", daemon=True).start()
+        parent = os.getppid()
+        engine = parent if parent != run_process else None  # with several GPUs, workers are processes below the engine's
+        threading.Thread(target=_end_with, args=(descriptor, engine), name="goldilocks-follower", daemon=True).start()
         return True
 
 
-def _end_with(watched: int, engine: int | None) -> None:
-    select.select([watched], [], [])
+def _end_with(descriptor: int, engine: int | None) -> None:
+    select.select([descriptor], [], [])
     if engine is not None and os.getppid() == engine:
         os.kill(engine, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

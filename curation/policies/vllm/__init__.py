@@ -106,13 +106,13 @@ class Vllm:
         if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
             self.too_long += 1
             return None
-        made = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
+        completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Completion(
-            text=made.text,
-            finish=made.finish,
-            tokens=len(made.token_ids),
-            token_ids=made.token_ids if self.settings.keep_tokens else None,
-            logprobs=made.logprobs if self.settings.keep_tokens else None,
+            text=completion.text,
+            finish=completion.finish,
+            tokens=len(completion.token_ids),
+            token_ids=completion.token_ids if self.settings.keep_tokens else None,
+            logprobs=completion.logprobs if self.settings.keep_tokens else None,
         )
 
     async def load_weights(self, folder: Path) -> None:

@@ -107,17 +107,17 @@ class VllmEngine:
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {self.broken or first_line(error)}") from error
         finally:
             self._in_flight.discard(request)
-        made = final.outputs[0]
-        if made.finish_reason not in FINISHED:
-            why = self.broken or f"the request ended as {made.finish_reason!r}"
+        output_text = final.outputs[0]
+        if output_text.finish_reason not in FINISHED:
+            why = self.broken or f"the request ended as {output_text.finish_reason!r}"
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {why}.")
         return TokenCompletion(
             tuple(prompt_ids),
-            tuple(made.token_ids),
-            _logprobs(made),
-            _versions(made) if self.launch.transfer is not None else (),
-            made.text,
-            made.finish_reason,
+            tuple(output_text.token_ids),
+            _logprobs(output_text),
+            _versions(output_text) if self.launch.transfer is not None else (),
+            output_text.text,
+            output_text.finish_reason,
         )
 
     async def reload(self, folder: Path) -> None:

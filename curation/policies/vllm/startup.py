@@ -96,9 +96,9 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     if on_cpu and _eager(settings, on_cpu):
         environment["TORCH_COMPILE_DISABLE"] = "1"
     one_process = on_cpu and settings.tensor_parallel == 1
-    with ExitStack() as held, _quiet_environment(one_process, settings.cpu_threads, environment):
-        held.callback(sockets.remove)
-        return _holding(_start(launch, settings, on_cpu), held)
+    with ExitStack() as resources, _quiet_environment(one_process, settings.cpu_threads, environment):
+        resources.callback(sockets.remove)
+        return _holding(_start(launch, settings, on_cpu), resources)
 
 
 def _holding(engine: Any, held: ExitStack) -> Any:
@@ -185,7 +185,7 @@ def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str])
     that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
     """
     logging.getLogger("vllm").addHandler(logging.NullHandler())  # it warns before it has set up its logging
-    wanted = {
+    environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TORCH_CPP_LOG_LEVEL": "ERROR",
@@ -193,11 +193,11 @@ def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str])
         **more,
     }
     if one_process:
-        wanted |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
+        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
     if "torch" in sys.modules:
-        wanted["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update({name: value for name, value in wanted.items() if name not in os.environ})
+        environment["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
     try:
         with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")

@@ -25,7 +25,7 @@ class Worker(Watchdog):
 
 def pack_tied(model: Any) -> int:
     """Pack anew every layer that keeps its weights beside their packed copy; how many there were."""
-    kept = [one for one in model.modules() if hasattr(one, "cpu_linear") and one.weight.numel()]
-    for layer in kept:
+    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
+    for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)
-    return len(kept)
+    return len(packed_layers)

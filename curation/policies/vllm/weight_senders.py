@@ -99,10 +99,10 @@ class DeviceSender:
         from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
 
         if self._way == "ipc":
-            told: Any = IPCTrainerInitInfo(rank=0)
+            init_info: Any = IPCTrainerInitInfo(rank=0)
         else:
-            told = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
-        return WeightTransferTrainerFactory.trainer_init(told, client=self._control, source=self._source())
+            init_info = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
+        return WeightTransferTrainerFactory.trainer_init(init_info, client=self._control, source=self._source())
 
     def _source(self) -> Any:
         from vllm.distributed.weight_transfer.base import ParamMeta, WeightSource
@@ -165,6 +165,6 @@ def _on_device(weights: Weights) -> Iterator[tuple[str, Any]]:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as bound:
+        bound.bind(("", 0))
+        return int(bound.getsockname()[1])

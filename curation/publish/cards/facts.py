@@ -26,7 +26,7 @@ class FunnelRow:
 
     @property
     def dropped(self) -> int:
-        """Return rows that left at this stage."""
+        """Return how many rows left at this stage."""
         return sum(self.reasons.values())
 
 
@@ -43,7 +43,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
-    """A benchmark that problems were compared with: how many of them overlapped, in all and by method."""
+    """A benchmark of the decontamination: how many problems were contaminated with it, in all and by method."""
 
     name: str
     license: str
@@ -55,8 +55,8 @@ class BenchmarkFacts:
 class CodeFacts:
     """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
 
-    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs,
-    of which the packages' own validators ``refused`` some.
+    ``corrected`` and ``discarded`` are tests of the sources; ``generated`` were made of ``tried`` inputs, of which the
+    packages' own validators ``refused`` some.
     """
 
     tests_read: int
@@ -93,7 +93,7 @@ class StageComparison:
 
     @property
     def rescued(self) -> int:
-        """Return problems that the first stage never solved and that stand in the set."""
+        """Return how many problems the first stage never solved and stand in the set."""
         return self.fates.get("", 0)
 
     @property
@@ -103,7 +103,7 @@ class StageComparison:
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
-    """Return the decisions of the first stage beside those of the last.
+    """Compare the decisions of the first stage with those of the last.
 
     Args:
         first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
@@ -167,7 +167,7 @@ def most_correct(band: tuple[int, float, int]) -> int:
 
 
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """(stage, stage before it) where a stage went back to what the stage before it had read."""
+    """Return (stage, stage before it) where a stage went back to what the stage before it had read."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
 
@@ -176,5 +176,5 @@ def stage_title(facts: CardFacts, stage: str) -> str:
     """Return the funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or
     ``stage1.decisions``.
     """
-    found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
-    return capital(next(found, stage))
+    titles = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
+    return capital(next(titles, stage))
