@@ -98,7 +98,7 @@ def _fault(model: type[BaseModel], detail: ErrorDetails) -> Fault:
 
 
 def _without_short_lists(faults: Sequence[Fault]) -> list[Fault]:
-    """Leave out what says that a list is too short where that is so because its items are invalid."""
+    """Leave out faults of too short lists whose items are invalid, for that follows."""
 
     def follows(fault: Fault) -> bool:
         depth = len(fault.location)
@@ -108,7 +108,7 @@ def _without_short_lists(faults: Sequence[Fault]) -> list[Fault]:
 
 
 def _without_other_branches(faults: Sequence[Fault], level: int = 0) -> list[Fault]:
-    """Keep, of each plain union, the branch that the value was meant for; or say at once what all would take.
+    """Keep, of each plain union, the branch that the value was meant for, or one fault that says what all would take.
 
     ``level`` counts the unions that a fault lies in, from outside.
     """
@@ -121,7 +121,8 @@ def _without_other_branches(faults: Sequence[Fault], level: int = 0) -> list[Fau
         else:
             remaining.append(fault)
     for faults_of_union in by_union.values():
-        remaining += _without_other_branches(_meant_branch(faults_of_union, faults_of_union[0].place.unions[level]), level + 1)
+        branch = _meant_branch(faults_of_union, faults_of_union[0].place.unions[level])
+        remaining += _without_other_branches(branch, level + 1)
     return remaining
 
 
@@ -137,7 +138,7 @@ def _meant_branch(faults: Sequence[Fault], position: int) -> list[Fault]:
 
 
 def _is_of_other_type(branch: Sequence[Fault], position: int) -> bool:
-    """Return whether a union's branch was refused for the type of the value, and not for what stands in it."""
+    """Return whether a union's branch was refused for the type of the value, and not for its content."""
     first = branch[0]
     return len(first.location) == position + 1 and (first.kind.endswith("_type") or first.kind == "literal_error")
 
@@ -177,7 +178,7 @@ def _unknown_key(fault: Fault) -> str:
 
 
 def _untagged(fault: Fault) -> str:
-    """Say that a table does not tell its kind, or tells it under a misspelt key."""
+    """Return the sentence on a table that does not name its kind, or names it under a misspelt key."""
     choice = fault.place.choice
     tagged = choice.tagged() if choice is not None else {}
     name = fault.context["discriminator"].strip("'")
@@ -199,7 +200,7 @@ def _fields(place: Place) -> Collection[str]:
 
 
 def _suggestion(value: Any, allowed: str) -> str:
-    """End a sentence that lists the texts allowed with the one that resembles the value, where one does."""
+    """Return the end of a sentence on a wrong value: the allowed text that resembles it, where one does."""
     near = nearest(value, re.findall("'([^']*)'", allowed)) if isinstance(value, str) else []
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
 

@@ -76,7 +76,7 @@ def choice_of(annotation: Any, discriminator: object = None) -> Choice:
 
 
 def choice_of_field(field: FieldInfo) -> Choice:
-    """Return what a field may be."""
+    """Return what the value of a field may be."""
     registry = next((part for part in field.metadata if isinstance(part, ByKind)), None)
     if registry is not None:
         return Choice(tuple(registry.models().values()), "kind", is_registry=True)
@@ -113,7 +113,7 @@ def is_table(annotation: Any) -> typing.TypeGuard[type[BaseModel]]:
 
 
 def _inside(holder: Any, step: int | str) -> Choice | None:
-    """Return what may stand at a step into a table, a mapping or a list."""
+    """Return what may stand one step inside a table, a mapping or a list; None where that is not known."""
     if is_table(holder):
         field = holder.model_fields.get(str(step))
         return choice_of_field(field) if field is not None else None

@@ -41,14 +41,14 @@ def _sentence(key: str, value: object, renamed: Mapping[str, str]) -> str | None
 
 
 def _filled(new: str, wild: Sequence[str]) -> str:
-    """Return a new key with what its wildcards stand for."""
+    """Fill the wildcards of a new key."""
     texts = iter(wild)
     return _WILD.sub(lambda _: next(texts), new)
 
 
 @cache
 def key_pattern(key: str) -> re.Pattern[str]:
-    """Return the expression that a line's key stands for; its groups are what the wildcards stand for."""
+    """Return a key with wildcards as a regular expression; its groups are what the wildcards stand for."""
     wild = {"*": r"([^.]*)", "**.": r"((?:[^.]+\.)*)"}
     literal = [re.escape(part) for part in _WILD.split(key)]
     groups = [wild[part] for part in _WILD.findall(key)]

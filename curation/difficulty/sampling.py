@@ -3,8 +3,7 @@
 A problem is open from its first request to its stop. At each moment those indices of it are asked for that are needed
 whatever the ones before them say (`StoppingRule.needed`); verdicts come in as prefixes are finished, and either need
 more or stop the problem. Other problems fill the gaps meanwhile, so that ``policy.in_flight`` requests are under way as
-long as
-there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
+long as there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
 
 Invariants:
   - an attempt is in the store before its problem is handed over; one that is in the store is not asked for again;

@@ -40,7 +40,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def folder_revision(folder: Path) -> str:
-    """12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
+    """Return 12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
 
     The files are read once, at about a gigabyte a second.
 
@@ -58,7 +58,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
+    """Return the name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
 
     Raises:
         PolicyError: a file is cut short or is no safetensors file.
@@ -91,7 +91,7 @@ def end_tokens(folder: Path) -> tuple[int, ...]:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """These tensors under the checkpoint's names: one under a second name (tied weights) is left out.
+    """Return these tensors under the checkpoint's names, without those under a second name (tied weights).
 
     Raises:
         PolicyError: they are not of the shape of the model in ``folder``.
@@ -101,8 +101,14 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
         return weights
     fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
-    mismatches = sorted(name for name, shape in ours.items() if name not in fitting_weights or fitting_weights[name].shape != shape)
-    mismatches += sorted(n for n, value in extra.items() if not any(_is_same_tensor(value, other) for other in fitting_weights.values()))
+    mismatches = sorted(
+        name for name, shape in ours.items() if name not in fitting_weights or fitting_weights[name].shape != shape
+    )
+    mismatches += sorted(
+        name
+        for name, value in extra.items()
+        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values())
+    )
     if mismatches:
         theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
         raise PolicyError(

@@ -6,7 +6,7 @@ Invariants, beside those of `curation.policies.client`, which does the asking:
   - log-probabilities are those of the distribution that was drawn from: servers that give others are refused.
 
 What it does not do: start servers, or find out which weights they hold (`revision` in the recipe says it). Where a
-server parts the thoughts from the answer, they are put together again in <think> tags.
+server splits the thoughts off the answer, they are put together again in <think> tags.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Endpoint:
     Example::
 
         async with Endpoint(EndpointPolicy(kind="endpoint", model="m", revision="1", urls=urls), Path()) as policy:
-            answered = await policy.answer(problem, 0)
+            completion = await policy.answer(problem, 0)
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, one refuses the key or holds
@@ -64,7 +64,7 @@ class Endpoint:
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return mean tokens of the prompts answered so far, as the servers count them; None where they do not tell."""
+        """Return the mean tokens of the prompts answered so far, as the servers count them; None where they do not."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     async def __aenter__(self) -> Self:

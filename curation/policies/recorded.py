@@ -57,7 +57,8 @@ class Recorded:
         )
         self._rows: pl.DataFrame | None = None  # by problem and index
         self._places: dict[str, tuple[int, int]] = {}  # where a problem's attempts begin in it, and how many there are
-        self._last_problem: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None  # the last one asked for
+        # the last problem asked for, and its attempts
+        self._last_problem: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None
 
     def check(self) -> None:
         """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
@@ -166,17 +167,17 @@ class Recorded:
             if path is not None:
                 require_path(attempts, path, where)
 
-    def _text(self, made: Row, path: str | None, number: int) -> str | None:
-        value = value_at(made, path) if path is not None else None
+    def _text(self, attempt: Row, path: str | None, number: int) -> str | None:
+        value = value_at(attempt, path) if path is not None else None
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, int | float):
             return str(value)
         raise PolicyError(f"{self.path}, row {number}: `{path}` should be text, but is {value!r:.80}.")
 
-    def _label(self, made: Row, number: int) -> bool | None:
+    def _label(self, attempt: Row, number: int) -> bool | None:
         path = self._settings.columns.label
-        value = value_at(made, path) if path is not None else None
+        value = value_at(attempt, path) if path is not None else None
         if isinstance(value, int | float) and value in (0, 1):
             value = bool(value)
         if value is None or isinstance(value, bool):

@@ -23,7 +23,7 @@ def seed_of(seed: int, problem: str, index: int) -> int:
 
 
 def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return what the attempts of a live policy are filed under.
+    """Return the key that the attempts of a live policy are filed under.
 
     Args:
         name: ``model@revision``.

@@ -29,7 +29,7 @@ class TemporaryFailure(Exception):
 
 @dataclass(slots=True)
 class Server:
-    """One server: what it has to do, what it has done, and what was last wrong with it."""
+    """One server: its requests in flight, its requests so far, and its last failure."""
 
     url: str
     outstanding: int = 0
@@ -76,8 +76,8 @@ class Servers:
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[Server]:
-        """A server with room, for one request; waits until there is one.
+    async def acquire(self) -> AsyncIterator[Server]:
+        """Yield a server with room, for one request; wait until there is one.
 
         Raises:
             PolicyError: no server has been alive for too long.
@@ -111,7 +111,7 @@ class Servers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _trouble(self, url: str) -> str | None:
-        """Probe a server; what keeps it from answering for now, or None."""
+        """Probe a server; return what keeps it from answering for now, or None."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
@@ -136,7 +136,7 @@ class Servers:
             await self._change(wait)
 
     async def _change(self, at_most_s: float | None) -> None:
-        """Wait until something has changed, or so long."""
+        """Wait until something has changed, at most so many seconds."""
         try:
             async with asyncio.timeout(at_most_s), self._changed:
                 await self._changed.wait()

@@ -1,4 +1,4 @@
-"""What vLLM's worker processes are given along: they end when the process that started them ends.
+"""A watchdog in vLLM's worker processes: they end when the process that started them ends.
 
 vLLM's asynchronous engine is a process of its own. Measured with vLLM 0.32.0: when its parent is killed with
 ``kill -9``, it lives on, with all its memory. `Watchdog` is mixed into the worker (`worker_extension_cls`) and watches
@@ -20,7 +20,10 @@ class Watchdog:
     """Methods that a vLLM worker gains; called by `collective_rpc`."""
 
     def follow_process(self, run_process: int) -> bool:
-        """End this worker, and the engine above it, as soon as process ``run`` has ended; False where it cannot be."""
+        """End this worker, and the engine above it, as soon as process ``run_process`` has ended.
+
+        Return False where the system cannot watch it.
+        """
         if not hasattr(os, "pidfd_open"):
             return False
         try:
@@ -28,7 +31,8 @@ class Watchdog:
         except OSError:
             return False
         parent = os.getppid()
-        engine = parent if parent != run_process else None  # with several GPUs, workers are processes below the engine's
+        # with several GPUs, workers are processes below the engine's
+        engine = parent if parent != run_process else None
         threading.Thread(target=_end_with, args=(descriptor, engine), name="goldilocks-follower", daemon=True).start()
         return True
 

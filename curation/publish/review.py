@@ -1,8 +1,7 @@
 """The queue of disputed labels, and the verdicts that people give on it.
 
 A label is disputed where the pipeline saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is
-one
-row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
+one row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
 
 A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` says which reference is right,
 ``reject`` that the problem is not to be used. The last line on a problem counts. The next run applies them
@@ -179,7 +178,7 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
     Args:
         dropped: rows that near_dedup dropped.
-        members: `near_dedup.MEMBER` rows, which name the row that stays.
+        members: `curation.filters.dedup.near.MEMBER` rows, which name the row that stays.
     """
     stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(

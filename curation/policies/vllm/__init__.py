@@ -36,7 +36,7 @@ class Vllm:
     Example::
 
         async with Vllm(VllmPolicy(kind="vllm", model="models/small"), Path.cwd()) as policy:
-            answered = await policy.answer(problem, 0)
+            completion = await policy.answer(problem, 0)
 
     Args:
         folder: what a relative `settings.model` is relative to. Where there is no such folder, `settings.model` is the
@@ -148,7 +148,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
+        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` where it has none."""
         tokenizer = self.engine.vllm.get_tokenizer()
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:

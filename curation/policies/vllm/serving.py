@@ -46,7 +46,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 
 
 def main(arguments_given: Sequence[str]) -> int:
-    """Become the server; comes back only where that cannot be."""
+    """Become the server; return an exit status only where that cannot be."""
     version = vllm_version()
     if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m curation.policies.vllm.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)

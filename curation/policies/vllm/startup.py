@@ -77,7 +77,7 @@ class Launch:
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Return the running engine, an ``AsyncLLM``; blocks for as long as it takes to start.
+    """Start the engine and return it, an ``AsyncLLM``; blocks for as long as it takes.
 
     Raises:
         PolicyError: vLLM is not installed, or cannot load the model.
@@ -98,16 +98,16 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     one_process = on_cpu and settings.tensor_parallel == 1
     with ExitStack() as resources, _quiet_environment(one_process, settings.cpu_threads, environment):
         resources.callback(sockets.remove)
-        return _holding(_start(launch, settings, on_cpu), resources)
+        return _attach_resources(_start(launch, settings, on_cpu), resources)
 
 
-def _holding(engine: Any, held: ExitStack) -> Any:
-    """Return the engine, which gives back what it holds when it is stopped.
+def _attach_resources(engine: Any, resources: ExitStack) -> Any:
+    """Return the engine, which frees ``resources`` when it is stopped.
 
     vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
     the interpreter, too late for vLLM's own clean-up.
     """
-    engine.goldilocks_held = held.pop_all()
+    engine.goldilocks_resources = resources.pop_all()
     return engine
 
 
@@ -121,11 +121,11 @@ async def stop_engine(engine: Any) -> None:
     engine.shutdown()
     await asyncio.sleep(0)  # its tasks see that they are cancelled
     engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
-    engine.goldilocks_held.close()
+    engine.goldilocks_resources.close()
 
 
 def first_line(error: BaseException) -> str:
-    """Return what vLLM's long errors say first."""
+    """Return the first telling line of one of vLLM's long errors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
@@ -178,7 +178,7 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
 
 @contextmanager
 def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str]) -> Iterator[None]:
-    """The environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
+    """Set the environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
 
     Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
     process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process

@@ -43,7 +43,7 @@ class Sender(Protocol):
     """One way of transfer; lives as long as the engine."""
 
     def send(self, weights: Weights, control: Control) -> None:
-        """Start, update, finish."""
+        """Send the weights: start, update, finish."""
         ...
 
     def close(self) -> None:
@@ -55,14 +55,14 @@ class FolderSender:
     """Tells the engine where the folder lies; tensors are first written to one in memory, before anything pauses."""
 
     def send(self, weights: Weights, control: Control) -> None:
-        """See `Sender.send`."""
+        """Send the weights as a folder; see `Sender.send`."""
         with _as_folder(weights) as folder:
             control.start_weight_update()
             control.update_weights({"folder": str(folder)})
             control.finish_weight_update()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 class DeviceSender:
@@ -81,7 +81,7 @@ class DeviceSender:
         self._engine: Any = None
 
     def send(self, weights: Weights, control: Control) -> None:
-        """See `Sender.send`. Tensors must be on the trainer's GPU; a folder is read there."""
+        """Send the weights from GPU to GPU. Tensors must be on the trainer's GPU; a folder is read there."""
         self._control.to, self._weights = control, weights
         if self._engine is None:
             self._engine = self._open()
@@ -89,7 +89,7 @@ class DeviceSender:
         self._weights = {}
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the communication group."""
         if self._engine is not None:
             self._engine.shutdown()
 

@@ -78,9 +78,7 @@ class WeightUpdates:
                 raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
 
     def _fitting(self, weights: Weights) -> Weights:
-        """Return the weights under the names of the checkpoint: a tensor under a second name (tied weights) goes
-        once.
-        """
+        """Return the weights under the names of the checkpoint; a tensor under two names (tied weights) goes once."""
         if isinstance(weights, Path):
             require_same_shape(self._folder, weights)
             return weights

@@ -1,4 +1,4 @@
-"""What the trainer's engine gains in vLLM's worker processes: weights received as a folder of safetensors.
+"""The worker of the trainer's engine: it receives weights as a folder of safetensors.
 
 The trainer's state dict lies in a file system in memory (or the published folder on a disk that both see), and the
 worker reads it through vLLM's public weight-update API, layer by layer, as it would read NCCL's broadcasts. Works
@@ -37,7 +37,9 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _transfer() -> type[Any]:
-    """vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in use."""
+    """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
+    use.
+    """
     from vllm.distributed.weight_transfer.base import (
         WeightTransferEngine,
         WeightTransferInitInfo,

@@ -76,17 +76,17 @@ class CodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageComparison:
-    """What the second stage changed. ``fates`` sums to ``never_solved``; reasons are those of `DropReason`.
+    """What the second stage changed. ``outcomes`` sums to ``never_solved``; reasons are those of `DropReason`.
 
     never_solved   problems that the first stage dropped as never solved
-    fates          what became of these: stage 2's reasons, "" where they stand in the set
+    outcomes       what became of these: stage 2's reasons, "" where they stand in the set
     alone          problems that the first stage alone would have kept
     both           those of them that stand in the set
     lost           problems of the set that the first stage alone would have lost, by its reason
     """
 
     never_solved: int
-    fates: Mapping[str, int]
+    outcomes: Mapping[str, int]
     alone: int
     both: int
     lost: Mapping[str, int]
@@ -94,12 +94,12 @@ class StageComparison:
     @property
     def rescued(self) -> int:
         """Return how many problems the first stage never solved and stand in the set."""
-        return self.fates.get("", 0)
+        return self.outcomes.get("", 0)
 
     @property
     def dropped(self) -> Mapping[str, int]:
         """Return why the others that the first stage never solved are not in the set."""
-        return {reason: count for reason, count in self.fates.items() if reason}
+        return {reason: count for reason, count in self.outcomes.items() if reason}
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
