@@ -44,13 +44,13 @@ class ByKind:
     default: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(lambda value, _: self._checked(value), handler(source))
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self._validated(value), handler(source))
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         choices: dict[Any, CoreSchema] = {kind: model.__pydantic_core_schema__ for kind, model in self.models().items()}
         return handler(core_schema.tagged_union_schema(choices, "kind"))
 
-    def _checked(self, value: Any) -> Any:
+    def _validated(self, value: Any) -> Any:
         models = self.models()
         if isinstance(value, tuple(models.values())):
             return value

@@ -59,7 +59,7 @@ class Fault:
 
 
 def sentences(model: type[BaseModel], error: ValidationError) -> list[str]:
-    """Return what is wrong with a recipe whose root is ``model``, a sentence for each mistake."""
+    """Return a sentence for each mistake in a recipe whose root is ``model``."""
     faults = [_fault(model, detail) for detail in error.errors(include_url=False)]
     order = {fault.location: number for number, fault in enumerate(faults)}
     faults = _without_other_branches(_without_short_lists(faults))
@@ -70,8 +70,8 @@ def sentences(model: type[BaseModel], error: ValidationError) -> list[str]:
         if fault.kind == "extra_forbidden"
         for name in nearest(fault.place.keys[-1], _fields(fault.place))
     }
-    shown = [fault for fault in faults if not (fault.kind == "missing" and _address(fault) in suggested)]
-    return list(dict.fromkeys(_sentence(fault) for fault in shown))
+    mistakes = [fault for fault in faults if not (fault.kind == "missing" and _address(fault) in suggested)]
+    return list(dict.fromkeys(_sentence(fault) for fault in mistakes))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

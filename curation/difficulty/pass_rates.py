@@ -214,8 +214,8 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
     ]
     reason = pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules)
     evidence = pl.coalesce(pl.when(fires).then(numbers) for fires, _, numbers in rules)
-    kept = pl.format("{} of {} correct", "correct", "judged")
-    decided = rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, kept).alias("evidence"))
+    keeps = pl.format("{} of {} correct", "correct", "judged")
+    decided = rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, keeps).alias("evidence"))
     if rule is not None and rule.error_rate > 0:
         decided = _foresee(decided, rule)
     return (

@@ -93,7 +93,7 @@ class CostRates:
     prompt_tokens: float | None = None
 
     def price(self, attempts: float, tokens: float) -> float:
-        """Return what so many attempts with so many generated tokens in all cost."""
+        """Return the price of so many attempts with so many generated tokens in all."""
         prompts = attempts * (self.prompt_tokens or 0.0)
         return (tokens * (self.price_out or 0.0) + prompts * (self.price_in or 0.0)) / 1e6
 
@@ -149,8 +149,8 @@ def _estimate(
     pilot: Sequence[PilotProblem], value: Callable[[PilotProblem], float], problems: int, seed: int
 ) -> CostEstimate:
     values = [value(problem) for problem in pilot]
-    generator = random.Random(seed)
-    means = sorted(sum(generator.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
+    rng = random.Random(seed)
+    means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
     return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
 

@@ -22,7 +22,7 @@ class SamplingProgress:
 
     @property
     def tokens_per_s(self) -> float:
-        """Return sampled tokens per second since sampling began."""
+        """Return the sampled tokens per second since sampling began."""
         return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
     @property

@@ -117,7 +117,7 @@ def _refresh_cause(
 
 
 def band_side(reason: str | None) -> int:
-    """Return where, relative to the band, a decision puts a problem: -1 below it, 0 inside, 1 above."""
+    """Return on which side of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
     return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
 
 

@@ -73,12 +73,12 @@ class ServerClient:
         timeout = httpx.Timeout(self._settings.request_s, connect=self._settings.connect_s)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         self._http = httpx.AsyncClient(timeout=timeout, limits=limits, headers=self._headers)
-        entered = False
+        has_entered = False
         try:
             await self.servers.greet()
-            entered = True
+            has_entered = True
         finally:
-            if not entered:
+            if not has_entered:
                 await self.close()
         return self
 

@@ -71,7 +71,7 @@ class Recorded:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
 
     async def __aenter__(self) -> Self:
@@ -135,7 +135,7 @@ class Recorded:
 
     def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
         columns, models = self._settings.columns, self._settings.models
-        for attempt in self._list_of(row, number):
+        for attempt in self._attempt_list(row, number):
             if columns.model is not None:
                 model = str(value_at(attempt, columns.model))
                 self.models_seen[model] = self.models_seen.get(model, 0) + 1
@@ -143,7 +143,7 @@ class Recorded:
                     continue
             yield attempt
 
-    def _list_of(self, row: Row, number: int) -> Sequence[Row]:
+    def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
         attempts = [row] if path is None else value_at(row, path)
         if attempts is None:
@@ -159,7 +159,7 @@ class Recorded:
         attempts: Sequence[Row] = rows
         if columns.attempts is not None:
             require_path(rows, columns.attempts, where)
-            attempts = [attempt for number, row in enumerate(rows) for attempt in self._list_of(row, number)]
+            attempts = [attempt for number, row in enumerate(rows) for attempt in self._attempt_list(row, number)]
             where += f", inside `{columns.attempts}`"
         if columns.choices is not None:
             require_path(rows, columns.choices, where)

@@ -44,7 +44,7 @@ class RecordedTranslations:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {"kind": "recorded translations", "file": self.path.name}
 
     async def __aenter__(self) -> Self:

@@ -36,7 +36,7 @@ def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **furt
 
 
 def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what stands in the store beside the key: how tokens are drawn, in full."""
+    """Return what the store notes beside the key: how tokens are drawn, in full."""
     prompt = prompt or SOLVING[settings.prompt]
     return {
         "kind": settings.model_dump()["kind"],

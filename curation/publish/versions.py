@@ -115,8 +115,8 @@ def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, exam
         table: `changes` against the version before.
     """
     number = counts(table)
-    kept = number["kept"] + number["promoted"] + number["added"]
-    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {kept:,} problems.", ""]
+    problems = number["kept"] + number["promoted"] + number["added"]
+    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]
     lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in MOVED]
     lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
     moved = table.filter(pl.col("change").is_in([change.value for change in MOVED]))

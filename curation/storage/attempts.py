@@ -170,7 +170,7 @@ class AttemptStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Return attempts of the journal as a table."""
+        """Read attempts of the journal as a table."""
         lines = list(self._journal.read(names))
         columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in ATTEMPT}
         columns |= {"problem": [problem for problem, _ in names], "index": [index for _, index in names]}
@@ -183,7 +183,7 @@ class AttemptStore:
         return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return which problems lie in which part."""
+        """Return which problems lie in which part, and how many attempts at each."""
         frames = [
             self._part(path.name, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -205,7 +205,7 @@ class AttemptStore:
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return what the journal holds of an attempt; what is absent is left out."""
+    """Return an attempt as a line of the journal; fields that are None are left out."""
     line = {
         "text": _without_surrogates(completion.text),
         "answer": _without_surrogates(completion.answer),

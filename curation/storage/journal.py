@@ -70,7 +70,7 @@ class Journal:
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of these names, in their order."""
+        """Read the lines of these names, in their order."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
@@ -93,8 +93,8 @@ class Journal:
         places: dict[Name, tuple[int, int]] = {}
         end = 0
         with self.path.open("rb") as old, aside.open("wb") as new:
-            for name, (at, size) in remaining:
-                old.seek(at)
+            for name, (start, size) in remaining:
+                old.seek(start)
                 new.write(old.read(size))
                 places[name] = (end, size)
                 end += size

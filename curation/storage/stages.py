@@ -242,7 +242,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    """Return the digests of what the stage in this folder is made from, finished or not; empty where there is none."""
     identity = _read_json(folder / "stage.json")
     return identity["inputs"] if identity is not None else {}
 

@@ -72,7 +72,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,

@@ -76,7 +76,7 @@ class DeviceSender:
 
     def __init__(self, way: Literal["nccl", "ipc"], workers: int, address: str) -> None:
         self._way, self._workers, self._address = way, workers, address
-        self._control = _Forwarding()
+        self._control = _ForwardingControl()
         self._weights: Weights = {}
         self._engine: Any = None
 
@@ -107,7 +107,7 @@ class DeviceSender:
     def _source(self) -> Any:
         from vllm.distributed.weight_transfer.base import ParamMeta, WeightSource
 
-        class Current(WeightSource):  # type: ignore[misc] # vLLM's types are not looked at
+        class CurrentWeights(WeightSource):  # type: ignore[misc] # vLLM's types are not looked at
             """What is being sent, anew for each round."""
 
             def metadata(this) -> list[Any]:  # noqa: N805 - `self` is the sender
@@ -116,10 +116,10 @@ class DeviceSender:
             def __iter__(this) -> Iterator[tuple[str, Any]]:  # noqa: N805
                 return _on_device(self._weights)
 
-        return Current()
+        return CurrentWeights()
 
 
-class _Forwarding:
+class _ForwardingControl:
     """The control that vLLM's trainer engine keeps, while ours is new with each update."""
 
     def __init__(self) -> None:

@@ -84,10 +84,10 @@ def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: 
             "grades everything again", (1, 0.5), xycoords=title, xytext=(8, 0), textcoords="offset points",
             fontsize=8.5, color=SOFT, va="center",
         )  # fmt: skip
-    kept = f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})"
+    label = f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})"
     if not row.dropped:
-        kept = f"all {row.rows_in:,} kept" if row.rows_in else "no rows"
-    axes.text(widest, y + 0.1, kept, fontsize=9.5, va="center", ha="right")
+        label = f"all {row.rows_in:,} kept" if row.rows_in else "no rows"
+    axes.text(widest, y + 0.1, label, fontsize=9.5, va="center", ha="right")
     axes.barh(y + 0.34, row.kept, height=0.2, color=STAYS)
     axes.barh(y + 0.34, row.dropped, left=row.kept, height=0.2, color=GOES)
     for number, line in enumerate(lines):

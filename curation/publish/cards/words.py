@@ -161,7 +161,8 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``, or
-    ``none``.
+    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``.
+
+    Without any it is ``none``.
     """
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"
