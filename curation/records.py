@@ -1,4 +1,4 @@
-"""The nouns of the house and their table schemas.
+"""The nouns of Goldilocks and their table schemas.
 
 One noun per thing, from the raw row to the decision:
 
@@ -137,7 +137,7 @@ class DropReason(StrEnum):
 PROBLEM = pl.Schema(
     {
         "id": pl.String(),  # problem_id of the row as it came
-        "group": pl.String(),  # the id of the original: translations and twins share it, splits never part it
+        "group": pl.String(),  # id of the original: translations and language variants share it, splits never part it
         "domain": pl.String(),
         "statement": pl.String(),
         "answer": pl.String(),  # the reference answer; null where the source has none
@@ -241,7 +241,7 @@ PASS_RATE = pl.Schema(
         "no_answer": pl.Int32(),
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
-        "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was spared; null where none was judged
+        "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was skipped; null where none was judged
         "low": pl.Float64(),  # 95 % Wilson interval of correct of judged
         "high": pl.Float64(),
         "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference
@@ -319,7 +319,7 @@ class Policy(Protocol):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key: the sampling parameters in full."""
+        """Return what the store notes beside the key: the sampling parameters in full."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -348,7 +348,7 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return the problem's name everywhere: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
+    """Return the problem's id: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
 
     The reference answer is left out on purpose: one problem with two references is a conflict to be seen,
     not two problems.

@@ -1,4 +1,4 @@
-"""What all recipe tables share, and how TOML values become what pydantic's strict mode wants."""
+"""What all recipe tables share, and how TOML values become what pydantic's strict mode takes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class ByKind:
     default: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(lambda value, _: self._checked(value), handler(source))
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self._validated(value), handler(source))
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         choices: dict[Any, CoreSchema] = {kind: model.__pydantic_core_schema__ for kind, model in self.models().items()}
         return handler(core_schema.tagged_union_schema(choices, "kind"))
 
-    def _checked(self, value: Any) -> Any:
+    def _validated(self, value: Any) -> Any:
         models = self.models()
         if isinstance(value, tuple(models.values())):
             return value
@@ -63,7 +63,7 @@ class ByKind:
 
 
 def to_plain(value: Any) -> Any:
-    """TOML values as pydantic's strict mode wants them: lists become tuples."""
+    """Return TOML values as pydantic's strict mode takes them: lists become tuples."""
     if isinstance(value, dict):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -72,7 +72,7 @@ def to_plain(value: Any) -> Any:
 
 
 def toml_value(text: str) -> Any:
-    """Return a value that is written as in TOML, or as plain text."""
+    """Read a value that is written as in TOML; other text stays text."""
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

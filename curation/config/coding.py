@@ -1,4 +1,4 @@
-"""The code line: which tests are believed, how many are enough, and how tests are made where they lack."""
+"""The code pipeline: which tests are believed, how many are enough, and how tests are made where they lack."""
 
 from __future__ import annotations
 
@@ -219,13 +219,13 @@ class LanguageVariantSettings(Settings):
     slowdown: float = Field(
         25.0,
         ge=1,
-        description="How much slower Python is taken to be where only C++ solutions are at hand: the Python twin is "
-        "asked for where their slowest test times this fits its limit. Not in the paper.",
+        description="How much slower Python is taken to be where only C++ solutions are at hand: the Python "
+        "variant is asked for where their slowest test times this fits its limit. Not in the paper.",
     )
 
 
 class CodeSettings(Settings):
-    """The code line."""
+    """The code pipeline."""
 
     execution_matrix: ExecutionMatrixSettings = Field(
         default_factory=ExecutionMatrixSettings, description="Solutions run on tests."

@@ -37,7 +37,7 @@ class Band(Settings):
 
     @property
     def least_judged(self) -> int:
-        """`min_judged`, or its default."""
+        """Return `min_judged`, or its default."""
         return self.min_judged if self.min_judged is not None else (self.attempts + 1) // 2
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ class NearDedupSettings(Settings):
 
 
 class Benchmark(Settings):
-    """A benchmark that the curated set must not overlap with."""
+    """A benchmark that must not contaminate the curated set."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
     kind: Literal["jsonl", "parquet", "csv", "dataset"] = Field(
@@ -71,14 +71,14 @@ class Benchmark(Settings):
 
 
 class DecontaminationSettings(Settings):
-    """Overlap with benchmarks. Nothing is looked for where no benchmark is named."""
+    """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
     methods: tuple[Literal["ngram", "minhash", "embedding"], ...] = Field(
         ("ngram", "minhash"),
         min_length=1,
-        description="Which overlap counts: `ngram` (shared runs of tokens), `minhash` (similar bigrams, other numbers "
-        "allowed), `embedding` (near sentence vectors; an extra). Not in the paper.",
+        description="What counts as contamination: `ngram` (shared runs of tokens), `minhash` (similar bigrams, other "
+        "numbers allowed), `embedding` (near sentence vectors; an extra). Not in the paper.",
     )
     ngram: int = Field(13, ge=2, description="Tokens in a shared run. Not in the paper.")
     whole: int = Field(

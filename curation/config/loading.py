@@ -82,10 +82,10 @@ def set_value(table: dict[str, Any], override: str, renamed: Mapping[str, str]) 
         raise ConfigError(f"{subject}: write key=value, as in seed=1.")
     *path, last = key.strip().split(".")
     value = toml_value(text)
-    alone: Any = {last: value}
+    nested: Any = {last: value}
     for step in reversed(path):
-        alone = {step: alone}
-    _refuse(subject, renamed_keys(alone, renamed))
+        nested = {step: nested}
+    _refuse(subject, renamed_keys(nested, renamed))
     target: Any = table
     for step in path:
         target = _enter(target, step, subject)

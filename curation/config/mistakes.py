@@ -38,7 +38,7 @@ _IN_TOML = {
 }
 """What pydantic says in the words of Python, by the type of its error."""
 
-_OUGHT = re.compile(r"^input should be ")
+_EXPECTATION = re.compile(r"^input should be ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,19 @@ class Fault:
 
 
 def sentences(model: type[BaseModel], error: ValidationError) -> list[str]:
-    """Return what is wrong with a recipe whose root is ``model``, a sentence for each mistake."""
+    """Return a sentence for each mistake in a recipe whose root is ``model``."""
     faults = [_fault(model, detail) for detail in error.errors(include_url=False)]
     order = {fault.location: number for number, fault in enumerate(faults)}
     faults = _without_other_branches(_without_short_lists(faults))
     faults.sort(key=lambda fault: order[fault.location])
-    meant = {
+    suggested = {
         (fault.location[:-1], name)
         for fault in faults
         if fault.kind == "extra_forbidden"
         for name in nearest(fault.place.keys[-1], _fields(fault.place))
     }
-    lacking = [fault for fault in faults if not (fault.kind == "missing" and _address(fault) in meant)]
-    return list(dict.fromkeys(_sentence(fault) for fault in lacking))
+    mistakes = [fault for fault in faults if not (fault.kind == "missing" and _address(fault) in suggested)]
+    return list(dict.fromkeys(_sentence(fault) for fault in mistakes))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
@@ -98,7 +98,7 @@ def _fault(model: type[BaseModel], detail: ErrorDetails) -> Fault:
 
 
 def _without_short_lists(faults: Sequence[Fault]) -> list[Fault]:
-    """Leave out what says that a list is too short where that is so because its items are invalid."""
+    """Leave out faults of too short lists whose items are invalid, for that follows."""
 
     def follows(fault: Fault) -> bool:
         depth = len(fault.location)
@@ -108,36 +108,37 @@ def _without_short_lists(faults: Sequence[Fault]) -> list[Fault]:
 
 
 def _without_other_branches(faults: Sequence[Fault], level: int = 0) -> list[Fault]:
-    """Keep, of each plain union, the branch that the value was meant for; or say at once what all would take.
+    """Keep, of each plain union, the branch that the value was meant for, or one fault that says what all would take.
 
     ``level`` counts the unions that a fault lies in, from outside.
     """
-    kept: list[Fault] = []
+    remaining: list[Fault] = []
     by_union: dict[tuple[int | str, ...], list[Fault]] = {}
     for fault in faults:
         unions = fault.place.unions
         if level < len(unions):
             by_union.setdefault(fault.location[: unions[level]], []).append(fault)
         else:
-            kept.append(fault)
-    for inside in by_union.values():
-        kept += _without_other_branches(_meant_branch(inside, inside[0].place.unions[level]), level + 1)
-    return kept
+            remaining.append(fault)
+    for faults_of_union in by_union.values():
+        branch = _meant_branch(faults_of_union, faults_of_union[0].place.unions[level])
+        remaining += _without_other_branches(branch, level + 1)
+    return remaining
 
 
 def _meant_branch(faults: Sequence[Fault], position: int) -> list[Fault]:
     by_branch: dict[int | str, list[Fault]] = {}
     for fault in faults:
         by_branch.setdefault(fault.location[position], []).append(fault)
-    fitting = [group for group in by_branch.values() if not _is_of_other_type(group, position)]
-    if fitting:
-        return min(fitting, key=len)
-    ought = dict.fromkeys(_OUGHT.sub("", fault.message) for fault in faults)
-    return [replace(faults[0], kind="union", message=f"input should be {' or '.join(ought)}")]
+    same_type = [group for group in by_branch.values() if not _is_of_other_type(group, position)]
+    if same_type:
+        return min(same_type, key=len)
+    expected = dict.fromkeys(_EXPECTATION.sub("", fault.message) for fault in faults)
+    return [replace(faults[0], kind="union", message=f"input should be {' or '.join(expected)}")]
 
 
 def _is_of_other_type(branch: Sequence[Fault], position: int) -> bool:
-    """Return whether a union's branch was refused for the type of the value, and not for what stands in it."""
+    """Return whether a union's branch was refused for the type of the value, and not for its content."""
     first = branch[0]
     return len(first.location) == position + 1 and (first.kind.endswith("_type") or first.kind == "literal_error")
 
@@ -153,17 +154,17 @@ def _sentence(fault: Fault) -> str:
         case "union_tag_not_found" if isinstance(fault.value, Mapping):
             return _untagged(fault)
         case "union_tag_not_found":
-            return f"`{fault.key}` = {_shown(fault.value)}: {TABLE}."
+            return f"`{fault.key}` = {_as_text(fault.value)}: {TABLE}."
         case "union_tag_invalid":
             allowed = fault.context["expected_tags"]
             key = ".".join((*fault.place.keys, fault.context["discriminator"].strip("'")))
             tag = fault.context["tag"]
-            return f"`{key}` = {_shown(tag)}: input should be one of {allowed}{_perhaps(tag, allowed)}"
+            return f"`{key}` = {_as_text(tag)}: input should be one of {allowed}{_suggestion(tag, allowed)}"
         case "literal_error":
-            ending = _perhaps(fault.value, fault.context["expected"])
-            return f"`{fault.key}` = {_shown(fault.value)}: {fault.message}{ending}"
+            ending = _suggestion(fault.value, fault.context["expected"])
+            return f"`{fault.key}` = {_as_text(fault.value)}: {fault.message}{ending}"
     subject = f"`{fault.key}` = " if fault.key else ""
-    return f"{subject}{_shown(fault.value)}: {fault.message}."
+    return f"{subject}{_as_text(fault.value)}: {fault.message}."
 
 
 def _unknown_key(fault: Fault) -> str:
@@ -177,12 +178,12 @@ def _unknown_key(fault: Fault) -> str:
 
 
 def _untagged(fault: Fault) -> str:
-    """Say that a table does not tell its kind, or tells it under a misspelt key."""
+    """Return the sentence on a table that does not name its kind, or names it under a misspelt key."""
     choice = fault.place.choice
     tagged = choice.tagged() if choice is not None else {}
     name = fault.context["discriminator"].strip("'")
-    known = {field for branch in tagged.values() if is_table(branch) for field in branch.model_fields}
-    misspelt = next((key for key in fault.value if key not in known and nearest(key, {name, *known}) == [name]), None)
+    fields = {field for branch in tagged.values() if is_table(branch) for field in branch.model_fields}
+    misspelt = next((key for key in fault.value if key not in fields and nearest(key, {name, *fields}) == [name]), None)
     kinds = f"one of {', '.join(map(repr, tagged))}" if tagged else "a text"
     if misspelt is not None:
         key = ".".join((*fault.place.keys, misspelt))
@@ -198,8 +199,8 @@ def _fields(place: Place) -> Collection[str]:
     return place.table.model_fields if place.table is not None else ()
 
 
-def _perhaps(value: Any, allowed: str) -> str:
-    """End a sentence that lists the texts allowed with the one that resembles the value, where one does."""
+def _suggestion(value: Any, allowed: str) -> str:
+    """Return the end of a sentence on a wrong value: the allowed text that resembles it, where one does."""
     near = nearest(value, re.findall("'([^']*)'", allowed)) if isinstance(value, str) else []
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
 
@@ -208,7 +209,7 @@ def _names(names: Sequence[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a value about as TOML writes it, cut to `SHOWN` characters."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -41,7 +41,7 @@ class Choice:
         """Return the branches by the value of the discriminator; empty without one."""
         if self.discriminator is None or not self.is_union:
             return {}
-        return {tag: inside for branch in self.branches for tag, inside in _tagged(branch, self.discriminator)}
+        return {tag: inside for branch in self.branches for tag, inside in _branches_by_tag(branch, self.discriminator)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def choice_of(annotation: Any, discriminator: object = None) -> Choice:
 
 
 def choice_of_field(field: FieldInfo) -> Choice:
-    """Return what a field may be."""
+    """Return what the value of a field may be."""
     registry = next((part for part in field.metadata if isinstance(part, ByKind)), None)
     if registry is not None:
         return Choice(tuple(registry.models().values()), "kind", is_registry=True)
@@ -89,9 +89,9 @@ def locate(model: type[BaseModel], location: Sequence[int | str]) -> Place:
     unions: list[int] = []
     table: type[BaseModel] | None = None
     choice: Choice | None = Choice((model,))
-    of_mapping = False
+    is_in_mapping = False
     for number, step in enumerate(location):
-        if of_mapping and step == "[key]":  # the key itself is wrong; it has been taken already
+        if is_in_mapping and step == "[key]":  # the key itself is wrong; it has been taken already
             break
         if choice is not None and choice.is_union:
             if choice.discriminator is None:
@@ -100,10 +100,10 @@ def locate(model: type[BaseModel], location: Sequence[int | str]) -> Place:
             choice = choice_of(branch) if branch is not None else None
             continue
         keys.append(str(step))
-        holder = choice.branches[0] if choice is not None else None
-        table = holder if is_table(holder) else None
-        of_mapping = _is_mapping(holder)
-        choice = _inside(holder, step)
+        owner = choice.branches[0] if choice is not None else None
+        table = owner if is_table(owner) else None
+        is_in_mapping = _is_mapping(owner)
+        choice = _choice_inside(owner, step)
     return Place(tuple(keys), table, choice, tuple(unions))
 
 
@@ -112,8 +112,8 @@ def is_table(annotation: Any) -> typing.TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _inside(holder: Any, step: int | str) -> Choice | None:
-    """Return what may stand at a step into a table, a mapping or a list."""
+def _choice_inside(holder: Any, step: int | str) -> Choice | None:
+    """Return what may stand one step inside a table, a mapping or a list; None where that is not known."""
     if is_table(holder):
         field = holder.model_fields.get(str(step))
         return choice_of_field(field) if field is not None else None
@@ -145,7 +145,7 @@ def _branch(choice: Choice, label: str) -> Any:
     return None
 
 
-def _tagged(branch: Any, discriminator: str) -> Iterator[tuple[str, Any]]:
+def _branches_by_tag(branch: Any, discriminator: str) -> Iterator[tuple[str, Any]]:
     """Yield a branch by each value of the discriminator that leads to it; a union inside is one branch unless it has
     the same discriminator."""
     if is_table(branch):
@@ -153,5 +153,5 @@ def _tagged(branch: Any, discriminator: str) -> Iterator[tuple[str, Any]]:
         return
     inner = choice_of(branch)
     for model in inner.branches:
-        for tag, inside in _tagged(model, discriminator):
-            yield tag, inside if inner.discriminator == discriminator else branch
+        for tag, branch_of_tag in _branches_by_tag(model, discriminator):
+            yield tag, branch_of_tag if inner.discriminator == discriminator else branch

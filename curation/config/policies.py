@@ -110,9 +110,7 @@ class VllmPolicy(EngineSettings, LivePolicy):
 
     @property
     def name(self) -> str:
-        """Return how people read who answers; the attempt key's name, where weights are hashed, comes from the
-        policy.
-        """
+        """Return the name of the model for people; the policy files attempts under a name with the weights' hash."""
         return f"{self.model}@{self.revision or 'folder'}"
 
 
@@ -139,12 +137,12 @@ class EndpointPolicy(ServerSettings, LivePolicy):
 
     @property
     def name(self) -> str:
-        """Return how people read who answers; also the attempt key's name."""
+        """Return the name of the model for people; attempts are filed under it too."""
         return f"{self.model}@{self.revision}"
 
     @property
     def in_flight(self) -> int:
-        """Return requests in flight over all servers."""
+        """Return the requests in flight over all servers."""
         return self.per_server * len(self.urls)
 
 
@@ -161,7 +159,7 @@ class TorchPolicySettings(LivePolicy):
 
     @property
     def name(self) -> str:
-        """Return how people read who answers; the attempt key's name comes from the policy, with the weights' hash."""
+        """Return the name of the model for people; the policy files attempts under a name with the weights' hash."""
         return f"{self.model}@folder"
 
 

@@ -35,7 +35,7 @@ class Recipe(Settings):
     renamed: ClassVar[Mapping[str, str]] = RECIPE
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the run and of the curated set.")
-    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which line the recipe goes down.")
+    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
@@ -49,13 +49,13 @@ class Recipe(Settings):
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
     decontamination: DecontaminationSettings = Field(
-        default_factory=DecontaminationSettings, description="Overlap with benchmarks."
+        default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
     )
     premises: PremisesSettings = Field(
         default_factory=PremisesSettings, description="A model's votes on missing premises and contradictions."
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
-    code: CodeSettings = Field(default_factory=CodeSettings, description="The code line: tests and languages.")
+    code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty, first policy.")
     grader: GraderSettings | None = Field(
         None, description="A grader trained on the survivors of stage 1, which then is the policy of stage 2."
@@ -96,7 +96,7 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _of_the_math_line(self) -> Self:
+    def _math_pipeline_only(self) -> Self:
         for name, policy in (("rewriting", self.rewriting.policy), ("premises", self.premises.policy)):
             if policy is not None and self.flow != "curate-math":
                 raise ValueError(f"{name}.policy: no stage of `{self.flow}` asks it; remove the table [{name}.policy]")

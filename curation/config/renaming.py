@@ -34,28 +34,28 @@ def _sentence(key: str, value: object, renamed: Mapping[str, str]) -> str | None
     for old, new in renamed.items():
         old_key, by_value, old_value = old.partition(" = ")
         match = key_pattern(old_key).fullmatch(key)
-        if match is None or (by_value and not _equal(toml_value(old_value), value)):
+        if match is None or (by_value and not _is_equal(toml_value(old_value), value)):
             continue
-        return f"`{key}{by_value}{old_value}` is now `{_filled(new, match.groups())}`."
+        return f"`{key}{by_value}{old_value}` is now `{_fill_wildcards(new, match.groups())}`."
     return None
 
 
-def _filled(new: str, wild: Sequence[str]) -> str:
-    """Return a new key with what its wildcards stand for."""
+def _fill_wildcards(new: str, wild: Sequence[str]) -> str:
+    """Fill the wildcards of a new key."""
     texts = iter(wild)
     return _WILD.sub(lambda _: next(texts), new)
 
 
 @cache
 def key_pattern(key: str) -> re.Pattern[str]:
-    """Return the expression that a line's key stands for; its groups are what the wildcards stand for."""
+    """Return a key with wildcards as a regular expression; its groups are what the wildcards stand for."""
     wild = {"*": r"([^.]*)", "**.": r"((?:[^.]+\.)*)"}
     literal = [re.escape(part) for part in _WILD.split(key)]
     groups = [wild[part] for part in _WILD.findall(key)]
     return re.compile("".join(text for pair in zip(literal, [*groups, ""], strict=True) for text in pair))
 
 
-def _equal(old: object, value: object) -> bool:
+def _is_equal(old: object, value: object) -> bool:
     return type(old) is type(value) and old == value  # 1 is not true
 
 

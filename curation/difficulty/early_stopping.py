@@ -1,24 +1,25 @@
-"""When the attempts made so far settle a problem's fate, and the pass rate that they are worth.
+"""Early stopping: when the attempts made so far decide on a problem, and the pass rate that they show.
 
-A `Rule` is a band with its number of attempts n. It looks at attempts in the order of their index only. The first
-prefix after which no outcome of the attempts left can change the decision, reason included, is where a problem stops;
-attempts that happen to be finished beyond it count for nothing. So where a problem stops is a function of its attempts
-and not of which of them was quick, and a run that was killed stops where an undisturbed one does.
+A `StoppingRule` is a band with its number of attempts n. It looks at attempts in the order of their index only. The
+first prefix after which no outcome of the remaining attempts can change the decision, reason included, is where a
+problem stops; attempts that happen to be finished beyond it count for nothing. So where a problem stops is a function
+of its attempts and not of which of them was quick, and a run that was killed stops where an undisturbed one does.
 
-"No outcome" is meant widely: attempts left may be correct, agree with any answer given before or with a new one, hold
-no answer, be lost to the verifier, or not be had at all. What is assumed: a later attempt does not change the answer
+"No outcome" is meant widely: a remaining attempt may be correct, agree with an earlier or a new wrong answer, hold no
+answer, be lost to the verifier, or not be had at all. What is assumed: a later attempt does not change the answer
 classes of earlier ones.
 
 With ``error_rate`` above 0 a problem stops earlier, as soon as the decision that n attempts would give is foreseen with
-probability 1 - error_rate. The forecast takes the attempts left for judged, a share of them correct whose prior is
-Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the leading rival. Not in the paper.
+probability 1 - error_rate. The forecast takes the remaining attempts for judged, a share of them correct whose prior is
+Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the top wrong answer. Not in the
+paper.
 
-The pass rate: correct / judged is biased where the outcomes decide when to stop. `Rule.estimate` counts paths: of all
-orders of the observed correct and other attempts that do not stop earlier, the share that begins with a correct one.
-The first judged attempt is correct with probability p and the orders are equally likely whatever p is, so the share is
-unbiased (Girshick, Mosteller and Savage, Unbiased estimates for certain binomial sampling problems, 1946; Blackwell
-1947). The other attempts keep their order among themselves, and failures of the verifier keep their places: that is
-enough for being unbiased, and costs n^2 steps. Without a stop it is correct / judged.
+The pass rate: correct / judged is biased where the outcomes decide when to stop. `StoppingRule.unbiased_pass_rate`
+counts paths: of all orders of the observed correct and other attempts that do not stop earlier, the share that begins
+with a correct one. The first judged attempt is correct with probability p and the orders are equally likely whatever p
+is, so the share is unbiased (Girshick, Mosteller and Savage, Unbiased estimates for certain binomial sampling problems,
+1946; Blackwell 1947). The other attempts keep their order among themselves, and failures of the verifier keep their
+places: that is enough for being unbiased, and costs n^2 steps. Without a stop it is correct / judged.
 
 Standard library and settings only; nothing here reads or writes.
 """
@@ -35,7 +36,7 @@ from curation.records import DropReason, Outcome
 
 VERSION = "early_stopping@1"
 
-_NEAR = 1e-9
+_TOLERANCE = 1e-9
 _JEFFREYS = 0.5
 
 AttemptOutcome = tuple[Outcome | None, int | None]
@@ -44,11 +45,11 @@ AttemptOutcome = tuple[Outcome | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """What a prefix of attempts comes to: ``rival`` is the votes of the most frequent answer but the reference.
+    """Counts of a prefix of attempts; ``top_wrong`` is the votes of the most frequent answer but the reference.
 
-    ``made`` counts attempts, those lost to the verifier among them; ``asked`` also those that the policy did not have.
+    ``attempts`` counts those lost to the verifier too; ``requested`` also those that the policy did not have.
 
-    Example: ``OutcomeCounts(correct=3, rival=2, judged=7, made=8, asked=8)``
+    Example: ``OutcomeCounts(correct=3, top_wrong=2, judged=7, attempts=8, requested=8)``
     """
 
     correct: int = 0
@@ -66,18 +67,18 @@ class OutcomeTally:
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
 
     def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
-        """Return the counts with one more attempt."""
-        now = self.counts
-        rival = now.top_wrong
+        """Add one attempt and return the counts with it."""
+        before = self.counts
+        top_wrong = before.top_wrong
         if answer_class is not None and answer_class > 0:
             self.votes[answer_class] = self.votes.get(answer_class, 0) + 1
-            rival = max(rival, self.votes[answer_class])
+            top_wrong = max(top_wrong, self.votes[answer_class])
         self.counts = OutcomeCounts(
-            now.correct + (outcome is Outcome.CORRECT),
-            rival,
-            now.judged + (outcome in _JUDGED),
-            now.attempts + (outcome is not None),
-            now.requested + 1,
+            before.correct + (outcome is Outcome.CORRECT),
+            top_wrong,
+            before.judged + (outcome in _JUDGED),
+            before.attempts + (outcome is not None),
+            before.requested + 1,
         )
         return self.counts
 
@@ -87,9 +88,9 @@ _JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True)
 class StoppingPoint:
-    """Where a problem stops: after ``asked`` attempts; ``estimate`` is its pass rate, None where nothing was judged.
+    """Where a problem stops: after ``requested`` attempts; ``pass_rate`` is None where nothing was judged.
 
-    ``settled`` is False where the attempts end before the rule stops.
+    ``is_decided`` is False where the attempts end before the rule stops.
     """
 
     requested: int
@@ -98,7 +99,7 @@ class StoppingPoint:
 
 
 class StoppingRule:
-    """A band as a stopping rule. ``early_stopping`` off: all n attempts are asked for. See the module for the rest."""
+    """A band as a stopping rule. Without ``early_stopping`` all n attempts are asked for."""
 
     def __init__(self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0) -> None:
         self.band = band
@@ -107,38 +108,39 @@ class StoppingRule:
         self._stops: dict[OutcomeCounts, bool] = {}
         self._needed: dict[OutcomeCounts, int] = {}
         self._forecasts: dict[OutcomeCounts, dict[str | None, float]] = {}
-        self._found: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
+        self._points: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
 
-    def reason(self, correct: int, rival: int, judged: int, made: int) -> DropReason | None:
-        """Return the decision on attempts that are all there, as `curation.difficulty.pass_rates.decide` makes it; None
-        is keep.
+    def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
+        """Return why the problem is dropped when all attempts are there, None where it is kept.
+
+        The decision is that of `curation.difficulty.pass_rates.decide`.
         """
         band = self.band
         if judged < band.least_judged:
-            return DropReason.VERIFIER_FAILED if made >= band.least_judged else DropReason.TOO_FEW_ATTEMPTS
-        if self._suspected(rival, judged):
+            return DropReason.VERIFIER_FAILED if attempts >= band.least_judged else DropReason.TOO_FEW_ATTEMPTS
+        if self._is_suspected(top_wrong, judged):
             return DropReason.SUSPECTED_WRONG_LABEL
         if correct < band.min_correct:
             return DropReason.NEVER_SOLVED
-        return DropReason.TOO_EASY if correct > self._most(judged) else None
+        return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether no outcome of the attempts left can change the decision; they may also not be had."""
-        band, left = self.band, self.band.attempts - counts.requested
-        if left <= 0:
+        """Return whether no outcome of the remaining attempts can change the decision; they may also not be had."""
+        band, remaining = self.band, self.band.attempts - counts.requested
+        if remaining <= 0:
             return True
         if counts.judged < band.least_judged:
-            if counts.judged + left >= band.least_judged:
+            if counts.judged + remaining >= band.least_judged:
                 return False
-            return counts.attempts >= band.least_judged or counts.attempts + left < band.least_judged
-        if self._suspected(counts.top_wrong, counts.judged + left):
+            return counts.attempts >= band.least_judged or counts.attempts + remaining < band.least_judged
+        if self._is_suspected(counts.top_wrong, counts.judged + remaining):
             return True
-        if self._suspected(counts.top_wrong + left, counts.judged + left):
+        if self._is_suspected(counts.top_wrong + remaining, counts.judged + remaining):
             return False
         if counts.correct < band.min_correct:
-            return counts.correct + left < band.min_correct
-        never_too_easy = counts.correct + left <= self._most(counts.judged + left)
-        return never_too_easy or counts.correct > self._most(counts.judged + left)
+            return counts.correct + remaining < band.min_correct
+        never_too_easy = counts.correct + remaining <= self._max_correct(counts.judged + remaining)
+        return never_too_easy or counts.correct > self._max_correct(counts.judged + remaining)
 
     def should_stop(self, counts: OutcomeCounts) -> bool:
         """Return whether a problem stops after a prefix with these counts."""
@@ -146,42 +148,42 @@ class StoppingRule:
             return True
         if not self.early_stopping:
             return False
-        known = self._stops.get(counts)
-        if known is None:
-            known = self.is_decided(counts) or (self.error_rate > 0 and self._foreseen(counts))
-            self._stops[counts] = known
-        return known
+        stops = self._stops.get(counts)
+        if stops is None:
+            stops = self.is_decided(counts) or (self.error_rate > 0 and self._is_foreseen(counts))
+            self._stops[counts] = stops
+        return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
         """Return how many more attempts are needed whatever comes: the fewest after which the problem can stop.
 
-        Each way of being sealed is reached soonest by one kind of outcome: correct ones for too_easy, one rival's for
+        Each decision is reached soonest by one kind of outcome: correct ones for too_easy, one wrong answer for
         suspected_wrong_label, failures for verifier_failed, attempts without an answer for never_solved, and these
         after as many correct ones as the band asks for, for keeping.
         """
-        known = self._needed.get(counts)
-        if known is None:
-            known = 0 if self.should_stop(counts) else self._count_needed(counts)
-            self._needed[counts] = known
-        return known
+        fewest = self._needed.get(counts)
+        if fewest is None:
+            fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
+            self._needed[counts] = fewest
+        return fewest
 
     def _count_needed(self, now: OutcomeCounts) -> int:
-        left = self.band.attempts - now.requested
+        remaining = self.band.attempts - now.requested
         if not self.early_stopping:
-            return left
-        for more in range(1, left):
-            asked, made, judged = now.requested + more, now.attempts + more, now.judged + more
+            return remaining
+        for more in range(1, remaining):
+            requested, attempts, judged = now.requested + more, now.attempts + more, now.judged + more
             solved = now.correct + min(more, max(0, self.band.min_correct - now.correct))
             ends = (
-                OutcomeCounts(now.correct + more, now.top_wrong, judged, made, asked),
-                OutcomeCounts(now.correct, now.top_wrong + more, judged, made, asked),
-                OutcomeCounts(now.correct, now.top_wrong, judged, made, asked),
-                OutcomeCounts(solved, now.top_wrong, judged, made, asked),
-                OutcomeCounts(now.correct, now.top_wrong, now.judged, made, asked),
+                OutcomeCounts(now.correct + more, now.top_wrong, judged, attempts, requested),
+                OutcomeCounts(now.correct, now.top_wrong + more, judged, attempts, requested),
+                OutcomeCounts(now.correct, now.top_wrong, judged, attempts, requested),
+                OutcomeCounts(solved, now.top_wrong, judged, attempts, requested),
+                OutcomeCounts(now.correct, now.top_wrong, now.judged, attempts, requested),
             )
             if any(self.should_stop(end) for end in ends):
                 return more
-        return left
+        return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
         """Return the length of the first prefix after which the problem stops; None where the attempts end before."""
@@ -192,16 +194,16 @@ class StoppingRule:
         return None
 
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
-        """Return where a problem with these attempts stops, and its pass rate. Equal attempts are reckoned once."""
+        """Return where a problem with these attempts stops, and its pass rate; cached by the attempts."""
         key = tuple(outcomes)
-        known = self._found.get(key)
-        if known is None:
-            at = self.decided_after(key)
-            used = key if at is None else key[:at]
-            known = self._found[key] = StoppingPoint(len(used), at is not None, self.unbiased_pass_rate(used))
-            if len(self._found) > 200_000:
-                self._found.clear()
-        return known
+        point = self._points.get(key)
+        if point is None:
+            length = self.decided_after(key)
+            prefix = key if length is None else key[:length]
+            point = self._points[key] = StoppingPoint(len(prefix), length is not None, self.unbiased_pass_rate(prefix))
+            if len(self._points) > 200_000:
+                self._points.clear()
+        return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
         """Return the unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
@@ -215,56 +217,62 @@ class StoppingRule:
             return None
         if not self.early_stopping:
             return correct / judged
-        rivals = _running_rivals(outcomes)
-        paths, begun = {0: 1}, {0: 0}  # by correct ones so far: orders that did not stop, and those begun well
-        judged_so_far = made = 0
+        top_wrong_votes = _running_top_wrong_votes(outcomes)
+        paths, begun_correct = (
+            {0: 1},
+            {0: 0},
+        )  # by correct ones so far: orders that did not stop, and those that begin with a correct attempt
+        judged_so_far = attempts = 0
         for position, (outcome, _) in enumerate(outcomes, 1):
-            made += outcome is not None
+            attempts += outcome is not None
             if outcome in _JUDGED:
                 judged_so_far += 1
                 first = judged_so_far == 1
-                paths, begun = _one_more(paths, begun, correct, judged - correct, judged_so_far, first)
+                others = judged - correct
+                paths, begun_correct = _extend_orders(paths, begun_correct, correct, others, judged_so_far, first)
             if position < len(outcomes):
                 for solved in list(paths):
-                    now = OutcomeCounts(solved, rivals[judged_so_far - solved], judged_so_far, made, position)
+                    top_wrong = top_wrong_votes[judged_so_far - solved]
+                    now = OutcomeCounts(solved, top_wrong, judged_so_far, attempts, position)
                     if self.should_stop(now):
-                        del paths[solved], begun[solved]
-        return begun[correct] / paths[correct]
+                        del paths[solved], begun_correct[solved]
+        return begun_correct[correct] / paths[correct]
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
         """Return the likeliest decision of n attempts, and its probability under the prior of the module."""
-        known = self._forecasts.get(counts)
-        if known is None:
-            known = self._forecasts[counts] = self._forecast(counts)
-        reason = max(known, key=lambda name: known[name])
-        return reason, known[reason]
+        chances = self._forecasts.get(counts)
+        if chances is None:
+            chances = self._forecasts[counts] = self._forecast(counts)
+        reason = max(chances, key=lambda name: chances[name])
+        return reason, chances[reason]
 
-    def _foreseen(self, counts: OutcomeCounts) -> bool:
+    def _is_foreseen(self, counts: OutcomeCounts) -> bool:
         return counts.judged > 0 and self.likely_decision(counts)[1] >= 1 - self.error_rate
 
     def _forecast(self, now: OutcomeCounts) -> dict[str | None, float]:
-        left = self.band.attempts - now.requested
+        remaining = self.band.attempts - now.requested
+        judged, attempts = now.judged + remaining, now.attempts + remaining
         others = now.judged - now.correct
         chances: dict[str | None, float] = {}
-        for solved in range(left + 1):
-            of_solved = _beta_binomial(solved, left, now.correct + _JEFFREYS, others + _JEFFREYS)
-            rest = left - solved
+        for solved in range(remaining + 1):
+            of_solved = _beta_binomial(solved, remaining, now.correct + _JEFFREYS, others + _JEFFREYS)
+            rest = remaining - solved
             for more in range(rest + 1):
                 agree = _beta_binomial(more, rest, now.top_wrong + _JEFFREYS, others - now.top_wrong + _JEFFREYS)
-                reason = self.reason(now.correct + solved, now.top_wrong + more, now.judged + left, now.attempts + left)
+                reason = self.reason(now.correct + solved, now.top_wrong + more, judged, attempts)
                 chances[reason] = chances.get(reason, 0.0) + of_solved * agree
         return chances
 
-    def _suspected(self, rival: int, judged: int) -> bool:
+    def _is_suspected(self, top_wrong: int, judged: int) -> bool:
         band = self.band
-        return rival >= band.wrong_label_votes and rival > band.wrong_label_share * judged + _NEAR
+        return top_wrong >= band.wrong_label_votes and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
-    def _most(self, judged: int) -> int:
-        return int(judged * self.band.max_pass_rate + _NEAR)
+    def _max_correct(self, judged: int) -> int:
+        return int(judged * self.band.max_pass_rate + _TOLERANCE)
 
 
-def _running_rivals(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """Return the leading rival's votes after the first 0, 1, 2, … judged attempts that are not correct."""
+def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
+    """Return the votes of the top wrong answer after the first 0, 1, 2, … judged attempts that are not correct."""
     votes: dict[int, int] = {}
     leading = [0]
     for outcome, answer_class in outcomes:
@@ -278,27 +286,29 @@ def _running_rivals(outcomes: Sequence[AttemptOutcome]) -> list[int]:
     return leading
 
 
-def _one_more(
-    paths: dict[int, int], begun: dict[int, int], correct: int, others: int, judged: int, first: bool
+def _extend_orders(
+    paths: dict[int, int], begun_correct: dict[int, int], correct: int, others: int, judged: int, first: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return orders of ``judged`` attempts from those of one less; ``correct`` and ``others`` are the most of each
-    kind.
+    """Return the numbers of orders of ``judged`` attempts from those of one less, by their correct ones.
+
+    ``correct`` and ``others`` are the most of each kind; the second mapping counts orders that begin with a correct
+    one.
     """
-    more: dict[int, int] = {}
-    well: dict[int, int] = {}
+    new_paths: dict[int, int] = {}
+    new_begun: dict[int, int] = {}
     for solved, ways in paths.items():
         if solved < correct:
-            more[solved + 1] = more.get(solved + 1, 0) + ways
-            well[solved + 1] = well.get(solved + 1, 0) + (ways if first else begun[solved])
+            new_paths[solved + 1] = new_paths.get(solved + 1, 0) + ways
+            new_begun[solved + 1] = new_begun.get(solved + 1, 0) + (ways if first else begun_correct[solved])
         if judged - solved <= others:
-            more[solved] = more.get(solved, 0) + ways
-            well[solved] = well.get(solved, 0) + (0 if first else begun[solved])
-    return more, well
+            new_paths[solved] = new_paths.get(solved, 0) + ways
+            new_begun[solved] = new_begun.get(solved, 0) + (0 if first else begun_correct[solved])
+    return new_paths, new_begun
 
 
 @lru_cache(maxsize=65536)
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Return probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
+    """Return the probability of ``hits`` of ``trials`` where the share has the prior Beta(a, b)."""
     choose = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
     beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
     return exp(choose + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -3,7 +3,7 @@
 Pure functions over frames. Measuring (`pass_rates`) and deciding (`decide`) are apart, so that a new threshold costs
 no attempt. The rules, in order, and the paper's section 4.1 behind them:
 
-    too_few_attempts       an older band or verifier stopped sampling before this one's decision is settled
+    too_few_attempts       an older band or verifier stopped sampling before this one decides
     verifier_failed        the verifier failed on so many attempts that too few could be judged
     too_few_attempts       too few attempts were made
     suspected_wrong_label  a majority agrees, by the verifier's equivalence, on an answer that is not the reference;
@@ -13,13 +13,12 @@ no attempt. The rules, in order, and the paper's section 4.1 behind them:
 
 Attempts on which the verifier failed (TIMEOUT, BROKEN) count neither for nor against the problem.
 
-With a `curation.difficulty.early_stopping.Rule` a problem's attempts count up to where it stops, whatever more there
-are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes the
-decision; where the rule stops at an error rate, the decision is the likeliest one of n attempts. The pass rate is the
-rule's unbiased estimate. Its interval is Wilson's of the counts at the stop: in simulation at the default band, p =
+With a `curation.difficulty.early_stopping.StoppingRule` a problem's attempts count up to where it stops, whatever more
+there are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes
+the decision; where the rule stops at an error rate, the decision is the likeliest one of n attempts. The pass rate is
+the rule's unbiased estimate. Its interval is Wilson's of the counts at the stop: in simulation at the default band, p =
 0.05, 0.1 … 0.95, 1500 problems each, it held p in 95.0 % of all and in 92.8 % at the worst p (all 16 attempts: 95.4 %
-and 92.1 %; with an
-error rate of 0.05: 95.0 % and 90.7 %).
+and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Z95 = 1.959963984540054
 
 
 def wilson(correct: pl.Expr, judged: pl.Expr, z: float = Z95) -> tuple[pl.Expr, pl.Expr]:
-    """Wilson's score interval of a share, as (low, high); it stays inside [0, 1] and is sane at 0 and 1.
+    """Return Wilson's score interval of a share, as (low, high); it stays inside [0, 1] and is sane at 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
     """
@@ -65,7 +64,7 @@ def pass_rates(
         rule: where problems stop; all their attempts count where absent.
         stopped: problems at which the sampler stopped of its own accord, so that there may be more to be had.
     """
-    ends = _ends(verdicts, rule)
+    ends = _stopping_points(verdicts, rule)
     if rule is not None:
         verdicts = verdicts.join(ends.select("problem", "asked"), on="problem", how="left").filter(
             pl.col("index") < pl.col("asked")
@@ -78,18 +77,18 @@ def pass_rates(
         problems.alias("problem")
         .to_frame()
         .join(counted, on="problem", how="left", maintain_order="left")
-        .join(_rivals(verdicts), on="problem", how="left", maintain_order="left")
+        .join(_top_wrong_answers(verdicts), on="problem", how="left", maintain_order="left")
         .join(ends, on="problem", how="left", maintain_order="left")
     )
     zeros = ["attempts", "top_wrong_votes", *(outcome.value for outcome in Outcome)]
-    wanted = rule.band.attempts if rule is not None else 0
-    spared = pl.when("settled").then(wanted - pl.col("asked")).when(~pl.col("problem").is_in(list(stopped))).then(0)
+    planned = rule.band.attempts if rule is not None else 0
+    skipped = pl.when("settled").then(planned - pl.col("asked")).when(~pl.col("problem").is_in(list(stopped))).then(0)
     low, high = wilson(pl.col("correct"), pl.col("judged"))
     return (
         frame.with_columns(pl.col(zeros).fill_null(0).cast(pl.Int32), pl.lit(policy).alias("policy"))
         .with_columns(
             pl.sum_horizontal(outcome.value for outcome in COUNTED_OUTCOMES).cast(pl.Int32).alias("judged"),
-            (spared if rule is not None else pl.lit(0)).alias("skipped"),
+            (skipped if rule is not None else pl.lit(0)).alias("skipped"),
         )
         .with_columns(
             pl.when(pl.col("judged") > 0)
@@ -104,30 +103,32 @@ def pass_rates(
     )
 
 
-_ENDS = pl.Schema({"problem": pl.String(), "asked": pl.Int32(), "settled": pl.Boolean(), "estimate": pl.Float64()})
+_STOPPING_POINTS = pl.Schema(
+    {"problem": pl.String(), "asked": pl.Int32(), "settled": pl.Boolean(), "estimate": pl.Float64()}
+)
 
 
-def _ends(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
+def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
     """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
     if rule is None:
-        return pl.DataFrame(schema=_ENDS)
+        return pl.DataFrame(schema=_STOPPING_POINTS)
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     rows = []
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
-        seen: list[AttemptOutcome] = []
+        outcomes_so_far: list[AttemptOutcome] = []
         for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
             if index != place:  # behind a gap lie attempts that were made too early to count
                 break
             kind = outcome, answer_class
-            seen.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
-        stop = rule.stopping_point(seen)
-        rows.append((problem, stop.requested, stop.is_decided, stop.pass_rate))
-    return pl.DataFrame(rows, schema=_ENDS, orient="row")
+            outcomes_so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
+        stopping_point = rule.stopping_point(outcomes_so_far)
+        rows.append((problem, stopping_point.requested, stopping_point.is_decided, stopping_point.pass_rate))
+    return pl.DataFrame(rows, schema=_STOPPING_POINTS, orient="row")
 
 
-def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Per problem the most frequent answer that is not the reference, in its first writing; ties go to the earlier."""
+def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return the most frequent wrong answer of each problem, in its first writing; ties go to the earlier."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -141,8 +142,7 @@ def _rivals(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return verdicts against the labels that came with recorded attempts: how many could be compared, and those that
-    differ.
+    """Compare verdicts with the labels of recorded attempts: return how many could be compared, and those that differ.
 
     A label is another's opinion: it is compared so that somebody reads the differences, and decides nothing.
 
@@ -214,8 +214,8 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
     ]
     reason = pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules)
     evidence = pl.coalesce(pl.when(fires).then(numbers) for fires, _, numbers in rules)
-    kept = pl.format("{} of {} correct", "correct", "judged")
-    decided = rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, kept).alias("evidence"))
+    keeps = pl.format("{} of {} correct", "correct", "judged")
+    decided = rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, keeps).alias("evidence"))
     if rule is not None and rule.error_rate > 0:
         decided = _foresee(decided, rule)
     return (
@@ -226,18 +226,16 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
 
 
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
-    """Return the likeliest decision in place of that on the counts, where the rule stopped before the fate was
-    sealed.
-    """
+    """Replace the decision on the counts by the likeliest one where the rule stopped before the problem was decided."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
     columns = ("correct", "top_wrong_votes", "judged", "attempts", "skipped")
-    for row, (correct, rival, judged, made, spared) in enumerate(decided.select(columns).iter_rows()):
-        now = OutcomeCounts(correct, rival, judged, made, rule.band.attempts - (spared or 0))
-        if not spared or rule.is_decided(now):
+    for row, (correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
+        now = OutcomeCounts(correct, top_wrong, judged, attempts, rule.band.attempts - (skipped or 0))
+        if not skipped or rule.is_decided(now):
             continue
         reason, chance = rule.likely_decision(now)
         reasons[row] = reason
-        evidence[row] = f"{correct} of {judged} correct, {rival} agree on another answer; foreseen at {chance:.3f}"
+        evidence[row] = f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}"
     return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))
 
 

@@ -5,7 +5,7 @@ interval is the 2.5 and 97.5 % quantiles of a bootstrap over the pilot's problem
 how sure the mean is given the pilot, not how steady the engine's speed will be: that is taken as measured, from the
 first request to the last, the slow end of the pilot included.
 
-A price counts the prompt of each attempt too, at the mean length that the pilot's servers told.
+A price counts the prompt of each attempt too, at the mean length that the pilot's servers report.
 
 What all n attempts would cost is reckoned from the tokens per attempt of each problem. Pure; nothing is sampled here.
 """
@@ -40,13 +40,13 @@ class CostEstimate:
     high: float
 
     def scaled(self, factor: float) -> CostEstimate:
-        """Return the same in another unit."""
+        """Return the estimate in another unit, or of ``factor`` times as much."""
         return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one stage. ``hours`` are those of all devices together, None where no speed is known; so is ``price``."""
+    """Cost of one stage. ``hours`` are those of all devices together, None where no speed is known; so is ``price``."""
 
     attempts: CostEstimate
     tokens: CostEstimate
@@ -54,8 +54,9 @@ class Cost:
     price: CostEstimate | None
 
     def scaled(self, factor: float) -> Cost:
-        """That of ``factor`` times as many attempts."""
-        hours, price = (one.scaled(factor) if one is not None else None for one in (self.hours, self.price))
+        """Return the cost of ``factor`` times as many attempts."""
+        hours = self.hours.scaled(factor) if self.hours is not None else None
+        price = self.price.scaled(factor) if self.price is not None else None
         return Cost(self.attempts.scaled(factor), self.tokens.scaled(factor), hours, price)
 
 
@@ -81,8 +82,8 @@ class StagePlan:
 class CostRates:
     """What turns tokens into hours and money: tokens per second of all devices, their number, prices of a million.
 
-    ``prompt_tokens`` is the mean length of a prompt. A price is known where one of both is stated; what is not stated
-    costs nothing, and neither do prompts of unknown length.
+    ``prompt_tokens`` is the mean length of a prompt. A cost is known where one of both prices is stated; what is not
+    stated costs nothing, and neither do prompts of unknown length.
     """
 
     tokens_per_s: float | None = None
@@ -92,7 +93,7 @@ class CostRates:
     prompt_tokens: float | None = None
 
     def price(self, attempts: float, tokens: float) -> float:
-        """Return what so many attempts with so many generated tokens in all cost."""
+        """Return the price of so many attempts with so many generated tokens in all."""
         prompts = attempts * (self.prompt_tokens or 0.0)
         return (tokens * (self.price_out or 0.0) + prompts * (self.price_in or 0.0)) / 1e6
 
@@ -118,7 +119,9 @@ def plan_stage(
         attempts: n of its band.
         pilot: at least one problem.
     """
-    every = [PilotProblem(attempts, round(attempts * one.tokens / max(1, one.attempts))) for one in pilot]
+    without_stopping = [
+        PilotProblem(attempts, round(attempts * problem.tokens / max(1, problem.attempts))) for problem in pilot
+    ]
     return StagePlan(
         stage,
         policy,
@@ -126,26 +129,28 @@ def plan_stage(
         len(pilot),
         rates.tokens_per_s,
         _cost(pilot, problems, rates, seed),
-        _cost(every, problems, rates, seed),
+        _cost(without_stopping, problems, rates, seed),
         rates.prompt_tokens,
     )
 
 
 def _cost(pilot: Sequence[PilotProblem], problems: int, rates: CostRates, seed: int) -> Cost:
-    tokens = _estimate(pilot, lambda one: float(one.tokens), problems, seed)
+    tokens = _estimate(pilot, lambda problem: float(problem.tokens), problems, seed)
     hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
     price = (
-        _estimate(pilot, lambda one: rates.price(one.attempts, one.tokens), problems, seed) if rates.priced else None
+        _estimate(pilot, lambda problem: rates.price(problem.attempts, problem.tokens), problems, seed)
+        if rates.priced
+        else None
     )
-    return Cost(_estimate(pilot, lambda one: float(one.attempts), problems, seed), tokens, hours, price)
+    return Cost(_estimate(pilot, lambda problem: float(problem.attempts), problems, seed), tokens, hours, price)
 
 
 def _estimate(
     pilot: Sequence[PilotProblem], value: Callable[[PilotProblem], float], problems: int, seed: int
 ) -> CostEstimate:
-    values = [value(one) for one in pilot]
-    draw = random.Random(seed)
-    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
+    values = [value(problem) for problem in pilot]
+    rng = random.Random(seed)
+    means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
     return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
 
@@ -153,12 +158,12 @@ def _estimate(
 def read_plan(row: Mapping[str, Any]) -> StagePlan:
     """Return a plan from its JSON object."""
 
-    def estimate(found: Mapping[str, float] | None) -> CostEstimate | None:
-        return CostEstimate(**found) if found is not None else None
+    def estimate(fields: Mapping[str, float] | None) -> CostEstimate | None:
+        return CostEstimate(**fields) if fields is not None else None
 
-    def cost(found: Mapping[str, Any]) -> Cost:
-        made, spent = CostEstimate(**found["attempts"]), CostEstimate(**found["tokens"])
-        return Cost(made, spent, estimate(found["hours"]), estimate(found["price"]))
+    def cost(fields: Mapping[str, Any]) -> Cost:
+        attempts, tokens = CostEstimate(**fields["attempts"]), CostEstimate(**fields["tokens"])
+        return Cost(attempts, tokens, estimate(fields["hours"]), estimate(fields["price"]))
 
     return StagePlan(
         **{**row, "expected": cost(row["expected"]), "without_early_stopping": cost(row["without_early_stopping"])}

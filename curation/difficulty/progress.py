@@ -22,12 +22,12 @@ class SamplingProgress:
 
     @property
     def tokens_per_s(self) -> float:
-        """Sampled tokens per second since sampling began."""
+        """Return the sampled tokens per second since sampling began."""
         return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Return seconds left if the rest takes as long as what is done; None while that is unknown."""
+        """Return the seconds left if the rest takes as long as what is done; None while that is unknown."""
         if self.total is None or not self.problems:
             return None
         return self.seconds * (self.total - self.problems) / self.problems

@@ -1,9 +1,9 @@
 """Which problems of a curated set a new checkpoint judges again, and why: those whose decision could change.
 
-What is known of a problem is its last pass rate, or, where there are enough of them, the attempts that training made
-since, counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). From
+What is known of a problem is its last pass rate, or, where there are enough of them, the rollouts of training since,
+counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). From
 it follows, as a sum over the beta-binomial distribution, with which probability a fresh set of the band's attempts
-would decide otherwise than it was decided; a problem of which that is at least ``change`` is judged again.
+would decide otherwise than it was decided; a problem of which that is at least ``change_probability`` is judged again.
 
 So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved, suspected and
 failed ones retried. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
@@ -28,14 +28,14 @@ from curation.records import DECISION, DropReason
 VERSION = "refreshing@1"
 
 _JEFFREYS = 0.5
-_NEAR = 1e-9
+_TOLERANCE = 1e-9
 
 
 class RefreshCause(StrEnum):
     """Why a problem is judged again."""
 
     UNSETTLED = "unsettled"  # it had too few attempts to be decided on
-    MOVED = "moved"  # by what training saw, its pass rate left its side of the band
+    MOVED = "moved"  # by its rollouts in training, its pass rate left its side of the band
     EDGE = "edge"  # its pass rate is so near an edge of the band that chance alone could move it
     PROBE = "probe"  # too easy; this version's share of them
     RETRY = "retry"  # unsolved, suspected or failed; this version's share of them
@@ -44,12 +44,12 @@ class RefreshCause(StrEnum):
 ROLLOUT_COUNTS = pl.Schema(
     {
         "problem": pl.String(),
-        "step": pl.Int64(),  # of training, at which the attempts were made
+        "step": pl.Int64(),  # of training, at which the rollouts were made
         "correct": pl.Int64(),
         "judged": pl.Int64(),  # correct ones and others; those that the verifier failed on are not here
     }
 )
-"""Attempts that training made, one row a problem and step."""
+"""Rollouts of training (a rollout is training's attempt), one row a problem and step."""
 
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
@@ -59,17 +59,17 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL, DropReaso
 def select_uncertain(
     decisions: pl.DataFrame, trained: pl.DataFrame, band: Band, settings: RefreshSettings, version: int, policy: str
 ) -> pl.DataFrame:
-    """`CHOSEN` rows: the problems to judge again, in the order of ``decisions``.
+    """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
 
     Args:
         decisions: `DECISION` rows of the set's last version.
         trained: `ROLLOUT_COUNTS` rows since then; empty where nobody trained.
         band: of the stage that decides.
         version: number of the version that is being made; it says whose turn it is to be probed or retried.
-        policy: who will judge; problems whose pass rate is this policy's already are not chosen.
+        policy: who will judge; problems whose pass rate is this policy's already are not selected.
     """
     assert set(DECISION.names()) <= set(decisions.columns), decisions.columns
-    seen = {
+    trained_counts = {
         problem: (correct, weight)
         for problem, correct, weight in age_weighted_counts(trained, settings.half_life).iter_rows()
     }
@@ -77,29 +77,30 @@ def select_uncertain(
     judged_before = decisions.filter(pl.col("policy") != policy)
     columns = ("problem", "keep", "reason", "correct", "judged")
     for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
-        known = seen.get(problem, (0.0, 0.0))
-        why = _why(problem, keep, reason, (float(correct), float(judged)), known, band, settings, version)
-        if why is not None:
-            rows.append((problem, why.value))
+        rollouts = trained_counts.get(problem, (0.0, 0.0))
+        old = float(correct), float(judged)
+        cause = _refresh_cause(problem, keep, reason, old, rollouts, band, settings, version)
+        if cause is not None:
+            rows.append((problem, cause.value))
     return pl.DataFrame(rows, schema=REFRESH_CHOICE, orient="row")
 
 
-def _why(
+def _refresh_cause(
     problem: str,
     keep: bool,
     reason: str | None,
     old: tuple[float, float],
-    seen: tuple[float, float],
+    rollouts: tuple[float, float],
     band: Band,
     settings: RefreshSettings,
     version: int,
 ) -> RefreshCause | None:
-    """Return the first rule that chooses the problem; None where it keeps its pass rate."""
+    """Return the cause of the first rule that selects the problem; None where it keeps its pass rate."""
     if reason == DropReason.TOO_FEW_ATTEMPTS:
         return RefreshCause.UNSETTLED
-    trained = seen[1] >= settings.min_attempts
-    if trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
-        if change_probability(*seen, band_side(reason), band) >= settings.change_probability:
+    is_trained = rollouts[1] >= settings.min_attempts
+    if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
+        if change_probability(*rollouts, band_side(reason), band) >= settings.change_probability:
             return RefreshCause.MOVED
         if keep:
             return None
@@ -116,12 +117,12 @@ def _why(
 
 
 def band_side(reason: str | None) -> int:
-    """Return where of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
+    """Return on which side of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
     return {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}.get(reason or "", 0)
 
 
 def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
-    """problem, correct and judged, where an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
+    """Return problem, correct and judged; an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
 
     Args:
         trained: `ROLLOUT_COUNTS` rows.
@@ -135,12 +136,17 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Return probability that the band's number of fresh attempts, all judged, decides otherwise than ``where`` says.
+    """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
+    says.
 
     Example: ``change_probability(8, 16, 0, Band()) < 0.05 < change_probability(12, 16, 0, Band())``
     """
-    most = int(band.attempts * band.max_pass_rate + _NEAR)
-    same = {-1: range(band.min_correct), 0: range(band.min_correct, most + 1), 1: range(most + 1, band.attempts + 1)}
+    max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
+    same = {
+        -1: range(band.min_correct),
+        0: range(band.min_correct, max_correct + 1),
+        1: range(max_correct + 1, band.attempts + 1),
+    }
     a, b = correct + _JEFFREYS, max(0.0, judged - correct) + _JEFFREYS
     return 1 - min(1.0, sum(_beta_binomial(hits, band.attempts, a, b) for hits in same[where]))
 
@@ -152,7 +158,7 @@ def is_due(problem: str, share: float, version: int) -> bool:
 
 
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Return probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
+    """Return the probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
     choose_hits = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
     beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
     return exp(choose_hits + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -1,9 +1,9 @@
 """n attempts at each problem, and no more than its decision needs: requests in flight, verdicts beside them.
 
 A problem is open from its first request to its stop. At each moment those indices of it are asked for that are needed
-whatever the ones before them say (`Rule.needed`); verdicts come in as prefixes are finished, and either need more or
-stop the problem. Other problems fill the gaps meanwhile, so that ``policy.in_flight`` requests are under way as long as
-there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
+whatever the ones before them say (`StoppingRule.needed`); verdicts come in as prefixes are finished, and either need
+more or stop the problem. Other problems fill the gaps meanwhile, so that ``policy.in_flight`` requests are under way as
+long as there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
 
 Invariants:
   - an attempt is in the store before its problem is handed over; one that is in the store is not asked for again;
@@ -45,11 +45,11 @@ PROGRESS_INTERVAL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """A problem to sample: what the policy sees, what its answers are compared with, and what is held already.
+    """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
 
-    ``held`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`.
+    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`.
 
-    Example: ``Asked(Prompted("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
+    Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
 
     request: PromptRequest
@@ -62,7 +62,7 @@ class SamplingRequest:
 class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
-    ``sealed`` says that sampling stopped of its own accord: there may be more attempts to be had.
+    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had.
     """
 
     problem: str
@@ -74,23 +74,28 @@ class SampledProblem:
 
 
 @dataclass(slots=True, eq=False)
-class _Open:
-    asked: SamplingRequest
+class _OpenProblem:
+    sampling_request: SamplingRequest
     tally: OutcomeTally = field(default_factory=OutcomeTally)
     next: int = 0  # the first index that has not been asked for
     limit: int = 0  # indices below it are needed whatever comes
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
     running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
-    known: dict[str | None, Verdict] = field(default_factory=dict)
+    verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
-    judging: bool = False
-    stopped: bool = False
-    made: int = 0
-    tokens: int = 0
+    is_judging: bool = False
+    is_stopped: bool = False
+    new_attempts: int = 0
+    new_tokens: int = 0
+
+    @property
+    def request(self) -> PromptRequest:
+        """Return the problem as the policy sees it."""
+        return self.sampling_request.request
 
     def take(self, limit: int) -> int | None:
-        """Return the next index below the limit that is still to be asked for."""
+        """Return the next index below the limit that is still to be asked for, and count it as asked for."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -100,7 +105,7 @@ class _Open:
 
 
 class Sampler:
-    """Attempts at problems, judged. The policy and the judge are open; `run` may be called once."""
+    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once."""
 
     def __init__(
         self,
@@ -117,242 +122,267 @@ class Sampler:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead = ahead
         self._instant = bool(getattr(policy, "instant", False))
-        self._most_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
+        self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch = watch
         self.progress = SamplingProgress(total=total)
-        self._open: dict[str, _Open] = {}
-        self._needy: deque[_Open] = deque()
-        self._running: dict[asyncio.Task[Completion | None], tuple[_Open, int]] = {}
+        self._open: dict[str, _OpenProblem] = {}
+        self._waiting: deque[_OpenProblem] = deque()
+        self._running: dict[asyncio.Task[Completion | None], tuple[_OpenProblem, int]] = {}
         self._events: asyncio.Queue[
-            asyncio.Task[Completion | None] | tuple[_Open, list[int], Future[tuple[Verdict, ...]]]
+            asyncio.Task[Completion | None] | tuple[_OpenProblem, list[int], Future[tuple[Verdict, ...]]]
         ] = asyncio.Queue()
-        self._done: deque[SampledProblem] = deque()
-        self._made: list[tuple[str, int, Completion]] = []
+        self._finished: deque[SampledProblem] = deque()
+        self._completions: list[tuple[str, int, Completion]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
-        """Yield each problem once, as it is done; the order is that of being done.
+        """Yield each problem once, in the order in which they are done.
 
         Raises:
             PolicyError, VerifierError: what was finished until then is in the store.
         """
-        feed = iter(problems)
-        begun = watched = time.monotonic()
+        remaining = iter(problems)
+        started = last_report = time.monotonic()
         try:
             while True:
-                more = await self._fill(feed)
-                self._keep()
-                self.progress.seconds = time.monotonic() - begun
-                while self._done:
-                    yield self._done.popleft()
-                if self._watch is not None and time.monotonic() - watched > PROGRESS_INTERVAL_S:
-                    watched = time.monotonic()
+                more_problems = await self._launch_requests(remaining)
+                self._store_completions()
+                self.progress.seconds = time.monotonic() - started
+                while self._finished:
+                    yield self._finished.popleft()
+                if self._watch is not None and time.monotonic() - last_report > PROGRESS_INTERVAL_S:
+                    last_report = time.monotonic()
                     self._watch(self.progress)
-                if not self._open and not more:
+                if not self._open and not more_problems:
                     break
                 if self._open or self._running:
-                    await self._hear()
+                    await self._handle_events()
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-            self._collect()
-            self._keep()
-            self.progress.seconds = time.monotonic() - begun
+            self._collect_completions()
+            self._store_completions()
+            self.progress.seconds = time.monotonic() - started
             self.progress.in_flight = 0
             if self._watch is not None:
                 self._watch(self.progress)
 
-    async def _fill(self, feed: Iterator[SamplingRequest]) -> bool:
-        """Launch as many requests as fit; False when there is no problem left to open."""
+    async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
+        """Launch as many requests as fit; return False when there is no problem left to open."""
         opened = 0
         while len(self._running) < self._policy.in_flight:
-            if self._needy:
-                index = self._needy[0].take(self._needy[0].limit)
-                if index is None or self._needy[0].stopped:
-                    self._needy.popleft()
+            if self._waiting:
+                index = self._waiting[0].take(self._waiting[0].limit)
+                if index is None or self._waiting[0].is_stopped:
+                    self._waiting.popleft()
                 elif self._instant:
-                    await self._answer_now(self._needy.popleft(), index)
+                    await self._answer_now(self._waiting.popleft(), index)
                 else:
-                    self._launch(self._needy[0], index)
-            elif len(self._open) < self._most_open:
-                if opened >= self._most_open:  # problems that need nothing new: let what is done be handed over
+                    self._launch(self._waiting[0], index)
+            elif len(self._open) < self._max_open:
+                if opened >= self._max_open:  # problems that need nothing new: let what is done be handed over
                     return True
-                asked = next(feed, None)
-                if asked is None:
+                sampling_request = next(remaining, None)
+                if sampling_request is None:
                     self._launch_ahead()
                     return False
-                self._begin(asked)
+                self._open_problem(sampling_request)
                 opened += 1
             else:
                 self._launch_ahead()
                 break
         return True
 
-    def _begin(self, asked: SamplingRequest) -> None:
-        one = _Open(asked, answers=dict(asked.stored_answers))
-        self._open[asked.request.id] = one
-        self._extend(one)
+    def _open_problem(self, sampling_request: SamplingRequest) -> None:
+        problem = _OpenProblem(sampling_request, answers=dict(sampling_request.stored_answers))
+        self._open[problem.request.id] = problem
+        self._advance(problem)
 
-    def _launch(self, one: _Open, index: int) -> None:
-        task = asyncio.ensure_future(self._policy.answer(one.asked.request, index))
-        self._running[task] = one, index
-        one.running[index] = task
+    def _launch(self, problem: _OpenProblem, index: int) -> None:
+        task = asyncio.ensure_future(self._policy.answer(problem.request, index))
+        self._running[task] = problem, index
+        problem.running[index] = task
         self.progress.in_flight = len(self._running)
         task.add_done_callback(self._events.put_nowait)
 
     def _launch_ahead(self) -> None:
-        """Where nothing certain is left to ask for, ask for what may be needed, oldest problem first."""
+        """Ask for what may be needed where nothing certain is left to ask for, oldest problem first."""
         if not self._ahead or self._instant:
             return
-        for one in list(self._open.values()):
+        for problem in list(self._open.values()):
             while len(self._running) < self._policy.in_flight:
-                index = one.take(self._rule.band.attempts)
+                index = problem.take(self._rule.band.attempts)
                 if index is None:
                     break
-                self._launch(one, index)
+                self._launch(problem, index)
 
-    async def _answer_now(self, one: _Open, index: int | None) -> None:
-        """All attempts at a problem from a policy that need not work for them."""
+    async def _answer_now(self, problem: _OpenProblem, index: int | None) -> None:
+        """Take all attempts at a problem from a policy to which they cost nothing."""
         while index is not None:
-            self._answered(one, index, await self._policy.answer(one.asked.request, index))
-            index = one.take(self._rule.band.attempts)
-        self._extend(one)
+            self._take_completion(problem, index, await self._policy.answer(problem.request, index))
+            index = problem.take(self._rule.band.attempts)
+        self._advance(problem)
 
-    async def _hear(self) -> None:
+    async def _handle_events(self) -> None:
         """Wait for something to be finished, and take in all that is."""
         event = await self._events.get()
-        touched: dict[int, _Open] = {}
+        touched: dict[int, _OpenProblem] = {}
         while True:
             if isinstance(event, asyncio.Task):
-                one, index = self._running.pop(event)
-                del one.running[index]
+                problem, index = self._running.pop(event)
+                del problem.running[index]
                 if not event.cancelled():
-                    self._answered(one, index, event.result())
+                    self._take_completion(problem, index, event.result())
             else:
-                one, indices, judged = event
-                one.judging = False
-                self._judged(one, indices, judged.result())
-            touched[id(one)] = one
+                problem, indices, verdicts = event
+                problem.is_judging = False
+                self._take_verdicts(problem, indices, verdicts.result())
+            touched[id(problem)] = problem
             if self._events.empty():
                 break
             event = self._events.get_nowait()
         self.progress.in_flight = len(self._running)
-        for one in touched.values():
-            self._extend(one)
+        for problem in touched.values():
+            self._advance(problem)
 
-    def _collect(self) -> None:
+    def _collect_completions(self) -> None:
         """Take in answers that came while everything was being ended."""
-        for task, (one, index) in self._running.items():
+        for task, (problem, index) in self._running.items():
             if task.done() and not task.cancelled() and task.exception() is None:
-                self._answered(one, index, task.result())
+                self._take_completion(problem, index, task.result())
         self._running.clear()
 
-    def _answered(self, one: _Open, index: int, answered: Completion | None) -> None:
-        if answered is None:
-            one.missing.add(index)
-            one.answers[index] = None
+    def _take_completion(self, problem: _OpenProblem, index: int, completion: Completion | None) -> None:
+        if completion is None:
+            problem.missing.add(index)
+            problem.answers[index] = None
             return
-        self._made.append((one.asked.request.id, index, answered))
-        one.made += 1
-        one.tokens += answered.tokens or 0
+        self._completions.append((problem.request.id, index, completion))
+        problem.new_attempts += 1
+        problem.new_tokens += completion.tokens or 0
         self.progress.attempts += 1
-        self.progress.tokens += answered.tokens or 0
-        if not one.stopped:
-            one.answers[index] = self._judge.final_answer(Response(answered.text, answered.answer))
+        self.progress.tokens += completion.tokens or 0
+        if not problem.is_stopped:
+            problem.answers[index] = self._judge.final_answer(Response(completion.text, completion.answer))
 
-    def _keep(self) -> None:
-        if self._made:
-            self._store.add(self._made)
-            self._made.clear()
+    def _store_completions(self) -> None:
+        if self._completions:
+            self._store.add(self._completions)
+            self._completions.clear()
 
-    def _extend(self, one: _Open) -> None:
+    def _advance(self, problem: _OpenProblem) -> None:
         """Judge what the prefix has gained, until the problem stops, waits for the verifier, or needs more."""
-        while not one.judging and not one.stopped:
-            at = one.tally.counts.requested
-            one.next = max(one.next, at)
+        while not problem.is_judging and not problem.is_stopped:
+            position = problem.tally.counts.requested
+            problem.next = max(problem.next, position)
             indices: list[int] = []
-            while at + len(indices) in one.answers and at + len(indices) < self._rule.band.attempts:
-                indices.append(at + len(indices))
+            while position + len(indices) in problem.answers and position + len(indices) < self._rule.band.attempts:
+                indices.append(position + len(indices))
             if not indices:
-                one.limit = at + self._rule.needed(one.tally.counts)
-                if one.next < one.limit:
-                    self._needy.appendleft(one)
+                problem.limit = position + self._rule.needed(problem.tally.counts)
+                if problem.next < problem.limit:
+                    self._waiting.appendleft(problem)
                 return
-            new = [one.answers[index] for index in indices if index not in one.missing]
-            if all(answer in one.known for answer in new):
-                self._count(one, indices)
+            new_answers = [problem.answers[index] for index in indices if index not in problem.missing]
+            if all(answer in problem.verdict_by_answer for answer in new_answers):
+                self._count(problem, indices)
                 continue
-            self._submit(one, indices, new)
+            self._submit(problem, indices, new_answers)
 
-    def _submit(self, one: _Open, indices: list[int], new: Sequence[str | None]) -> None:
-        found = list(dict.fromkeys([*one.known, *new]))
-        asked = one.asked
-        task = JudgeTask(asked.request.id, asked.reference, asked.request.lang, (), asked.letter)
-        one.judging = True
-        future = self._judge.submit(task, found)
+    def _submit(self, problem: _OpenProblem, indices: list[int], new_answers: Sequence[str | None]) -> None:
+        answers = list(dict.fromkeys([*problem.verdict_by_answer, *new_answers]))
+        request = problem.sampling_request
+        task = JudgeTask(problem.request.id, request.reference, problem.request.lang, (), request.letter)
+        problem.is_judging = True
+        future = self._judge.submit(task, answers)
         if future.done():
-            one.judging = False
-            self._judged(one, indices, future.result(), found)
+            problem.is_judging = False
+            self._take_verdicts(problem, indices, future.result(), answers)
             return
         loop = asyncio.get_running_loop()
 
-        def heard(done: Future[tuple[Verdict, ...]]) -> None:
+        def notify(verdicts: Future[tuple[Verdict, ...]]) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._events.put_nowait, (one, indices, done))
+                loop.call_soon_threadsafe(self._events.put_nowait, (problem, indices, verdicts))
 
-        future.add_done_callback(heard)
+        future.add_done_callback(notify)
 
-    def _judged(
-        self, one: _Open, indices: list[int], judged: Sequence[Verdict], found: Sequence[str | None] | None = None
+    def _take_verdicts(
+        self,
+        problem: _OpenProblem,
+        indices: list[int],
+        verdicts: Sequence[Verdict],
+        answers: Sequence[str | None] | None = None,
     ) -> None:
-        answers = found if found is not None else [verdict.answer for verdict in judged]
-        for answer, verdict in zip(answers, judged, strict=True):
-            one.known.setdefault(answer, verdict)
-        self._count(one, indices)
+        """Remember the verdict of each answer, and count the attempts that wait for them.
 
-    def _count(self, one: _Open, indices: list[int]) -> None:
+        Args:
+            answers: what was judged, in the order of the verdicts; as the verdicts say where absent.
+        """
+        if answers is None:
+            answers = [verdict.answer for verdict in verdicts]
+        for answer, verdict in zip(answers, verdicts, strict=True):
+            problem.verdict_by_answer.setdefault(answer, verdict)
+        self._count(problem, indices)
+
+    def _count(self, problem: _OpenProblem, indices: list[int]) -> None:
         """Let judged attempts count, one after the other, up to the stop."""
         for index in indices:
-            answer = one.answers.pop(index)
-            if index in one.missing:
-                counts = one.tally.add(None, None)
+            answer = problem.answers.pop(index)
+            if index in problem.missing:
+                counts = problem.tally.add(None, None)
             else:
-                verdict = one.verdicts[index] = one.known[answer]
-                counts = one.tally.add(verdict.outcome, verdict.answer_class)
+                verdict = problem.verdicts[index] = problem.verdict_by_answer[answer]
+                counts = problem.tally.add(verdict.outcome, verdict.answer_class)
             if self._rule.should_stop(counts):
-                self._stop(one)
+                self._stop(problem)
                 return
 
-    def _stop(self, one: _Open) -> None:
-        one.stopped = True
-        for task in one.running.values():
+    def _stop(self, problem: _OpenProblem) -> None:
+        problem.is_stopped = True
+        for task in problem.running.values():
             task.cancel()
-        counts, rule = one.tally.counts, self._rule
+        counts, rule = problem.tally.counts, self._rule
         reason: str | None = rule.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
         if rule.error_rate > 0 and not rule.is_decided(counts):
             reason = rule.likely_decision(counts)[0]
         progress = self.progress
         progress.problems += 1
-        progress.aborted += len(one.running)
+        progress.aborted += len(problem.running)
         progress.skipped += rule.band.attempts - counts.requested
         if reason is None:
             progress.kept += 1
         else:
             progress.dropped[str(reason)] = progress.dropped.get(str(reason), 0) + 1
-        del self._open[one.asked.request.id]
-        one.answers.clear()
-        sealed = counts.requested < rule.band.attempts
-        self._done.append(
-            SampledProblem(one.asked.request.id, one.asked.reference, one.verdicts, sealed, one.made, one.tokens)
+        del self._open[problem.request.id]
+        problem.answers.clear()
+        is_decided = counts.requested < rule.band.attempts
+        self._finished.append(
+            SampledProblem(
+                problem.request.id,
+                problem.sampling_request.reference,
+                problem.verdicts,
+                is_decided,
+                problem.new_attempts,
+                problem.new_tokens,
+            )
         )
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
-    """Return the verdicts in the `VERDICT` schema, in the order of the problems given and by index."""
+    """Return the verdicts in the `VERDICT` schema, in the order of ``sampled`` and by index."""
     rows = [
-        (one.problem, index, one.reference, judged.outcome.value, judged.answer, judged.answer_class, judged.method)
-        for one in sampled
-        for index, judged in sorted(one.verdicts.items())
+        (
+            result.problem,
+            index,
+            result.reference,
+            verdict.outcome.value,
+            verdict.answer,
+            verdict.answer_class,
+            verdict.method,
+        )
+        for result in sampled
+        for index, verdict in sorted(result.verdicts.items())
     ]
     columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "method")
     same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
@@ -363,10 +393,13 @@ def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: 
 def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge | None = None
 ) -> dict[str, dict[int, str | None]]:
-    """Per problem, the final answers of its stored attempts below ``attempts``, as `Asked.held` takes them."""
+    """Return the final answers of the stored attempts below ``attempts``, by problem and index.
+
+    `SamplingRequest.stored_answers` takes those of one problem.
+    """
     read = final_answer if judge is None else judge.final_answer
-    held: dict[str, dict[int, str | None]] = {}
+    answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer in rows.iter_rows():
-        held.setdefault(problem, {})[index] = read(Response(text, answer))
-    return held
+        answers.setdefault(problem, {})[index] = read(Response(text, answer))
+    return answers

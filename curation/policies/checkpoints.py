@@ -33,14 +33,14 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         PolicyError: there are none.
     """
-    found = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)} - {folder / n for n in _NOT_WEIGHTS})
-    if not found:
+    files = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)} - {folder / n for n in _NOT_WEIGHTS})
+    if not files:
         raise PolicyError(f"model {folder}: the folder holds no weights ({', '.join(_WEIGHTS)}); name one that does.")
-    return found
+    return files
 
 
 def folder_revision(folder: Path) -> str:
-    """12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
+    """Return 12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
 
     The files are read once, at about a gigabyte a second.
 
@@ -58,7 +58,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
+    """Return the name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
 
     Raises:
         PolicyError: a file is cut short or is no safetensors file.
@@ -83,15 +83,15 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 def end_tokens(folder: Path) -> tuple[int, ...]:
     """Return the end tokens that a model's generation settings name; its tokenizer's own may be none of them."""
     try:
-        said = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        generation_config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ()
-    ends = said.get("eos_token_id")
+    ends = generation_config.get("eos_token_id")
     return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """These tensors under the checkpoint's names: one under a second name (tied weights) is left out.
+    """Return these tensors under the checkpoint's names, without those under a second name (tied weights).
 
     Raises:
         PolicyError: they are not of the shape of the model in ``folder``.
@@ -99,21 +99,27 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     ours = tensor_shapes(folder)
     if ours is None:
         return weights
-    chosen = {name: value for name, value in weights.items() if name in ours}
+    fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
-    wrong = sorted(name for name, shape in ours.items() if name not in chosen or chosen[name].shape != shape)
-    wrong += sorted(n for n, value in extra.items() if not any(_same(value, other) for other in chosen.values()))
-    if wrong:
-        theirs = tuple(weights[wrong[0]].shape) if wrong[0] in weights else "absent"
+    mismatches = sorted(
+        name for name, shape in ours.items() if name not in fitting_weights or fitting_weights[name].shape != shape
+    )
+    mismatches += sorted(
+        name
+        for name, value in extra.items()
+        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values())
+    )
+    if mismatches:
+        theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
         raise PolicyError(
-            f"these weights are not of the shape of {folder}: {len(wrong)} tensors differ, first {wrong[0]} "
-            f"({theirs}, not {ours.get(wrong[0], 'absent')})."
+            f"these weights are not of the shape of {folder}: {len(mismatches)} tensors differ, first {mismatches[0]} "
+            f"({theirs}, not {ours.get(mismatches[0], 'absent')})."
         )
-    return chosen
+    return fitting_weights
 
 
-def _same(one: Any, other: Any) -> bool:
-    return bool(one.shape == other.shape and one.equal(other))
+def _is_same_tensor(tensor: Any, other: Any) -> bool:
+    return bool(tensor.shape == other.shape and tensor.equal(other))
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The one client of servers over HTTP: the connection, the key, whom to ask, what is asked again, and when.
+"""The client of model servers over HTTP: the connection, the key, which server to ask, and which requests to repeat.
 
 Invariants:
   - a request that was answered is never asked again, and a call of `ask` ends with one answer or fails;
@@ -73,12 +73,12 @@ class ServerClient:
         timeout = httpx.Timeout(self._settings.request_s, connect=self._settings.connect_s)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         self._http = httpx.AsyncClient(timeout=timeout, limits=limits, headers=self._headers)
-        entered = False
+        has_entered = False
         try:
             await self.servers.greet()
-            entered = True
+            has_entered = True
         finally:
-            if not entered:
+            if not has_entered:
                 await self.close()
         return self
 
@@ -108,9 +108,9 @@ class ServerClient:
         """
         failures = 0
         while True:
-            async with self.servers.one() as server:
+            async with self.servers.acquire() as server:
                 try:
-                    return read(server, await self._ask_of(server, path, body()))
+                    return read(server, await self._post_to(server, path, body()))
                 except TemporaryFailure as failure:
                     failures += 1
                     last = f"{server.url}: {failure}"
@@ -119,7 +119,8 @@ class ServerClient:
             await asyncio.sleep(self._pause_s(failures))
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> httpx.Response:
-        """Return what the server answers, whatever its status; ``limit_s`` where not the settings' ``request_s``.
+        """Post a body and return the server's answer, whatever its status; ``limit_s`` replaces the settings'
+        ``request_s``.
 
         Raises:
             TemporaryFailure: the connection broke.
@@ -128,14 +129,14 @@ class ServerClient:
 
         try:
             if limit_s is None:
-                return await self._running().post(url, json=body)
+                return await self._open_client().post(url, json=body)
             timeout = httpx.Timeout(limit_s, connect=self._settings.connect_s)
-            return await self._running().post(url, json=body, timeout=timeout)
+            return await self._open_client().post(url, json=body, timeout=timeout)
         except httpx.TransportError as error:
             raise TemporaryFailure(f"{type(error).__name__} {error}".strip()) from error
 
     async def get(self, url: str) -> httpx.Response:
-        """Return what the server answers, whatever its status, within ``connect_s`` of the settings.
+        """Get an address and return the server's answer, whatever its status, within ``connect_s`` of the settings.
 
         Raises:
             TemporaryFailure: the connection broke.
@@ -143,7 +144,7 @@ class ServerClient:
         import httpx
 
         try:
-            return await self._running().get(url, timeout=self._settings.connect_s)
+            return await self._open_client().get(url, timeout=self._settings.connect_s)
         except httpx.TransportError as error:
             raise TemporaryFailure(f"{type(error).__name__} {error}".strip()) from error
 
@@ -162,9 +163,13 @@ class ServerClient:
             raise PolicyError(f"{url}: knows no such address or model ({self._model!r}): 404 {message(response)}.")
         raise PolicyError(f"{url}: {status} {message(response)}.")
 
-    async def _ask_of(self, server: Server, path: str, body: Mapping[str, Any]) -> httpx.Response:
-        """Return one request to one server, which gets nothing more for now where its connection broke or it says
-        so.
+    async def _post_to(self, server: Server, path: str, body: Mapping[str, Any]) -> httpx.Response:
+        """Send one request to one server and return its answer.
+
+        Where the connection broke, or the server asks for a pause, it gets nothing more for now.
+
+        Raises:
+            TemporaryFailure: the connection broke, or the server is busy.
         """
         try:
             response = await self.post(server.url + path, body)
@@ -173,13 +178,13 @@ class ServerClient:
             raise
         if response.status_code in _BUSY:
             server.trouble = f"{response.status_code} {message(response)}"
-            if (wait := _retry_after(response)) is not None:
-                server.paused_until = time.monotonic() + wait
+            if (pause := _retry_after(response)) is not None:
+                server.paused_until = time.monotonic() + pause
             raise TemporaryFailure(server.trouble)
         return response
 
     async def _greet(self, url: str) -> None:
-        """Look whether a server holds the model, and have it welcomed."""
+        """Check that a server holds the model, and have it welcomed."""
         response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)
@@ -188,10 +193,10 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
+        """Return the seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
         return min(_LONGEST_PAUSE_S, self._settings.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
-    def _running(self) -> httpx.AsyncClient:
+    def _open_client(self) -> httpx.AsyncClient:
         if self._http is None:
             raise PolicyError("servers are asked before they were entered, or after they were left: use `async with`.")
         return self._http
@@ -205,7 +210,7 @@ class ServerClient:
 
 
 def message(response: httpx.Response) -> str:
-    """Return what a server says was wrong, in one line of at most 200 letters."""
+    """Return a server's own error message, in one line of at most 200 letters."""
     try:
         content = response.json()
     except ValueError:
@@ -217,7 +222,7 @@ def message(response: httpx.Response) -> str:
 
 
 def _context_of(response: httpx.Response, url: str, model: str | None) -> int | None:
-    """Return the tokens of context that the list of models of the server at ``url`` gives for ``model``, if any.
+    """Return the context of ``model`` in tokens, from the server's list of models; None where the list does not say.
 
     Raises:
         PolicyError: it is no such list, or the model is not in it.
@@ -234,7 +239,7 @@ def _context_of(response: httpx.Response, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key that the environment holds under ``name``; none where no name is given.
+    """Return the header with the key that the environment holds under ``name``; empty where no name is given.
 
     Raises:
         PolicyError: the environment has no such key.

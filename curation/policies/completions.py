@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FINISHED = frozenset({"stop", "length"})
-"""How responses end that were not broken off: by an end token or a text to stop at, or for want of room."""
+"""How whole responses end: by an end token or a text to stop at, or for want of room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class TokenCompletion:
 
 
 def choice_text(choice: Mapping[str, Any]) -> str:
-    """Return the text of a choice; thoughts that the server parted from the answer stand in <think> tags before it."""
+    """Return the text of a choice; thoughts that the server split off the answer stand in <think> tags before it."""
     if "text" in choice:
         return str(choice["text"])
     message = choice["message"]

@@ -6,7 +6,7 @@ Invariants, beside those of `curation.policies.client`, which does the asking:
   - log-probabilities are those of the distribution that was drawn from: servers that give others are refused.
 
 What it does not do: start servers, or find out which weights they hold (`revision` in the recipe says it). Where a
-server parts the thoughts from the answer, they are put together again in <think> tags.
+server splits the thoughts off the answer, they are put together again in <think> tags.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Endpoint:
     Example::
 
         async with Endpoint(EndpointPolicy(kind="endpoint", model="m", revision="1", urls=urls), Path()) as policy:
-            answered = await policy.answer(problem, 0)
+            completion = await policy.answer(problem, 0)
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, one refuses the key or holds
@@ -59,12 +59,12 @@ class Endpoint:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return mean tokens of the prompts answered so far, as the servers count them; None where they do not tell."""
+        """Return the mean tokens of the prompts answered so far, as the servers count them; None where they do not."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     async def __aenter__(self) -> Self:
@@ -84,9 +84,9 @@ class Endpoint:
         """
         if problem.id not in self._no_room:
             request = f"problem {problem.id}, attempt {index}"
-            answered = await self._client.ask(self._path, lambda: self._body(problem, index), self._read, request)
-            if answered is not None:
-                return answered
+            completion = await self._client.ask(self._path, lambda: self._body(problem, index), self._read, request)
+            if completion is not None:
+                return completion
             self._no_room.add(problem.id)
         self.too_long += 1
         return None
@@ -105,7 +105,7 @@ class Endpoint:
             self._prompt_tokens += prompt
             if room < self.settings.decoding.max_tokens:
                 return None
-            return self._answered(content["choices"][0], usage, server.url)
+            return self._completion(content["choices"][0], usage, server.url)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}") from error
 
@@ -129,7 +129,7 @@ class Endpoint:
             body["return_token_ids"] = True
         return body
 
-    def _answered(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
+    def _completion(self, choice: Mapping[str, Any], usage: Mapping[str, Any], url: str) -> Completion:
         finish = choice.get("finish_reason")
         if finish in ("abort", "error"):
             raise TemporaryFailure(f"the generation ended as {finish!r}")

@@ -1,7 +1,7 @@
-"""From the settings of a recipe to whoever answers.
+"""Open the policy that the settings of a recipe name.
 
 A new kind of policy is one file, with its class, and one line in `POLICIES`; its settings say by their ``kind`` which
-it is (`curation.config.policies`). Rooms above curation add kinds of their own by handing over a longer table.
+it is (`curation.config.policies`). Packages above curation add kinds of their own by handing over a longer table.
 """
 
 from __future__ import annotations

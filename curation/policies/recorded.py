@@ -27,7 +27,7 @@ from curation.storage.stages import file_digest
 
 _FIRST_ROWS = 100
 
-_HELD = pl.Schema({name: ATTEMPT[name] for name in ("problem", "index", "text", "answer", "label")})
+_ATTEMPTS = pl.Schema({name: ATTEMPT[name] for name in ("problem", "index", "text", "answer", "label")})
 
 
 class Recorded:
@@ -57,7 +57,8 @@ class Recorded:
         )
         self._rows: pl.DataFrame | None = None  # by problem and index
         self._places: dict[str, tuple[int, int]] = {}  # where a problem's attempts begin in it, and how many there are
-        self._open: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None  # the last one asked for
+        # the last problem asked for, and its attempts
+        self._last_problem: tuple[str, list[tuple[str | None, str | None, bool | None]]] | None = None
 
     def check(self) -> None:
         """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
@@ -66,35 +67,35 @@ class Recorded:
     @property
     def attempts(self) -> int:
         """Return how many attempts the file holds for this policy."""
-        return self._held().height
+        return self._loaded().height
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {"kind": "recorded", "file": self.path.name, "models": self._settings.models}
 
     async def __aenter__(self) -> Self:
-        self._held()
+        self._loaded()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open = None
+        self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return the attempt of the file, None where it holds fewer."""
-        rows = self._held()
-        if self._open is None or self._open[0] != problem.id:
+        rows = self._loaded()
+        if self._last_problem is None or self._last_problem[0] != problem.id:
             start, count = self._places.get(problem.id, (0, 0))
-            self._open = problem.id, rows.slice(start, count).select("text", "answer", "label").rows()
-        made = self._open[1]
-        if not 0 <= index < len(made):
+            self._last_problem = problem.id, rows.slice(start, count).select("text", "answer", "label").rows()
+        attempts = self._last_problem[1]
+        if not 0 <= index < len(attempts):
             return None
-        text, answer, label = made[index]
+        text, answer, label = attempts[index]
         return Completion(text, None, None, answer, label)
 
-    def _held(self) -> pl.DataFrame:
+    def _loaded(self) -> pl.DataFrame:
         if self._rows is None:
             self._rows = self._load().sort("problem", "index")
             start = 0
@@ -105,7 +106,7 @@ class Recorded:
 
     def _load(self) -> pl.DataFrame:
         columns = self._settings.columns
-        held: dict[str, list[Any]] = {name: [] for name in _HELD}
+        attempts: dict[str, list[Any]] = {name: [] for name in _ATTEMPTS}
         counts: dict[str, int] = {}
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
@@ -117,66 +118,66 @@ class Recorded:
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = value_at(row, columns.choices) if columns.choices is not None else None
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
-            for made in self._attempts_of(row, number):
+            for attempt in self._attempts_of(row, number):
                 counts[problem] = counts.get(problem, -1) + 1
-                held["problem"].append(problem)
-                held["index"].append(counts[problem])
+                attempts["problem"].append(problem)
+                attempts["index"].append(counts[problem])
                 for name, path in (("text", columns.text), ("answer", columns.answer)):
-                    held[name].append(self._text(made, path, number))
-                held["label"].append(self._label(made, number))
+                    attempts[name].append(self._text(attempt, path, number))
+                attempts["label"].append(self._label(attempt, number))
         self._check(first)
         if not counts and self._settings.models is None:
             raise PolicyError(f"{self.path}: holds no attempts.")
         if not counts:
             models = ", ".join(self.models_seen) or "none"
             raise PolicyError(f"{self.path}: no attempt of {self._settings.models}; models in the file: {models}.")
-        return pl.DataFrame(held, schema=_HELD)
+        return pl.DataFrame(attempts, schema=_ATTEMPTS)
 
     def _attempts_of(self, row: Row, number: int) -> Iterator[Row]:
         columns, models = self._settings.columns, self._settings.models
-        for one in self._list_of(row, number):
+        for attempt in self._attempt_list(row, number):
             if columns.model is not None:
-                model = str(value_at(one, columns.model))
+                model = str(value_at(attempt, columns.model))
                 self.models_seen[model] = self.models_seen.get(model, 0) + 1
                 if models is not None and model not in models:
                     continue
-            yield one
+            yield attempt
 
-    def _list_of(self, row: Row, number: int) -> Sequence[Row]:
+    def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
-        made = [row] if path is None else value_at(row, path)
-        if made is None:
+        attempts = [row] if path is None else value_at(row, path)
+        if attempts is None:
             return []
-        if not isinstance(made, list) or not all(isinstance(one, Mapping) for one in made):
-            raise PolicyError(f"{self.path}, row {number}: `{path}` is not a list of objects: {made!r:.80}.")
-        return made
+        if not isinstance(attempts, list) or not all(isinstance(attempt, Mapping) for attempt in attempts):
+            raise PolicyError(f"{self.path}, row {number}: `{path}` is not a list of objects: {attempts!r:.80}.")
+        return attempts
 
     def _check(self, rows: Sequence[Row]) -> None:
         columns = self._settings.columns
         where = f"recorded attempts {self.path}"
         require_path(rows, columns.problem, where)
-        inner: Sequence[Row] = rows
+        attempts: Sequence[Row] = rows
         if columns.attempts is not None:
             require_path(rows, columns.attempts, where)
-            inner = [one for number, row in enumerate(rows) for one in self._list_of(row, number)]
+            attempts = [attempt for number, row in enumerate(rows) for attempt in self._attempt_list(row, number)]
             where += f", inside `{columns.attempts}`"
         if columns.choices is not None:
             require_path(rows, columns.choices, where)
         for path in (columns.text, columns.answer, columns.label, columns.model):
             if path is not None:
-                require_path(inner, path, where)
+                require_path(attempts, path, where)
 
-    def _text(self, made: Row, path: str | None, number: int) -> str | None:
-        value = value_at(made, path) if path is not None else None
+    def _text(self, attempt: Row, path: str | None, number: int) -> str | None:
+        value = value_at(attempt, path) if path is not None else None
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, int | float):
             return str(value)
         raise PolicyError(f"{self.path}, row {number}: `{path}` should be text, but is {value!r:.80}.")
 
-    def _label(self, made: Row, number: int) -> bool | None:
+    def _label(self, attempt: Row, number: int) -> bool | None:
         path = self._settings.columns.label
-        value = value_at(made, path) if path is not None else None
+        value = value_at(attempt, path) if path is not None else None
         if isinstance(value, int | float) and value in (0, 1):
             value = bool(value)
         if value is None or isinstance(value, bool):

@@ -40,37 +40,37 @@ class RecordedTranslations:
         digest = file_digest(path) if path.is_file() else ""
         sampling = hashlib.blake2b(digest.encode(), digest_size=6).hexdigest()
         self.key = AttemptKey(name, TRANSLATE.version, sampling)
-        self._held: dict[tuple[str, str], dict[int, str]] | None = None
+        self._translations: dict[tuple[str, str], dict[int, str]] | None = None
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {"kind": "recorded translations", "file": self.path.name}
 
     async def __aenter__(self) -> Self:
-        self._held = self._load()
+        self._translations = self._load()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._held = None
+        self._translations = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return the file's translation of this problem into ``details["target"]``, None where it holds fewer tries."""
-        if self._held is None:
-            self._held = self._load()
-        tries = self._held.get((problem.id, problem.details["target"]), {})
+        if self._translations is None:
+            self._translations = self._load()
+        tries = self._translations.get((problem.id, problem.details["target"]), {})
         text = tries.get(index)
         return Completion(text, "stop", None) if text is not None else None
 
     def _load(self) -> dict[tuple[str, str], dict[int, str]]:
-        held: dict[tuple[str, str], dict[int, str]] = {}
+        translations: dict[tuple[str, str], dict[int, str]] = {}
         for number, row in enumerate(read_rows(self.path)):
-            tries = held.setdefault(self._place(row, number), {})
+            tries = translations.setdefault(self._place(row, number), {})
             index = row.get("index")
             tries[len(tries) if index is None else int(index)] = self._reply(row, number)
-        return held
+        return translations
 
     def _place(self, row: Row, number: int) -> tuple[str, str]:
         name, original, target = row.get("id"), row.get("original"), row.get("target")

@@ -23,7 +23,7 @@ def seed_of(seed: int, problem: str, index: int) -> int:
 
 
 def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return what the attempts of a live policy are filed under.
+    """Return the key that the attempts of a live policy are filed under.
 
     Args:
         name: ``model@revision``.
@@ -36,7 +36,7 @@ def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **furt
 
 
 def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what stands in the store beside the key: how tokens are drawn, in full."""
+    """Return what the store notes beside the key: how tokens are drawn, in full."""
     prompt = prompt or SOLVING[settings.prompt]
     return {
         "kind": settings.model_dump()["kind"],

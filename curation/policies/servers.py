@@ -29,11 +29,11 @@ class TemporaryFailure(Exception):
 
 @dataclass(slots=True)
 class Server:
-    """One server: what it has to do, what it has done, and what was last wrong with it."""
+    """One server: its requests in flight, its requests so far, and its last failure."""
 
     url: str
     outstanding: int = 0
-    asked: int = 0
+    requests: int = 0
     alive: bool = True
     trouble: str = ""
     paused_until: float = 0.0
@@ -67,7 +67,7 @@ class Servers:
         Raises:
             PolicyError: not one answers, or one never will.
         """
-        troubles = await asyncio.gather(*(self._trouble(server.url) for server in self.all))
+        troubles = await asyncio.gather(*(self._probe_failure(server.url) for server in self.all))
         for server, trouble in zip(self.all, troubles, strict=True):
             if trouble is not None:
                 self.suspect(server, trouble)
@@ -76,15 +76,15 @@ class Servers:
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[Server]:
-        """A server with room, for one request; waits until there is one.
+    async def acquire(self) -> AsyncIterator[Server]:
+        """Yield a server with room, for one request; wait until there is one.
 
         Raises:
             PolicyError: no server has been alive for too long.
         """
-        server = await self._free()
+        server = await self._free_server()
         server.outstanding += 1
-        server.asked += 1
+        server.requests += 1
         try:
             yield server
         finally:
@@ -110,21 +110,21 @@ class Servers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _trouble(self, url: str) -> str | None:
-        """Probe a server; what keeps it from answering for now, or None."""
+    async def _probe_failure(self, url: str) -> str | None:
+        """Probe a server; return what keeps it from answering for now, or None."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
             return str(failure)
         return None
 
-    async def _free(self) -> Server:
+    async def _free_server(self) -> Server:
         while True:
             now = time.monotonic()
             room = [server for server in self.all if server.alive and server.outstanding < self._limit]
             ready = [server for server in room if server.paused_until <= now]
             if ready:
-                return min(ready, key=lambda server: (server.outstanding, server.asked))
+                return min(ready, key=lambda server: (server.outstanding, server.requests))
             if any(server.alive for server in self.all):
                 wait = min((server.paused_until - now for server in room), default=None)
             else:
@@ -133,10 +133,10 @@ class Servers:
                     raise PolicyError(
                         f"no server has answered for {self._give_up_s:g} s: {self._troubles()}; the run can be resumed."
                     )
-            await self._change(wait)
+            await self._wait_for_change(wait)
 
-    async def _change(self, at_most_s: float | None) -> None:
-        """Wait until something has changed, or so long."""
+    async def _wait_for_change(self, at_most_s: float | None) -> None:
+        """Wait until something has changed, at most so many seconds."""
         try:
             async with asyncio.timeout(at_most_s), self._changed:
                 await self._changed.wait()

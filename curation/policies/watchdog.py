@@ -1,4 +1,4 @@
-"""What vLLM's worker processes are given along: they end when the process that started them ends.
+"""A watchdog in vLLM's worker processes: they end when the process that started them ends.
 
 vLLM's asynchronous engine is a process of its own. Measured with vLLM 0.32.0: when its parent is killed with
 ``kill -9``, it lives on, with all its memory. `Watchdog` is mixed into the worker (`worker_extension_cls`) and watches
@@ -19,22 +19,26 @@ import threading
 class Watchdog:
     """Methods that a vLLM worker gains; called by `collective_rpc`."""
 
-    def follow_process(self, run: int) -> bool:
-        """End this worker, and the engine above it, as soon as process ``run`` has ended; False where it cannot be."""
+    def follow_process(self, run_process: int) -> bool:
+        """End this worker, and the engine above it, as soon as process ``run_process`` has ended.
+
+        Return False where the system cannot watch it.
+        """
         if not hasattr(os, "pidfd_open"):
             return False
         try:
-            watched = os.pidfd_open(run)
+            descriptor = os.pidfd_open(run_process)
         except OSError:
             return False
-        above = os.getppid()
-        engine = above if above != run else None  # with several GPUs, workers are processes below the engine's
-        threading.Thread(target=_end_with, args=(watched, engine), name="goldilocks-follower", daemon=True).start()
+        parent = os.getppid()
+        # with several GPUs, workers are processes below the engine's
+        engine = parent if parent != run_process else None
+        threading.Thread(target=_end_with, args=(descriptor, engine), name="goldilocks-follower", daemon=True).start()
         return True
 
 
-def _end_with(watched: int, engine: int | None) -> None:
-    select.select([watched], [], [])
+def _end_with(descriptor: int, engine: int | None) -> None:
+    select.select([descriptor], [], [])
     if engine is not None and os.getppid() == engine:
         os.kill(engine, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)

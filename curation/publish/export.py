@@ -36,7 +36,7 @@ CURATED = pl.Schema(
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Return kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
+    """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
     Args:
         problems: kept rows in the `PROBLEM` schema.
@@ -66,28 +66,28 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
-    given: dict[str, int] = {}
+    quota: dict[str, int] = {}
     free = dict(available)
-    left = min(size, sum(available.values()))
+    remaining = min(size, sum(available.values()))
     while True:
         total = sum(weights[name] for name in free)
-        exact = {name: left * weights[name] / total for name in free}
+        exact = {name: remaining * weights[name] / total for name in free}
         short = [name for name in free if exact[name] >= free[name]]
         if not short:
             break
         for name in short:
-            given[name] = free.pop(name)
-            left -= given[name]
-    given |= {name: int(share) for name, share in exact.items()}
-    rest = left - sum(int(share) for share in exact.values())
+            quota[name] = free.pop(name)
+            remaining -= quota[name]
+    quota |= {name: int(share) for name, share in exact.items()}
+    rest = remaining - sum(int(share) for share in exact.values())
     by_remainder = sorted(exact, key=lambda name: (int(exact[name]) - exact[name], -weights[name], name))
     for name in by_remainder[:rest]:
-        given[name] += 1
-    return {name: given[name] for name in available}
+        quota[name] += 1
+    return {name: quota[name] for name in available}
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
-    """Return ids that leave because the set is full, each with its evidence.
+    """Return the ids that leave because the set is full, each with its evidence.
 
     Groups are drawn by a hash of the seed and their name, and stay while all their rows fit into their sources' shares.
 
@@ -103,12 +103,12 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> dict[str, st
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, group, source in index.select("id", "group", "source").iter_rows():
         groups.setdefault(group, []).append((name, source))
-    left = Counter(share)
+    remaining = Counter(share)
     leaving: dict[str, str] = {}
     for group in sorted(groups, key=lambda name: _draw(seed, name)):
-        taken = Counter(source for _, source in groups[group])
-        if taken <= left:
-            left -= taken
+        rows_of_group = Counter(source for _, source in groups[group])
+        if rows_of_group <= remaining:
+            remaining -= rows_of_group
             continue
         for name, source in groups[group]:
             leaving[name] = f"{source} gives {share[source]} of its {available[source]} to a set of {size}"

@@ -1,7 +1,7 @@
 """The queue of disputed labels, and the verdicts that people give on it.
 
-A label is disputed where the line saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is one
-row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
+A label is disputed where the pipeline saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is
+one row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
 
 A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` says which reference is right,
 ``reject`` that the problem is not to be used. The last line on a problem counts. The next run applies them
@@ -53,14 +53,14 @@ DISPUTE = pl.Schema(
 )
 
 SHOWN_COLUMNS = 5
-"""Doubtful verdicts named in the evidence of one problem."""
+"""Most doubtful verdicts that the evidence of one problem names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewVerdict:
-    """What a person said of one problem: ``answer`` is the right reference, None where the problem is rejected.
+    """A person's verdict on one problem: ``answer`` is the right reference, None where the problem is rejected.
 
-    Example: ``Verdict("3f2a…", "42")``
+    Example: ``ReviewVerdict("3f2a…", "42")``
     """
 
     problem: str
@@ -71,7 +71,7 @@ ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
 def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
-    """Return the verdicts of a run folder by problem, the last one of each; none where there is no file.
+    """Read the verdicts of a run folder by problem, the last one of each; none where there is no file.
 
     Raises:
         StoreError: a line is no verdict.
@@ -81,34 +81,34 @@ def read_verdicts(folder: Path) -> dict[str, ReviewVerdict]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    found: dict[str, ReviewVerdict] = {}
+    verdicts: dict[str, ReviewVerdict] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        verdict = _parsed(line)
+        verdict = _parse_verdict(line)
         if verdict is None:
             raise StoreError(f"{path}, line {number}: {line[:80]!r} is no verdict; mend or remove the line.")
-        found.pop(verdict.problem, None)
-        found[verdict.problem] = verdict
-    return found
+        verdicts.pop(verdict.problem, None)
+        verdicts[verdict.problem] = verdict
+    return verdicts
 
 
-def _parsed(line: str) -> ReviewVerdict | None:
+def _parse_verdict(line: str) -> ReviewVerdict | None:
     try:
-        told = json.loads(line)
+        content = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(told, dict) or not isinstance(told.get("problem"), str):
+    if not isinstance(content, dict) or not isinstance(content.get("problem"), str):
         return None
-    if told.get("verdict") == "reject" and told.get("answer") is None:
-        return ReviewVerdict(told["problem"], None)
-    if told.get("verdict") == "accept" and isinstance(told.get("answer"), str) and told["answer"].strip():
-        return ReviewVerdict(told["problem"], told["answer"])
+    if content.get("verdict") == "reject" and content.get("answer") is None:
+        return ReviewVerdict(content["problem"], None)
+    if content.get("verdict") == "accept" and isinstance(content.get("answer"), str) and content["answer"].strip():
+        return ReviewVerdict(content["problem"], content["answer"])
     return None
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
-    """Append one line; it is on disk when this returns."""
+    """Append a verdict to the file as one line; it is on disk when this returns."""
     word = "reject" if verdict.answer is None else "accept"
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
     with (folder / FILE).open("a", encoding="utf-8") as handle:
@@ -119,98 +119,98 @@ def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
 
 def digest(verdicts: ReviewVerdicts) -> str:
     """Return a short hash of what the verdicts say, whatever their order."""
-    said = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
+    lines = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
+    return hashlib.blake2b(json.dumps(lines).encode(), digest_size=8).hexdigest()
 
 
 def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return one shard parted into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected
-    ones.
-    """
-    said = pl.DataFrame(
+    """Split one shard into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected rows."""
+    verdict_frame = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
         schema={"id": pl.String, "_said": pl.String},
         orient="row",
     ).with_columns(_judged=pl.lit(True))
-    seen = problems.join(said, on="id", how="left", maintain_order="left")
+    joined = problems.join(verdict_frame, on="id", how="left", maintain_order="left")
     rejected = pl.col("_judged").fill_null(False) & pl.col("_said").is_null()
     replaced = pl.col("_said").is_not_null() & pl.col("_said").ne_missing(pl.col("answer"))
     # a bare letter would still be taken for the right option's
-    before = pl.format("before review: {}", pl.coalesce("raw_answer", "answer", pl.lit("")))
-    kept = seen.filter(~rejected).with_columns(
-        raw_answer=pl.when(replaced).then(before).otherwise("raw_answer"), answer=pl.coalesce("_said", "answer")
+    replaced_answer = pl.format("before review: {}", pl.coalesce("raw_answer", "answer", pl.lit("")))
+    kept = joined.filter(~rejected).with_columns(
+        raw_answer=pl.when(replaced).then(replaced_answer).otherwise("raw_answer"),
+        answer=pl.coalesce("_said", "answer"),
     )
-    dropped = seen.filter(rejected).with_columns(
+    dropped = joined.filter(rejected).with_columns(
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.REJECTED.value), evidence=pl.lit("a person rejected the problem")
     )
     return kept.select(problems.columns), dropped.select(DROPPED.names())
 
 
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return decisions in which nobody suspects a label that a person accepted.
+    """Return the decisions, without the suspicion against labels that a person accepted.
 
     Args:
         decisions, unsuspecting: `DECISION` rows of the same problems in the same order; the second made with the rule
             of suspected wrong labels switched off (``wrong_label_share`` = 1).
     """
     accepted = pl.Series([name for name, verdict in verdicts.items() if verdict.answer is not None], dtype=pl.String)
-    theirs = decisions["problem"].is_in(accepted.implode()) & (decisions["reason"] == DropReason.SUSPECTED_WRONG_LABEL)
+    is_suspected = decisions["reason"] == DropReason.SUSPECTED_WRONG_LABEL
+    is_accepted = is_suspected & decisions["problem"].is_in(accepted.implode())
     columns = (
-        pl.when(theirs.fill_null(False)).then(unsuspecting[name]).otherwise(decisions[name]).alias(name)
+        pl.when(is_accepted.fill_null(False)).then(unsuspecting[name]).otherwise(decisions[name]).alias(name)
         for name in decisions.columns
     )
     return decisions.select(columns)
 
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with different references, from the rows that the duplicates stage dropped; one dispute an id."""
-    found = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
-    grouped = found.group_by("id", maintain_order=True).agg(
+    """Return copies with different references, from the rows that exact_dedup dropped; one dispute an id."""
+    conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
+    grouped = conflicts.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
         pl.col("answer").unique(maintain_order=True).alias("references"),
-        _place().alias("rows"),
+        _source_row().alias("rows"),
     )
     return _as_disputes(grouped, "conflicting_references")
 
 
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Near duplicates with another reference than the row that stays.
+    """Return near duplicates with another reference than the row that stays.
 
     Args:
-        dropped: rows that the near-duplicates stage dropped.
-        members: `near_duplicates.MEMBER` rows, which name the row that stays.
+        dropped: rows that near_dedup dropped.
+        members: `curation.filters.dedup.near.MEMBER` rows, which name the row that stays.
     """
-    named = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
-    found = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
-        named, on=["source", "row"], how="left", maintain_order="left"
+    stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
+    conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
+        stayed, on=["source", "row"], how="left", maintain_order="left"
     )
-    told = found.with_columns(
+    disputes = conflicts.with_columns(
         references=pl.concat_list("answer", "kept_answer"),
         rows=pl.concat_list(pl.format("{}:{}", "source", "row"), pl.format("{}:{}", "kept_source", "kept_row")),
         evidence=pl.format("{}; the row that stays is problem {}", "evidence", "kept_id"),
     )
-    return _as_disputes(told, "near_conflict")
+    return _as_disputes(disputes, "near_conflict")
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return suspected wrong labels: the reference against the answer that most attempts agree on.
+    """Return problems with a suspected wrong label: the reference against the answer that most attempts agree on.
 
     Args:
         problems: `PROBLEM` rows that were graded. decisions: their `DECISION` rows.
     """
     suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
-    found = problems.join(
+    graded = problems.join(
         suspected.select("problem", "top_wrong_answer", "evidence"),
         left_on="id",
         right_on="problem",
         how="inner",
         maintain_order="left",
     )
-    told = found.with_columns(
+    disputes = graded.with_columns(
         references=pl.concat_list("answer", "top_wrong_answer"),
         rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
     )
-    return _as_disputes(told, "suspected_wrong_label")
+    return _as_disputes(disputes, "suspected_wrong_label")
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
@@ -220,21 +220,21 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
         problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
     """
     doubtful = verdicts.filter(pl.col("method").str.ends_with("(doubtful)"))
-    said = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
+    line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
         doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True)
         .len()
         .sort("problem", "len", descending=[False, True], maintain_order=True)
         .group_by("problem", maintain_order=True)
-        .agg(said.head(SHOWN_COLUMNS).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
+        .agg(line.head(SHOWN_COLUMNS).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
         .rename({"answer": "answers"})
     )
-    found = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
-    told = found.with_columns(
+    doubted = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
+    disputes = doubted.with_columns(
         references=pl.concat_list(pl.concat_list("answer"), "answers").list.unique(maintain_order=True),
         rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
     )
-    return _as_disputes(told, "doubtful_verdict")
+    return _as_disputes(disputes, "doubtful_verdict")
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
@@ -244,12 +244,12 @@ def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
-    """Return disputes by kind, those that occur, in the order of `KINDS`."""
-    found = dict(disputes.group_by("kind").len().iter_rows())
-    return {kind: found[kind] for kind in KINDS if found.get(kind)}
+    """Return the number of disputes by kind, those that occur, in the order of `KINDS`."""
+    counts = dict(disputes.group_by("kind").len().iter_rows())
+    return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
 
 
-def _place() -> pl.Expr:
+def _source_row() -> pl.Expr:
     return pl.format("{}:{}", "source", "row")
 
 

@@ -1,7 +1,7 @@
 """What changed between two versions of a curated set: who came in, who left and why, who stayed.
 
 A curated set's version is the decisions it was made from (`DECISION`, one row a problem). Two versions are compared
-problem by problem; every problem of either stands in exactly one class (`Change`).
+problem by problem; every problem of either stands in exactly one class (`VersionChange`).
 
 It decides nothing: the decisions are made in `curation.difficulty.pass_rates`, each with its policy, its counts and
 interval.
@@ -56,7 +56,7 @@ CHANGES = pl.Schema(
     }
 )
 
-_TOLD = ("reason", "policy", "pass_rate", "judged")
+_COMPARED = ("reason", "policy", "pass_rate", "judged")
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -68,7 +68,11 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     for frame in (old, new):
         assert set(DECISION.names()) <= set(frame.columns), frame.columns
     sides = [
-        frame.select("problem", pl.col("keep").alias(f"{side}_keep"), *(pl.col(c).alias(f"{side}_{c}") for c in _TOLD))
+        frame.select(
+            "problem",
+            pl.col("keep").alias(f"{side}_keep"),
+            *(pl.col(name).alias(f"{side}_{name}") for name in _COMPARED),
+        )
         for side, frame in (("old", old), ("new", new))
     ]
     joined = sides[1].join(sides[0], on="problem", how="full", coalesce=True, maintain_order="left_right")
@@ -87,18 +91,18 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         (was & (pl.col("new_reason") == DropReason.NEVER_SOLVED.value), VersionChange.DEFERRED),
         (was & ~now, VersionChange.DROPPED),
     ]
-    named = pl.coalesce(*(pl.when(fires).then(pl.lit(change.value)) for fires, change in rules))
+    change_name = pl.coalesce(*(pl.when(fires).then(pl.lit(change.value)) for fires, change in rules))
     return (
-        joined.with_columns(named.fill_null(VersionChange.LEFT_OUT.value).alias("change"))
+        joined.with_columns(change_name.fill_null(VersionChange.LEFT_OUT.value).alias("change"))
         .select(CHANGES.names())
         .cast(CHANGES)
     )
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
-    """Return how many problems of each class, every class named."""
-    found = dict(table.group_by("change").len().iter_rows())
-    return {change.value: found.get(change.value, 0) for change in VersionChange}
+    """Return how many problems each class has; every class is named."""
+    number_of = dict(table.group_by("change").len().iter_rows())
+    return {change.value: number_of.get(change.value, 0) for change in VersionChange}
 
 
 def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, examples: int = 5) -> str:
@@ -111,12 +115,12 @@ def changelog(version: int, made_on: str, policy: str, table: pl.DataFrame, exam
         table: `changes` against the version before.
     """
     number = counts(table)
-    kept = number["kept"] + number["promoted"] + number["added"]
-    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {kept:,} problems.", ""]
+    problems = number["kept"] + number["promoted"] + number["added"]
+    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]
     lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in MOVED]
     lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
-    shown = table.filter(pl.col("change").is_in([change.value for change in MOVED]))
-    for change, part in shown.sort("change", maintain_order=True).group_by("change", maintain_order=True):
+    moved = table.filter(pl.col("change").is_in([change.value for change in MOVED]))
+    for change, part in moved.sort("change", maintain_order=True).group_by("change", maintain_order=True):
         lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
         lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(examples).iter_rows(named=True)]
         if part.height > examples:
@@ -132,5 +136,5 @@ def _step(row: dict[str, object]) -> str:
 def _side(rate: object, judged: object, reason: object) -> str:
     if judged is None:
         return "not there"
-    shown = "nothing judged" if rate is None else f"{rate:.2f} of {judged}"
-    return f"{shown} ({reason or 'kept'})"
+    share = "nothing judged" if rate is None else f"{rate:.2f} of {judged}"
+    return f"{share} ({reason or 'kept'})"

@@ -10,7 +10,7 @@ Invariants:
   - it is on disk when `add` or `append` returns, and stays there: a part is whole before the journal lets go of its
     attempts, and what a kill left in both is dropped from the journal when the store is opened;
   - a part is named by its content, so writing it again changes nothing;
-  - an attempt that is in the store is never asked for again (`missing`).
+  - an attempt that is in the store is never asked for again (`missing_indices`).
 
 Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU.
 """
@@ -32,10 +32,10 @@ from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
 from curation.storage.journal import Journal, Name
 from curation.storage.stages import atomic_write, file_digest
 
-_WHERE = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
+_PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
 PART_BYTES = 64 * 1024 * 1024
-"""A part takes over at most so many bytes of the journal; that is what folding holds in memory."""
+"""A part takes over at most so many bytes of the journal; that is what `compact` holds in memory."""
 
 SYNC_S = 1.0
 """Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
@@ -60,11 +60,11 @@ class AttemptStore:
         elif not (self.folder / "key.json").exists():
             raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
-        self._where = self._index(sorted(self.folder.glob("part-*.parquet")))
-        self._twice = self._in_parts(self._journal.names())
+        self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
+        self._also_in_parts = self._in_parts(self._journal.names())
         if create:
-            self._journal.drop(self._twice)
-            self._twice = set()
+            self._journal.drop(self._also_in_parts)
+            self._also_in_parts = set()
         self._synced = time.monotonic()
 
     def _create(self, about: Mapping[str, Any]) -> None:
@@ -78,21 +78,22 @@ class AttemptStore:
     @property
     def height(self) -> int:
         """Return how many attempts the store holds."""
-        return int(self._where["attempts"].sum()) + len(self._journal) - len(self._twice)
+        return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
 
-    def add(self, made: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add attempts one by one as they finish, into the journal; `fold` makes a part of them.
+    def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
+        """Add attempts one by one as they finish, into the journal; `compact` makes a part of them.
 
         Args:
-            made: problem, index and what the policy said. Those that stand in a part already are refused by `fold`.
+            completions: problem, index and what the policy said. Those that stand in a part already are refused by
+            `compact`.
         """
-        self._journal.add(((problem, index), _line(answered)) for problem, index, answered in made)
+        self._journal.add(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
         if time.monotonic() - self._synced > SYNC_S:
             self._journal.sync()
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Have parts take over the journal's attempts at these problems, or all, in their order and by index."""
+        """Move the journal's attempts at these problems, or all, into parts, in their order and by index."""
         order = {problem: place for place, problem in enumerate(problems)} if problems is not None else None
         names = [name for name in self._journal.names() if order is None or name[0] in order]
         names.sort(key=lambda name: (order[name[0]] if order is not None else name[0], name[1]))
@@ -101,56 +102,60 @@ class AttemptStore:
         self._journal.drop(set(names))
 
     def close(self) -> None:
-        """Have the disk hold everything, and let go of the journal."""
+        """Flush everything to disk, and let go of the journal."""
         self._journal.close()
 
     def append(self, attempts: pl.DataFrame) -> None:
-        """Add finished attempts as a part, on disk when this returns. Attempts that are there already are refused."""
+        """Add finished attempts as a part, on disk when this returns.
+
+        Raises:
+            StoreError: the columns or the key are not the store's, or an attempt is there already.
+        """
         if attempts.is_empty():
             return
         if attempts.schema != ATTEMPT:
             raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {ATTEMPT}.")
-        own = (self.key.policy, self.key.prompt, self.key.sampling)
+        own_key = (self.key.policy, self.key.prompt, self.key.sampling)
         keys = attempts.select("policy", "prompt", "sampling").unique().rows()
-        if keys != [own]:
-            raise StoreError(f"attempts of {keys} do not belong into the store of {own} in {self.folder}.")
-        names = attempts.select("problem", "index")
-        held = self._read_parts(names.select("problem").unique(), ["problem", "index"])
-        double = pl.concat([held, names]).filter(pl.struct("problem", "index").is_duplicated())
-        if not double.is_empty():
-            raise StoreError(f"attempt {double.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
+        if keys != [own_key]:
+            raise StoreError(f"attempts of {keys} do not belong into the store of {own_key} in {self.folder}.")
+        new = attempts.select("problem", "index")
+        stored = self._read_parts(new.select("problem").unique(), ["problem", "index"])
+        duplicates = pl.concat([stored, new]).filter(pl.struct("problem", "index").is_duplicated())
+        if not duplicates.is_empty():
+            raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
         aside = self.folder / ".aside-part"
         attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
         path = self.folder / f"part-{file_digest(aside)[:16]}.parquet"
         with aside.open("rb") as handle:
             os.fsync(handle.fileno())
         aside.rename(path)
-        self._where = pl.concat([self._where, self._index([path])])
+        self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] = tuple(ATTEMPT)) -> pl.DataFrame:
         """Return all attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
-        wanted = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
-        found = self._read_parts(wanted, columns)
+        problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
+        attempts = self._read_parts(problem_frame, columns)
         if len(self._journal):
-            asked = set(problems)
-            names = [name for name in self._journal.names() if name[0] in asked and name not in self._twice]
-            found = pl.concat([found, self._frame(names).select(columns)])
-        return found.sort("problem", "index")
+            requested = set(problems)
+            names = [name for name in self._journal.names() if name[0] in requested and name not in self._also_in_parts]
+            attempts = pl.concat([attempts, self._frame(names).select(columns)])
+        return attempts.sort("problem", "index")
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
         """Return which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
         problems = list(problems)
-        held: dict[str, set[int]] = {}
+        stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
-            held.setdefault(problem, set()).add(index)
-        lacking = {p: [i for i in range(attempts) if i not in held.get(p, ())] for p in problems}
-        return {problem: indices for problem, indices in lacking.items() if indices}
+            stored.setdefault(problem, set()).add(index)
+        missing = {p: [i for i in range(attempts) if i not in stored.get(p, ())] for p in problems}
+        return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
         """Return which of these attempts stand in a part."""
-        asked = set(names)
-        problems = pl.DataFrame({"problem": [problem for problem, _ in asked]}, schema={"problem": pl.String}).unique()
-        return asked.intersection(self._read_parts(problems, ["problem", "index"]).iter_rows())
+        requested = set(names)
+        problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
+        return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
 
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
         batch: list[Name] = []
@@ -165,54 +170,54 @@ class AttemptStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Return attempts of the journal as a table."""
+        """Read attempts of the journal as a table."""
         lines = list(self._journal.read(names))
         columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in ATTEMPT}
         columns |= {"problem": [problem for problem, _ in names], "index": [index for _, index in names]}
         columns |= {name: [value] * len(lines) for name, value in asdict(self.key).items()}
         return pl.DataFrame(columns, schema=ATTEMPT)
 
-    def _read_parts(self, wanted: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-        parts = self._where.join(wanted, on="problem", how="semi")["part"].unique().sort()
-        found = [self._part(part, columns).join(wanted, on="problem", how="semi") for part in parts]
-        return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *found])
+    def _read_parts(self, problems: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+        parts = self._part_of_problem.join(problems, on="problem", how="semi")["part"].unique().sort()
+        frames = [self._part(part, columns).join(problems, on="problem", how="semi") for part in parts]
+        return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return which problems lie in which part."""
-        found = [
+        """Return which problems lie in which part, and how many attempts at each."""
+        frames = [
             self._part(path.name, ["problem"])
             .group_by("problem", maintain_order=True)
             .agg(pl.len().cast(pl.UInt32).alias("attempts"))
             .with_columns(part=pl.lit(path.name))
             for path in parts
         ]
-        return pl.concat([pl.DataFrame(schema=_WHERE), *found])
+        return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Return a part; columns that it is too old to have are null."""
+        """Read a part; columns that it is too old to have are null."""
         path = self.folder / name
         try:
             scan = pl.scan_parquet(path, schema=ATTEMPT, missing_columns="insert", glob=False)
             return scan.select(columns).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
-            said = ascii(str(error))[1:120]  # polars may quote the file's bytes
-            raise StoreError(f"{path} is damaged ({said}…); remove it and its attempts are made again.") from error
+            message = ascii(str(error))[1:120]  # polars may quote the file's bytes
+            raise StoreError(f"{path} is damaged ({message}…); remove it and its attempts are made again.") from error
 
 
-def _line(answered: Completion) -> dict[str, Any]:
-    """Return what the journal holds of an attempt; what is absent is left out."""
+def _journal_line(completion: Completion) -> dict[str, Any]:
+    """Return an attempt as a line of the journal; fields that are None are left out."""
     line = {
-        "text": _whole(answered.text),
-        "answer": _whole(answered.answer),
-        "finish": answered.finish,
-        "tokens": answered.tokens,
-        "label": answered.label,
-        "token_ids": answered.token_ids,
-        "logprobs": answered.logprobs,
+        "text": _without_surrogates(completion.text),
+        "answer": _without_surrogates(completion.answer),
+        "finish": completion.finish,
+        "tokens": completion.tokens,
+        "label": completion.label,
+        "token_ids": completion.token_ids,
+        "logprobs": completion.logprobs,
     }
     return {name: value for name, value in line.items() if value is not None}
 
 
-def _whole(text: str | None) -> str | None:
+def _without_surrogates(text: str | None) -> str | None:
     """Return text without halves of surrogate pairs, which no table can hold."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

@@ -34,7 +34,7 @@ class Journal:
         self._end = 0
         self._unsynced = False
         if path.exists():
-            self._open()
+            self._read_places()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -43,12 +43,12 @@ class Journal:
         return name in self._places
 
     def names(self) -> Iterator[Name]:
-        """Return what it holds, in the order of writing."""
+        """Return the names of its lines, in the order of writing."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Write lines; names that are there already are refused."""
-        handle = self._ready()
+        """Write lines; refuse names that are there already with a `StoreError`."""
+        handle = self._writable_handle()
         content = bytearray()
         places: dict[Name, tuple[int, int]] = {}
         for name, line in lines:
@@ -64,37 +64,37 @@ class Journal:
         self._unsynced = True
 
     def sync(self) -> None:
-        """Have the disk hold what was added."""
+        """Flush what was added to disk."""
         if self._unsynced and self._handle is not None:
             os.fsync(self._handle.fileno())
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of these names, in their order."""
+        """Read the lines of these names, in their order."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
             for name in names:
-                at, size = self._places[name]
-                handle.seek(at)
+                start, size = self._places[name]
+                handle.seek(start)
                 yield json.loads(handle.read(size))[2]
 
     def size(self, name: Name) -> int:
-        """Return bytes of a line."""
+        """Return the bytes of a line."""
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:
-        """Forget these lines, on disk too: the rest is written aside and renamed."""
-        kept = [(name, place) for name, place in self._places.items() if name not in names]
-        if len(kept) == len(self._places):
+        """Remove these lines, on disk too: the rest is written aside and renamed."""
+        remaining = [(name, place) for name, place in self._places.items() if name not in names]
+        if len(remaining) == len(self._places):
             return
         self.sync()
         aside = self.path.with_name(f".aside-{self.path.name}")
         places: dict[Name, tuple[int, int]] = {}
         end = 0
         with self.path.open("rb") as old, aside.open("wb") as new:
-            for name, (at, size) in kept:
-                old.seek(at)
+            for name, (start, size) in remaining:
+                old.seek(start)
                 new.write(old.read(size))
                 places[name] = (end, size)
                 end += size
@@ -113,14 +113,14 @@ class Journal:
             self._handle.close()
             self._handle = None
 
-    def _ready(self) -> BinaryIO:
+    def _writable_handle(self) -> BinaryIO:
         if not self._writable:
             raise StoreError(f"{self.path} was opened for reading.")
         if self._handle is None:
             self._handle = self.path.open("r+b" if self.path.exists() else "w+b", buffering=0)
         return self._handle
 
-    def _open(self) -> None:
+    def _read_places(self) -> None:
         with self.path.open("rb") as handle:
             for line in handle:
                 if not line.endswith(b"\n"):

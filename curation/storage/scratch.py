@@ -36,45 +36,45 @@ class ScratchFolder:
 
     def __init__(self, kind: str) -> None:
         prefix = f"goldilocks-{kind}-"
-        where = tempfile.gettempdir()
-        if (where, kind) not in _swept:
-            _swept.add((where, kind))
-            sweep(Path(where), prefix)
-        self.path = tempfile.mkdtemp(prefix=prefix, dir=where)
-        self._held: int | None = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        parent = tempfile.gettempdir()
+        if (parent, kind) not in _swept:
+            _swept.add((parent, kind))
+            sweep(Path(parent), prefix)
+        self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        self._handle: int | None = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
         """Remove the folder with what it holds; a second call does nothing."""
-        held, self._held = self._held, None
-        if held is not None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
             shutil.rmtree(self.path, ignore_errors=True)
-            os.close(held)
+            os.close(handle)
 
 
 def memory_folder() -> Path:
-    """Return the folder of a file system in memory, or where there is none that of temporary files."""
+    """Return the folder of a file system in memory, or that of temporary files where there is none."""
     return IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
-def sweep(where: Path, prefix: str) -> list[Path]:
-    """Remove the folders of this user that begin so and that nobody holds; returns which."""
-    gone = []
-    for folder in where.glob(f"{prefix}*"):
+def sweep(parent: Path, prefix: str) -> list[Path]:
+    """Remove the folders of this user whose names begin with ``prefix`` and that nobody holds; return which."""
+    removed = []
+    for folder in parent.glob(f"{prefix}*"):
         try:
-            facts = folder.lstat()
-            if facts.st_uid != os.getuid() or time.time() - facts.st_mtime < MIN_AGE_S:
+            status = folder.lstat()
+            if status.st_uid != os.getuid() or time.time() - status.st_mtime < MIN_AGE_S:
                 continue
-            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:  # no folder, or another process was quicker
             continue
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # somebody lives
             continue
         else:
             shutil.rmtree(folder, ignore_errors=True)
-            gone.append(folder)
+            removed.append(folder)
         finally:
-            os.close(held)
-    return gone
+            os.close(handle)
+    return removed

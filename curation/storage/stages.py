@@ -56,12 +56,14 @@ class Shard:
 
     @property
     def kept(self) -> int:
+        """Return how many rows the stage kept."""
         if self.kept_rows is not None:
             return self.kept_rows
         return self.tables["kept"].height if "kept" in self.tables else 0
 
     @property
     def dropped(self) -> int:
+        """Return how many rows the stage dropped."""
         return self.tables["dropped"].height if "dropped" in self.tables else 0
 
 
@@ -85,7 +87,7 @@ class StageFolder:
     """One stage's folder, open for writing or reading.
 
     Opening with another fingerprint than the folder's discards what is there. ``write`` finishes a shard,
-    ``finished`` asks for one, ``close`` writes the manifest.
+    ``is_finished`` asks for one, ``close`` writes the manifest.
     """
 
     def __init__(self, folder: Path, name: str, version: str, settings: str, inputs: Mapping[str, str]) -> None:
@@ -101,15 +103,15 @@ class StageFolder:
         self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
 
     def prepare(self) -> None:
-        """Make the folder ready for this fingerprint: another one's leftovers go, half-written files go."""
+        """Make the folder ready: remove what lies there under another fingerprint, and half-written files."""
         identity = self.folder / "stage.json"
-        found = _read_json(identity)
-        if found != self._identity and self.folder.exists():
+        stored = _read_json(identity)
+        if stored != self._identity and self.folder.exists():
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         for leftover in self.folder.rglob(".aside-*"):
             leftover.unlink()
-        if found != self._identity:
+        if stored != self._identity:
             atomic_write(identity, _as_json(self._identity))
 
     def discard(self) -> None:
@@ -117,17 +119,17 @@ class StageFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def note(self, note: str) -> int:
-        """Sum of a note over the shards that are finished under this fingerprint."""
+        """Return the sum of a note over the shards that are finished under this fingerprint."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
         """Return the manifest if the stage is finished under this fingerprint and its files are still there."""
-        found = read_manifest(self.folder)
-        if found is None or found.fingerprint != self.fingerprint:
+        manifest = read_manifest(self.folder)
+        if manifest is None or manifest.fingerprint != self.fingerprint:
             return None
-        whole = all(self.is_finished(index) for index in range(found.shards))
-        return found if whole else None
+        is_whole = all(self.is_finished(index) for index in range(manifest.shards))
+        return manifest if is_whole else None
 
     def is_finished(self, index: int) -> bool:
         """Return whether the shard has its mark and its files have the sizes that the mark names."""
@@ -137,7 +139,11 @@ class StageFolder:
         return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
 
     def write(self, index: int, shard: Shard) -> None:
-        """Write one shard: tables first, then its mark. The row counts must add up."""
+        """Write one shard: tables first, then its mark.
+
+        Raises:
+            StoreError: the row counts do not add up.
+        """
         if shard.rows_in != shard.kept + shard.dropped:
             raise StoreError(
                 f"stage {self.name}, shard {index}: {shard.rows_in} rows went in, {shard.kept} were kept and "
@@ -164,8 +170,8 @@ class StageFolder:
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
             raise StoreError(f"stage {self.name} in {self.folder}: shards {missing[:5]} have no mark; run again.")
-        whole: list[dict[str, Any]] = [mark for mark in marks if mark is not None]
-        total = {key: sum(int(mark[key]) for mark in whole) for key in ("in", "kept", "dropped")}
+        found_marks: list[dict[str, Any]] = [mark for mark in marks if mark is not None]
+        total = {key: sum(int(mark[key]) for mark in found_marks) for key in ("in", "kept", "dropped")}
         if rows_in is not None and total["in"] != rows_in:
             raise StoreError(
                 f"stage {self.name}: {rows_in} rows were handed over, its shards took {total['in']}; "
@@ -176,16 +182,16 @@ class StageFolder:
         manifest = {
             **self._identity,
             "fingerprint": self.fingerprint,
-            "digest": _digest(json.dumps([mark["tables"] for mark in whole], sort_keys=True).encode()),
+            "digest": _digest(json.dumps([mark["tables"] for mark in found_marks], sort_keys=True).encode()),
             "shards": shards,
             **total,
-            "reasons": add_counts(mark["reasons"] for mark in whole),
-            "notes": add_counts(mark["notes"] for mark in whole),
+            "reasons": add_counts(mark["reasons"] for mark in found_marks),
+            "notes": add_counts(mark["notes"] for mark in found_marks),
         }
         atomic_write(self.folder / "DONE.json", _as_json(manifest))
-        found = read_manifest(self.folder)
-        assert found is not None
-        return found
+        written = read_manifest(self.folder)
+        assert written is not None
+        return written
 
     def read(self, table: str, index: int) -> pl.DataFrame:
         """Return one shard of one table."""
@@ -214,31 +220,31 @@ def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl
 
 def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
-    found = _read_json(folder / "DONE.json")
-    if found is None:
+    content = _read_json(folder / "DONE.json")
+    if content is None:
         return None
-    if found.get("format") != FORMAT:
+    if content.get("format") != FORMAT:
         raise StoreError(
-            f"{folder / 'DONE.json'}: layout {found.get('format')}, this version reads {FORMAT}; use a new folder."
+            f"{folder / 'DONE.json'}: layout {content.get('format')}, this version reads {FORMAT}; use a new folder."
         )
     return Manifest(
-        stage=found["stage"],
-        fingerprint=found["fingerprint"],
-        digest=found["digest"],
-        shards=found["shards"],
-        rows_in=found["in"],
-        kept=found["kept"],
-        dropped=found["dropped"],
-        reasons=found["reasons"],
-        notes=found["notes"],
-        inputs=found["inputs"],
+        stage=content["stage"],
+        fingerprint=content["fingerprint"],
+        digest=content["digest"],
+        shards=content["shards"],
+        rows_in=content["in"],
+        kept=content["kept"],
+        dropped=content["dropped"],
+        reasons=content["reasons"],
+        notes=content["notes"],
+        inputs=content["inputs"],
     )
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return digests of what the stage in this folder is made from, finished or not; empty where there is none."""
-    found = _read_json(folder / "stage.json")
-    return found["inputs"] if found is not None else {}
+    """Return the digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    identity = _read_json(folder / "stage.json")
+    return identity["inputs"] if identity is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
@@ -251,7 +257,7 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the run folder alone. A second run on it is refused; the lock ends with the process, however it ends."""
+    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / ".lock").open("w")
@@ -266,7 +272,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
-    """Write a frame aside and rename it; returns its size in bytes and the hash of its content."""
+    """Write a frame aside and rename it; return its size in bytes and the hash of its content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     # one chunk, so that equal rows are equal bytes however the frame came about
@@ -287,7 +293,7 @@ def atomic_write(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_replace(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes its name when the block ends well, and is removed when it does not.
+    """Yield a file to write that takes its name when the block ends well, and is removed when it does not.
 
     Raises:
         StoreError: the file cannot be made or written.
@@ -307,7 +313,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def file_digest(path: Path) -> str:
-    """Return hash of a file's content."""
+    """Return the hash of a file's content."""
     with path.open("rb") as handle:
         return _digest_file(handle)
 
@@ -342,14 +348,14 @@ def _as_json(value: Mapping[str, Any]) -> str:
 
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError as error:
         raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise StoreError(f"{path} is damaged (not a JSON object); delete {path.parent} and run again.")
-    return found
+    return content
 
 
 def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:

@@ -36,7 +36,7 @@ class Vllm:
     Example::
 
         async with Vllm(VllmPolicy(kind="vllm", model="models/small"), Path.cwd()) as policy:
-            answered = await policy.answer(problem, 0)
+            completion = await policy.answer(problem, 0)
 
     Args:
         folder: what a relative `settings.model` is relative to. Where there is no such folder, `settings.model` is the
@@ -72,7 +72,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the store notes beside the key."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,
@@ -106,13 +106,13 @@ class Vllm:
         if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
             self.too_long += 1
             return None
-        made = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
+        completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Completion(
-            text=made.text,
-            finish=made.finish,
-            tokens=len(made.token_ids),
-            token_ids=made.token_ids if self.settings.keep_tokens else None,
-            logprobs=made.logprobs if self.settings.keep_tokens else None,
+            text=completion.text,
+            finish=completion.finish,
+            tokens=len(completion.token_ids),
+            token_ids=completion.token_ids if self.settings.keep_tokens else None,
+            logprobs=completion.logprobs if self.settings.keep_tokens else None,
         )
 
     async def load_weights(self, folder: Path) -> None:
@@ -148,7 +148,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt: by the tokenizer's chat template, or as `plain_text` where it has none."""
+        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` where it has none."""
         tokenizer = self.engine.vllm.get_tokenizer()
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:

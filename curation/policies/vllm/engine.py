@@ -37,7 +37,7 @@ class VllmEngine:
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
         self.launch, self.settings = launch, settings
         self.broken = ""
-        """Why nobody gets a token more; empty while all is well."""
+        """Why the engine generates no more tokens; empty while all is well."""
         self._engine: Any = None
         self._numbers = itertools.count()
         self._in_flight: set[str] = set()
@@ -62,13 +62,13 @@ class VllmEngine:
 
     @property
     def vllm(self) -> Any:
-        """vLLM's own engine, an ``AsyncLLM``; raises as `require_running` does."""
+        """Return vLLM's own engine, an ``AsyncLLM``; raises as `require_running` does."""
         self.require_running()
         return self._engine
 
     @property
     def context(self) -> int:
-        """Return tokens of prompt and answer together; raises as `require_running` does."""
+        """Return the most tokens of prompt and answer together; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
@@ -107,17 +107,17 @@ class VllmEngine:
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {self.broken or first_line(error)}") from error
         finally:
             self._in_flight.discard(request)
-        made = final.outputs[0]
-        if made.finish_reason not in FINISHED:
-            why = self.broken or f"the request ended as {made.finish_reason!r}"
+        response = final.outputs[0]
+        if response.finish_reason not in FINISHED:
+            why = self.broken or f"the request ended as {response.finish_reason!r}"
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {why}.")
         return TokenCompletion(
             tuple(prompt_ids),
-            tuple(made.token_ids),
-            _logprobs(made),
-            _versions(made) if self.launch.transfer is not None else (),
-            made.text,
-            made.finish_reason,
+            tuple(response.token_ids),
+            _logprobs(response),
+            _versions(response) if self.launch.transfer is not None else (),
+            response.text,
+            response.finish_reason,
         )
 
     async def reload(self, folder: Path) -> None:
@@ -180,14 +180,14 @@ def sampling_params(
     )
 
 
-def _logprobs(made: Any) -> tuple[float, ...]:
+def _logprobs(output: Any) -> tuple[float, ...]:
     """Return the log-probability of each token of one of vLLM's outputs; empty where none were asked for."""
-    if made.logprobs is None:
+    if output.logprobs is None:
         return ()
-    return tuple(float(at[token].logprob) for token, at in zip(made.token_ids, made.logprobs, strict=True))
+    return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
 
 
-def _versions(made: Any) -> tuple[int, ...]:
+def _versions(output: Any) -> tuple[int, ...]:
     """Return the version of the weights of each token, from vLLM's spans."""
-    spans: Sequence[Any] = made.weight_versions
+    spans: Sequence[Any] = output.weight_versions
     return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))

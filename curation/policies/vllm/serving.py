@@ -45,10 +45,10 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
     return ["-m", "vllm.entrypoints.openai.api_server", *flags, *pairs, *further]
 
 
-def main(given: Sequence[str]) -> int:
-    """Become the server; comes back only where that cannot be."""
+def main(arguments_given: Sequence[str]) -> int:
+    """Become the server; return an exit status only where that cannot be."""
     version = vllm_version()
-    if not given or given[0].startswith("-"):
+    if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m curation.policies.vllm.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
     if version is None:
@@ -56,7 +56,7 @@ def main(given: Sequence[str]) -> int:
     on_cpu = "cpu" in version
     environment = {**(_ON_CPU if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
-    os.execv(sys.executable, [sys.executable, *arguments(given[0], given[1:], on_cpu=on_cpu)])
+    os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], arguments_given[1:], on_cpu=on_cpu)])
 
 
 if __name__ == "__main__":

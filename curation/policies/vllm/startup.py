@@ -77,7 +77,7 @@ class Launch:
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Return the running engine, an ``AsyncLLM``; blocks for as long as it takes to start.
+    """Start the engine and return it, an ``AsyncLLM``; blocks for as long as it takes.
 
     Raises:
         PolicyError: vLLM is not installed, or cannot load the model.
@@ -96,18 +96,18 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
     if on_cpu and _eager(settings, on_cpu):
         environment["TORCH_COMPILE_DISABLE"] = "1"
     one_process = on_cpu and settings.tensor_parallel == 1
-    with ExitStack() as held, _quiet_environment(one_process, settings.cpu_threads, environment):
-        held.callback(sockets.remove)
-        return _holding(_start(launch, settings, on_cpu), held)
+    with ExitStack() as resources, _quiet_environment(one_process, settings.cpu_threads, environment):
+        resources.callback(sockets.remove)
+        return _attach_resources(_start(launch, settings, on_cpu), resources)
 
 
-def _holding(engine: Any, held: ExitStack) -> Any:
-    """Return the engine, which gives back what it holds when it is stopped.
+def _attach_resources(engine: Any, resources: ExitStack) -> Any:
+    """Return the engine, which frees ``resources`` when it is stopped.
 
     vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
     the interpreter, too late for vLLM's own clean-up.
     """
-    engine.goldilocks_held = held.pop_all()
+    engine.goldilocks_resources = resources.pop_all()
     return engine
 
 
@@ -121,11 +121,11 @@ async def stop_engine(engine: Any) -> None:
     engine.shutdown()
     await asyncio.sleep(0)  # its tasks see that they are cancelled
     engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
-    engine.goldilocks_held.close()
+    engine.goldilocks_resources.close()
 
 
 def first_line(error: BaseException) -> str:
-    """Return what vLLM's long errors say first."""
+    """Return the first telling line of one of vLLM's long errors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
@@ -178,14 +178,14 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
 
 @contextmanager
 def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str]) -> Iterator[None]:
-    """The environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
+    """Set the environment in which vLLM starts: no usage statistics, errors only, and on a CPU a single engine process.
 
     Measured on two cores with vLLM 0.32.0: without `VLLM_ENABLE_V1_MULTIPROCESSING=0`, the CPU build starts a second
     process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
     that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
     """
     logging.getLogger("vllm").addHandler(logging.NullHandler())  # it warns before it has set up its logging
-    wanted = {
+    environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TORCH_CPP_LOG_LEVEL": "ERROR",
@@ -193,11 +193,11 @@ def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str])
         **more,
     }
     if one_process:
-        wanted |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
+        environment |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)}
     if "torch" in sys.modules:
-        wanted["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update({name: value for name, value in wanted.items() if name not in os.environ})
+        environment["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
     try:
         with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
             warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")

@@ -19,13 +19,13 @@ class Worker(Watchdog):
     model_runner: Any
 
     def pack_tied_layers(self) -> int:
-        """See `pack_tied`."""
+        """Run `pack_tied` on the worker's model."""
         return pack_tied(self.model_runner.get_model())
 
 
 def pack_tied(model: Any) -> int:
-    """Pack anew every layer that keeps its weights beside their packed copy; how many there were."""
-    kept = [one for one in model.modules() if hasattr(one, "cpu_linear") and one.weight.numel()]
-    for layer in kept:
+    """Pack anew every layer that keeps its weights beside their packed copy; return how many there were."""
+    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
+    for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)
-    return len(kept)
+    return len(packed_layers)

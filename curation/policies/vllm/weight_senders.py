@@ -43,7 +43,7 @@ class Sender(Protocol):
     """One way of transfer; lives as long as the engine."""
 
     def send(self, weights: Weights, control: Control) -> None:
-        """Start, update, finish."""
+        """Send the weights: start, update, finish."""
         ...
 
     def close(self) -> None:
@@ -55,14 +55,14 @@ class FolderSender:
     """Tells the engine where the folder lies; tensors are first written to one in memory, before anything pauses."""
 
     def send(self, weights: Weights, control: Control) -> None:
-        """See `Sender.send`."""
+        """Send the weights as a folder; see `Sender.send`."""
         with _as_folder(weights) as folder:
             control.start_weight_update()
             control.update_weights({"folder": str(folder)})
             control.finish_weight_update()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 class DeviceSender:
@@ -76,12 +76,12 @@ class DeviceSender:
 
     def __init__(self, way: Literal["nccl", "ipc"], workers: int, address: str) -> None:
         self._way, self._workers, self._address = way, workers, address
-        self._control = _Forwarding()
+        self._control = _ForwardingControl()
         self._weights: Weights = {}
         self._engine: Any = None
 
     def send(self, weights: Weights, control: Control) -> None:
-        """See `Sender.send`. Tensors must be on the trainer's GPU; a folder is read there."""
+        """Send the weights from GPU to GPU. Tensors must be on the trainer's GPU; a folder is read there."""
         self._control.to, self._weights = control, weights
         if self._engine is None:
             self._engine = self._open()
@@ -89,7 +89,7 @@ class DeviceSender:
         self._weights = {}
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the communication group."""
         if self._engine is not None:
             self._engine.shutdown()
 
@@ -99,15 +99,15 @@ class DeviceSender:
         from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
 
         if self._way == "ipc":
-            told: Any = IPCTrainerInitInfo(rank=0)
+            init_info: Any = IPCTrainerInitInfo(rank=0)
         else:
-            told = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
-        return WeightTransferTrainerFactory.trainer_init(told, client=self._control, source=self._source())
+            init_info = NCCLTrainerInitInfo(self._address, _free_port(), 1 + self._workers, rank=0)
+        return WeightTransferTrainerFactory.trainer_init(init_info, client=self._control, source=self._source())
 
     def _source(self) -> Any:
         from vllm.distributed.weight_transfer.base import ParamMeta, WeightSource
 
-        class Current(WeightSource):  # type: ignore[misc] # vLLM's types are not looked at
+        class CurrentWeights(WeightSource):  # type: ignore[misc] # vLLM's types are not looked at
             """What is being sent, anew for each round."""
 
             def metadata(this) -> list[Any]:  # noqa: N805 - `self` is the sender
@@ -116,10 +116,10 @@ class DeviceSender:
             def __iter__(this) -> Iterator[tuple[str, Any]]:  # noqa: N805
                 return _on_device(self._weights)
 
-        return Current()
+        return CurrentWeights()
 
 
-class _Forwarding:
+class _ForwardingControl:
     """The control that vLLM's trainer engine keeps, while ours is new with each update."""
 
     def __init__(self) -> None:
@@ -165,6 +165,6 @@ def _on_device(weights: Weights) -> Iterator[tuple[str, Any]]:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as bound:
+        bound.bind(("", 0))
+        return int(bound.getsockname()[1])

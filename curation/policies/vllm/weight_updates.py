@@ -43,7 +43,7 @@ class WeightUpdates:
         self._sender: Sender = (
             FolderSender() if transfer == "folder" else DeviceSender(transfer, engine.settings.tensor_parallel, address)
         )
-        self._one_at_a_time = asyncio.Lock()
+        self._update_lock = asyncio.Lock()
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def update(self, weights: Weights, version: int) -> float:
@@ -55,12 +55,12 @@ class WeightUpdates:
             PolicyError: the weights are of another shape (nothing has changed); or the update failed half-way.
         """
         self._engine.require_running()
-        begun = time.perf_counter()
+        started = time.perf_counter()
         exchange = asyncio.create_task(self._exchange(self._fitting(weights), version))
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
         await asyncio.shield(exchange)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     async def close(self) -> None:
         """Let updates that have begun end, and give back what the transfer holds; called before the engine ends."""
@@ -68,7 +68,7 @@ class WeightUpdates:
         self._sender.close()
 
     async def _exchange(self, weights: Weights, version: int) -> None:
-        async with self._one_at_a_time:
+        async with self._update_lock:
             control = _Control(self, self._engine.vllm, version)
             sending = asyncio.create_task(asyncio.to_thread(self._sender.send, weights, control))
             await asyncio.wait([sending])
@@ -78,9 +78,7 @@ class WeightUpdates:
                 raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
 
     def _fitting(self, weights: Weights) -> Weights:
-        """Return the weights under the names of the checkpoint: a tensor under a second name (tied weights) goes
-        once.
-        """
+        """Return the weights under the names of the checkpoint; a tensor under two names (tied weights) goes once."""
         if isinstance(weights, Path):
             require_same_shape(self._folder, weights)
             return weights
@@ -97,21 +95,21 @@ class _Control:
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 
-        self._do(self._engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info)))
+        self._wait_for(self._engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info)))
 
     def start_weight_update(self) -> None:
-        self._do(self._engine.pause_generation(mode="keep", clear_cache=False))
-        self._do(self._engine.start_weight_update())
+        self._wait_for(self._engine.pause_generation(mode="keep", clear_cache=False))
+        self._wait_for(self._engine.start_weight_update())
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
         from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
-        self._do(self._engine.update_weights(WeightTransferUpdateRequest(update_info)))
+        self._wait_for(self._engine.update_weights(WeightTransferUpdateRequest(update_info)))
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
-        self._do(self._engine.finish_weight_update(weight_version or str(self._version)))
+        self._wait_for(self._engine.finish_weight_update(weight_version or str(self._version)))
         self._updates.version = self._version
-        self._do(self._engine.resume_generation())
+        self._wait_for(self._engine.resume_generation())
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -1,4 +1,4 @@
-"""What the trainer's engine gains in vLLM's worker processes: weights received as a folder of safetensors.
+"""The worker of the trainer's engine: it receives weights as a folder of safetensors.
 
 The trainer's state dict lies in a file system in memory (or the published folder on a disk that both see), and the
 worker reads it through vLLM's public weight-update API, layer by layer, as it would read NCCL's broadcasts. Works
@@ -36,8 +36,10 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
                 yield name, tensors.get_tensor(name)
 
 
-def _transfer() -> type[Any]:
-    """vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in use."""
+def _folder_transfer() -> type[Any]:
+    """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
+    use.
+    """
     from vllm.distributed.weight_transfer.base import (
         WeightTransferEngine,
         WeightTransferInitInfo,
@@ -46,27 +48,27 @@ def _transfer() -> type[Any]:
     from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
     @dataclass
-    class Nothing(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+    class NoInitInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
         """There is nothing to agree on beforehand."""
 
     @dataclass
-    class Where(WeightTransferUpdateInfo):  # type: ignore[misc]
+    class FolderInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
         """The folder with the new weights, whole."""
 
         folder: str
 
     class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
-        init_info_cls = Nothing
-        update_info_cls = Where
+        init_info_cls = NoInitInfo
+        update_info_cls = FolderInfo
         supports_draft_weight_update = False
 
-        def init_transfer_engine(self, init_info: Nothing) -> None:
+        def init_transfer_engine(self, init_info: NoInitInfo) -> None:
             pass
 
         def start_weight_update(self) -> None:
             initialize_layerwise_reload(self.model)
 
-        def receive_weights(self, update_info: Where) -> None:
+        def receive_weights(self, update_info: FolderInfo) -> None:
             self.model.load_weights(_tensors(Path(update_info.folder)))
 
         def finish_weight_update(self) -> None:
@@ -88,7 +90,7 @@ def _transfer() -> type[Any]:
 def _register() -> None:
     from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
-    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _transfer())
+    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _folder_transfer())
 
 
 _register()

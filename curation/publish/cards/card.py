@@ -46,7 +46,7 @@ Z95 = 1.959963984540054
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and plots/ into the folder of the curated set; returns the path of README.md.
+    """Write README.md and plots/ into the folder of the curated set; return the path of README.md.
 
     Raises:
         StoreError: a row of the funnel does not add up.
@@ -154,7 +154,10 @@ def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
 
 
 def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:
-    """(stage, reason in words, rows, share of the stage's input), the most frequent first; a stage is named once."""
+    """Return (stage, reason in words, rows, share of the stage's input), the most frequent first.
+
+    A stage is named once, in its first row.
+    """
     return [
         (
             "" if place else f"**{cell(capital(row.title))}**",
@@ -173,22 +176,22 @@ def _languages(curated: pl.DataFrame) -> str:
 
 
 def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
-    """Return what the card says of one difficulty stage."""
-    least, highest, attempts = facts.bands[stage]
-    rates, most = facts.rates[stage], most_correct(facts.bands[stage])
+    """Return the fields of one difficulty stage for the template."""
+    min_correct, highest, attempts = facts.bands[stage]
+    rates, max_correct = facts.rates[stage], most_correct(facts.bands[stage])
     judged = rates.filter(pl.col("judged") > 0)
     inside = judged.filter(
-        (pl.col("correct") >= least) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
+        (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
     )
-    mine = judged.filter(pl.col("problem").is_in(facts.curated["id"].implode()))
-    mean = mine["pass_rate"].mean()
+    published = judged.filter(pl.col("problem").is_in(facts.curated["id"].implode()))
+    mean = published["pass_rate"].mean()
     low, high = wilson(1, attempts)
     return {
         "title": stage_title(facts, stage),
         "policy": facts.policies[stage],
         "attempts": attempts,
-        "least": least,
-        "most": most,
+        "least": min_correct,
+        "most": max_correct,
         "measured": judged.height,
         "inside": inside.height,
         "never": judged.filter(pl.col("correct") == 0).height,
@@ -200,7 +203,7 @@ def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
 
 
 def _examples(facts: CardFacts) -> list[dict[str, str]]:
-    """Up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
+    """Return up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
     short = facts.curated.filter(pl.col("statement").str.len_chars() <= 500)
     short = short.select("id", "statement", "answer", "lang", "source")
     last = next(reversed(tuple(facts.rates)), None)
@@ -211,13 +214,13 @@ def _examples(facts: CardFacts) -> list[dict[str, str]]:
         short = short.sort("id")
     height = short.height
     places = sorted({height // 6, height // 2, (5 * height) // 6}) if height else []
-    found = []
+    examples = []
     for row in (short.row(place, named=True) for place in places):
-        about = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
+        origin = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
         if last is not None and row["judged"]:
-            about.insert(
+            origin.insert(
                 0, f"{row['correct']} of {row['judged']} attempts correct by {code_span(facts.policies[last])}"
             )
         statement = escape_markdown(row["statement"]).replace("\n", "  \n> ")
-        found.append({"about": ", ".join(about), "statement": statement, "answer": code_span(row["answer"] or "")})
-    return found
+        examples.append({"about": ", ".join(origin), "statement": statement, "answer": code_span(row["answer"] or "")})
+    return examples

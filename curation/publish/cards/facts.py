@@ -26,7 +26,7 @@ class FunnelRow:
 
     @property
     def dropped(self) -> int:
-        """Return rows that left at this stage."""
+        """Return how many rows left at this stage."""
         return sum(self.reasons.values())
 
 
@@ -43,7 +43,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
-    """A benchmark that problems were compared with: how many of them overlapped, in all and by method."""
+    """A benchmark of the decontamination: how many problems were contaminated with it, in all and by method."""
 
     name: str
     license: str
@@ -55,8 +55,8 @@ class BenchmarkFacts:
 class CodeFacts:
     """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
 
-    ``corrected`` and ``discarded`` are tests of the sources; ``made`` were generated, ``tried`` so many inputs,
-    of which the packages' own validators ``refused`` some.
+    ``corrected`` and ``discarded`` are tests of the sources; ``generated`` were made of ``tried`` inputs, of which the
+    packages' own validators ``refused`` some.
     """
 
     tests_read: int
@@ -76,34 +76,34 @@ class CodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageComparison:
-    """What the second stage changed. ``fates`` sums to ``never_solved``; reasons are those of `DropReason`.
+    """What the second stage changed. ``outcomes`` sums to ``never_solved``; reasons are those of `DropReason`.
 
     never_solved   problems that the first stage dropped as never solved
-    fates          what became of these: stage 2's reasons, "" where they stand in the set
+    outcomes       what became of these: stage 2's reasons, "" where they stand in the set
     alone          problems that the first stage alone would have kept
     both           those of them that stand in the set
     lost           problems of the set that the first stage alone would have lost, by its reason
     """
 
     never_solved: int
-    fates: Mapping[str, int]
+    outcomes: Mapping[str, int]
     alone: int
     both: int
     lost: Mapping[str, int]
 
     @property
     def rescued(self) -> int:
-        """Return problems that the first stage never solved and that stand in the set."""
-        return self.fates.get("", 0)
+        """Return how many problems the first stage never solved and stand in the set."""
+        return self.outcomes.get("", 0)
 
     @property
     def dropped(self) -> Mapping[str, int]:
         """Return why the others that the first stage never solved are not in the set."""
-        return {reason: count for reason, count in self.fates.items() if reason}
+        return {reason: count for reason, count in self.outcomes.items() if reason}
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
-    """Return the decisions of the first stage beside those of the last.
+    """Compare the decisions of the first stage with those of the last.
 
     Args:
         first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
@@ -167,7 +167,7 @@ def most_correct(band: tuple[int, float, int]) -> int:
 
 
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """(stage, stage before it) where a stage went back to what the stage before it had read."""
+    """Return (stage, stage before it) where a stage went back to what the stage before it had read."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
 
@@ -176,5 +176,5 @@ def stage_title(facts: CardFacts, stage: str) -> str:
     """Return the funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or
     ``stage1.decisions``.
     """
-    found = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
-    return capital(next(found, stage))
+    titles = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
+    return capital(next(titles, stage))

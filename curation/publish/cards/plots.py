@@ -33,7 +33,7 @@ LABELLED = 20  # most attempts with which every bar carries its number
 
 @contextmanager
 def _canvas(height: float) -> Iterator[Figure]:
-    """A figure under matplotlib's defaults, which are put back afterwards."""
+    """Yield a figure under matplotlib's defaults, which are put back afterwards."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -51,12 +51,12 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def draw_funnel(facts: CardFacts, path: Path) -> None:
-    """One bar per stage: what stayed, what went, and the reasons beneath."""
+    """Draw one bar per stage: what stayed, what went, and the reasons beneath."""
     notes = [_reason_lines(row) for row in facts.funnel]
     heights = [0.62 + 0.17 * len(lines) for lines in notes]  # inches: title and bar, then the lines of reasons
     top, bottom = 0.62, 0.12
     total = top + sum(heights) + bottom
-    again = {row.stage for row, _ in is_regraded(facts.funnel)}
+    regraded = {row.stage for row, _ in is_regraded(facts.funnel)}
     widest = max((row.rows_in for row in facts.funnel), default=0) or 1
     with _canvas(total) as figure:
         axes = figure.add_axes((0.03, 0.0, 0.94, 1.0))
@@ -66,7 +66,7 @@ def draw_funnel(facts: CardFacts, path: Path) -> None:
         _legend(axes, widest)
         y = top
         for row, lines, height in zip(facts.funnel, notes, heights, strict=True):
-            _funnel_row(axes, row, lines, y, widest, again=row.stage in again)
+            _funnel_row(axes, row, lines, y, widest, again=row.stage in regraded)
             y += height
         _save(figure, path)
 
@@ -84,10 +84,10 @@ def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: 
             "grades everything again", (1, 0.5), xycoords=title, xytext=(8, 0), textcoords="offset points",
             fontsize=8.5, color=SOFT, va="center",
         )  # fmt: skip
-    kept = f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})"
+    label = f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})"
     if not row.dropped:
-        kept = f"all {row.rows_in:,} kept" if row.rows_in else "no rows"
-    axes.text(widest, y + 0.1, kept, fontsize=9.5, va="center", ha="right")
+        label = f"all {row.rows_in:,} kept" if row.rows_in else "no rows"
+    axes.text(widest, y + 0.1, label, fontsize=9.5, va="center", ha="right")
     axes.barh(y + 0.34, row.kept, height=0.2, color=STAYS)
     axes.barh(y + 0.34, row.dropped, left=row.kept, height=0.2, color=GOES)
     for number, line in enumerate(lines):
@@ -107,7 +107,7 @@ def _reason_lines(row: FunnelRow) -> list[str]:
 
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
-    """Per stage, how many problems have 0, 1, … n correct attempts; the band that is kept is shaded."""
+    """Draw how many problems of each stage have 0, 1, … n correct attempts; the band that is kept is shaded."""
     with _canvas(0.25 + 2.75 * len(facts.rates)) as figure:
         panels = figure.subplots(len(facts.rates), 1, squeeze=False)
         for axes, stage in zip(panels[:, 0], facts.rates, strict=True):
@@ -149,7 +149,7 @@ def _pass_rate_panel(axes: Axes, rates: pl.DataFrame, band: tuple[int, float, in
 
 
 def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str) -> None:
-    """The name and size of a region above its bars; nothing where the region is empty."""
+    """Write the name and size of a region above its bars; nothing where the region is empty."""
     if sum(counts):
         weight = "bold" if colour == STAYS else "normal"
         text = f"{name}\n{sum(counts):,}"
@@ -158,8 +158,9 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
 
 
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
-    """Return how many problems have 0, 1, … ``attempts`` correct; a problem with fewer judged ones goes to the nearest
-    bar.
+    """Return how many problems have 0, 1, … ``attempts`` correct attempts.
+
+    A problem with fewer judged attempts goes to the nearest bar.
     """
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)

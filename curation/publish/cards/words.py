@@ -53,7 +53,7 @@ REASON_WORDS: Mapping[str, str] = {
 
 COLUMN_WORDS: Mapping[str, str] = {
     "id": "the problem's name: a hash of its normalised content, the same in every run and from every source",
-    "group": "id of the original; translations and twins share it, splits should never part it",
+    "group": "id of the original; translations and language variants share it, splits should never part it",
     "domain": "`math` or `code`",
     "statement": "the problem, as it is asked",
     "answer": "the reference answer",
@@ -80,8 +80,8 @@ COLUMN_WORDS: Mapping[str, str] = {
 }
 
 LANGUAGES: Mapping[str, str] = {
-    **{known.code: known.name for known in languages()},
-    **{known.code: known.name for known in neighbours()},
+    **{language.code: language.name for language in languages()},
+    **{language.code: language.name for language in neighbours()},
     **{"nl": "Dutch", "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali"},
     **{"sw": "Swahili", "te": "Telugu"},
 }
@@ -94,8 +94,9 @@ def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a percentage with one decimal; a dash where there is nothing to divide by. Nothing rounds up to all or
-    none.
+    """Return a percentage with one decimal; a dash where there is nothing to divide by.
+
+    A share is never rounded to all or to none.
     """
     if whole == 0:
         return "–"
@@ -150,7 +151,7 @@ def longest_run(text: str, letter: str) -> int:
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return reasons that occurred, the most frequent first, equal ones by name."""
+    """Return the reasons that occurred, the most frequent first, equal ones by name."""
     return sorted(((r, n) for r, n in reasons.items() if n), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -160,5 +161,8 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``; ``none``."""
+    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``.
+
+    Without any it is ``none``.
+    """
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

@@ -35,7 +35,7 @@ CARRIES: Mapping[str, frozenset[Need]] = {
     "areal": _YOURS,
     "open-instruct": frozenset({Need.CALLS}),
 }
-"""What the scorer of a format knows beside comparing tokens; where it is yours, whatever the row tells it."""
+"""What the scorer of a format knows beside comparing tokens; where the scorer is yours, whatever the row holds."""
 
 
 def needs_of(program: CodeProblem) -> set[Need]:

@@ -28,20 +28,22 @@ class ExportedProblem:
 
     @property
     def statement(self) -> str:
+        """Return the problem's text."""
         return str(self.row["statement"])
 
     @property
     def answer(self) -> str:
+        """Return the reference answer."""
         return str(self.row["answer"])
 
     @property
     def about(self) -> Row:
-        """Return where the problem comes from and how hard it was found to be."""
+        """Return where the problem comes from, and its measured pass rate."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
 
     @property
     def columns(self) -> Row:
-        """Return the same as columns of a table; the group's name is a keyword in too many places."""
+        """Return `about` as columns of a table; ``group`` is a keyword in too many places, so it is renamed."""
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
@@ -53,7 +55,7 @@ class ExportedProblem:
 
     @property
     def function(self) -> FunctionTests | None:
-        """Return the function asked for."""
+        """Return the function asked for; None where a program is."""
         return self.program.function if self.program is not None else None
 
     def in_and_out(self) -> Row:
@@ -211,5 +213,5 @@ def _boxed(answer: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON, letters as they are."""
+    """Return a value as JSON, without escaping letters."""
     return json.dumps(value, ensure_ascii=False)

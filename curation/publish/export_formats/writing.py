@@ -61,9 +61,9 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     rows = []
     for number, row in enumerate(frame.iter_rows(named=True)):
         problem = _problem(row, number, programs, curated)
-        lacking = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
-        if lacking:
-            left_out[next(need for need in Need if need in lacking).value] += 1
+        unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
+        if unmet_needs:
+            left_out[next(need for need in Need if need in unmet_needs).value] += 1
         else:
             rows.append(FORMATS[form](problem))
     if not rows:
@@ -77,8 +77,8 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
         atomic_write(prompt, SOLVE.system)
         return ExportResult(file, len(rows), prompt, left_out=left_out)
     file = out / "train.parquet"
-    known = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
-    write_parquet(file, pl.DataFrame(rows, schema_overrides=known, infer_schema_length=None))
+    column_types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
+    write_parquet(file, pl.DataFrame(rows, schema_overrides=column_types, infer_schema_length=None))
     return ExportResult(file, len(rows), left_out=left_out)
 
 
@@ -114,6 +114,6 @@ def _problem(row: Row, number: int, programs: Mapping[str, CodeProblem], curated
         raise SourceError(f"{where}: has no reference answer, which every trainer needs.")
     program = programs[row["id"]] if code else None
     details = {FENCE: str(program.lang)} if program is not None else {}
-    asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    messages = [{"role": message["role"], "content": message["content"]} for message in SOLVE.messages(asked)]
+    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    messages = [{"role": message["role"], "content": message["content"]} for message in SOLVE.messages(request)]
     return ExportedProblem(row, number, messages, program, tests_of(program) if program is not None else None)

@@ -242,9 +242,9 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
         ("tb", None, 0),
     ],
 )
-def test_the_most_frequent_other_answer(letters: str, rival: str | None, votes: int) -> None:
+def test_the_most_frequent_other_answer(letters: str, top_wrong_answer: str | None, votes: int) -> None:
     row = rates(x=letters).row(0, named=True)
-    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == (rival, votes)
+    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == (top_wrong_answer, votes)
 
 
 def test_the_evidence_says_the_numbers() -> None:

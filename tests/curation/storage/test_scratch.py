@@ -15,8 +15,8 @@ from curation.storage.scratch import MIN_AGE_S, ScratchFolder, sweep
 
 MAKER = """
 import sys, time
-from curation.storage.scratch import Scratch
-print(Scratch("kind").path, flush=True)
+from curation.storage.scratch import ScratchFolder
+print(ScratchFolder("kind").path, flush=True)
 time.sleep(600)
 """
 

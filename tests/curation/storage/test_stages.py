@@ -279,8 +279,8 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from curation.storage.stages import locked
-with locked(Path(sys.argv[1])):
+from curation.storage.stages import lock_folder
+with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(3600)
 """
