@@ -18,7 +18,9 @@ from curation.config.languages import ConsistencySettings
 class RewardSettings(Settings):
     """What a rollout is worth (paper, section 2.2)."""
 
-    format: float = Field(0.1, ge=0, description="For keeping the form; without it the reward is 0. 0.1 in the paper.")
+    format: float = Field(
+        0.1, ge=0, description="For keeping the format; without it the reward is 0. 0.1 in the paper."
+    )
     correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
     language: float = Field(
         0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
@@ -159,7 +161,8 @@ class CollectorSettings(Settings):
             raise ValueError(f"n_minibatch = {self.minibatch_size} does not divide n_batch = {self.n_batch}")
         if self.max_outstanding < self.n_batch:
             raise ValueError(
-                f"n_async + queue = {self.max_outstanding} can never fill n_batch = {self.n_batch}; raise `queue`"
+                f"n_async + queue_size = {self.max_outstanding} can never fill n_batch = {self.n_batch}; "
+                "raise `queue_size`"
             )
         return self
 

@@ -125,7 +125,9 @@ class TrainRecipe(Settings):
     generator: GeneratorSettings = Field(
         default_factory=TorchGeneratorSettings, description="What generates the rollouts."
     )
-    collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
+    collector: CollectorSettings = Field(
+        default_factory=CollectorSettings, description="Batches; max_staleness = 0 waits."
+    )
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")

@@ -119,7 +119,7 @@ def compute_reward(
     if failure is not None:
         return Reward(format_error=failure)
     if inputs.outcome is None:
-        raise ValueError("a rollout that keeps the form needs a verdict before it is rewarded")
+        raise ValueError("a rollout that keeps the format needs a verdict before it is rewarded")
     if inputs.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
         return Reward(excluded_by=inputs.outcome.value)
     if inputs.outcome is Outcome.NO_ANSWER:
@@ -177,5 +177,5 @@ def split_thoughts(text: str) -> tuple[str, str]:
 def _is_one_language(judged: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None) -> bool:
     """Return whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
     if check_language is None:
-        raise ValueError("the language reward needs `consistent`; pass it or set language = 0")
+        raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     return check_language(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent

@@ -81,7 +81,7 @@ class EndpointGenerator:
         await self._stack.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         servers = self._running()
         room = max_tokens if servers.context is None else servers.context - len(prompt_ids)
         if room <= 0:
@@ -101,7 +101,9 @@ class EndpointGenerator:
         return replace(completion, text=text)
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update_weights`. Servers that are away get the weights when they are back."""
+        """Exchange the weights, see `Generator.update_weights`. Servers that are away get the weights when they are
+        back.
+        """
         servers, started_at = self._running(), time.perf_counter()
         folder = self._shared / _version_name(version)
         await asyncio.to_thread(self._write, weights, folder)

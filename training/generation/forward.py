@@ -57,7 +57,7 @@ class KVCache:
                 self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
 
     def grow(self, needed: int, longest: int) -> None:
-        """Make room for ``needed`` positions; at most ``longest``."""
+        """Make room for ``needed`` positions; double the capacity, up to ``longest``, where that is more."""
         if needed <= self.capacity:
             return
         more = max(needed, min(2 * self.capacity, longest)) - self.capacity
@@ -125,7 +125,7 @@ class ModelForwardPass:
         self._longest = int(model.config.max_position_embeddings)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.prefill`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -137,7 +137,7 @@ class ModelForwardPass:
         return logits
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.decode`."""
+        """Run one more token, see `ForwardPass.decode`."""
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
         cache.set_positions(positions, span)
@@ -202,7 +202,7 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.prefill`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         count, length = ids.shape
         cache.allocate([torch.zeros(1, self._kv_heads, 1, self._head_size)] * len(self._layers), self._longest)
         cache.grow(length, self._longest)
@@ -222,7 +222,7 @@ class LlamaForwardPass:
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.decode`."""
+        """Run one more token, see `ForwardPass.decode`."""
         rows = len(last)
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)

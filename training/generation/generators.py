@@ -142,7 +142,7 @@ class TorchGenerator:
         self._engine = None
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         engine = self._running()
         if len(prompt_ids) >= engine.max_positions:
             raise PolicyError(
@@ -171,7 +171,7 @@ class TorchGenerator:
         )
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update_weights`."""
+        """Exchange the weights, see `Generator.update_weights`."""
         started_at = time.perf_counter()
         self._running()
         state = await asyncio.to_thread(read_weights, weights) if isinstance(weights, Path) else weights
@@ -285,7 +285,7 @@ class GeneratorPool:
         await self._stack.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         loads = [load / member.capacity for load, member in zip(self._load, self.members, strict=True)]
         index = loads.index(min(loads))
         self._load[index] += 1

@@ -65,7 +65,7 @@ class VllmGenerator:
         await self.engine.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         context = self.engine.context
         if len(prompt_ids) >= context:
             raise PolicyError(
@@ -83,5 +83,5 @@ class VllmGenerator:
         return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update_weights`."""
+        """Exchange the weights, see `Generator.update_weights`."""
         return await self._updates.update(weights, version)

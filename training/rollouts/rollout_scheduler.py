@@ -12,10 +12,10 @@ rollouts start one by one, so that no place waits for a group. Groups are traine
 Invariants:
   - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
   - nothing is dropped for its length or its age, so rollouts are trained on as they were sampled. Age is bounded by
-    admission: a group opened under policy version v is in batch v + staleness or earlier (batch b is trained by version
-    b). Where a slow group is due, the batch waits for it;
-  - admitted and not yet handed out rollouts never exceed n_async + queue: the queue cannot overflow, and when it is
-    full generators stop getting work;
+    admission: a group opened under policy version v is in batch v + max_staleness or earlier (batch b is trained by
+    version b). Where a slow group is due, the batch waits for it;
+  - admitted and not yet handed out rollouts never exceed n_async + queue_size: the queue cannot overflow, and when it
+    is full generators stop getting work;
   - batches have n_batch rollouts: what is dropped (no diversity) makes room for new groups, a batch never shrinks.
     Rollouts that the verifier could not judge leave their group, and count as dropped.
 
@@ -28,7 +28,7 @@ Not here: what a group's rewards mean (the `decide_group` that is passed in), we
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -39,8 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """The permission to generate one rollout: ``index`` counts within the group, ``version`` is the policy's at
-    admission.
+    """A rollout to generate: ``index`` counts within the group, ``version`` is the policy's at admission.
 
     Example: ``RolloutRequest(group=12, index=3, problem="5f0c2ab19e7d00112233", version=4)``
     """
@@ -85,10 +84,7 @@ class RolloutBatch(Generic[T]):
     groups: tuple[RolloutGroup[T], ...]
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch into optimiser steps of n_minibatch rollouts. Groups stay whole.
-
-        The last minibatch of a partial batch may have fewer.
-        """
+        """Split the batch, groups whole, into optimiser steps of n_minibatch rollouts; the last may have fewer."""
         size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
@@ -130,8 +126,7 @@ class RolloutScheduler(Generic[T]):
 
     Args:
         settings: sizes and bounds.
-        decide_group: decides over a finished group from the results of its judged rollouts, in the order of their
-        index.
+        decide_group: decides over a finished group from the results of its judged rollouts, by index.
         draw_problem: returns the next problem's id, or None while there is none; called once per group.
     """
 
@@ -167,10 +162,7 @@ class RolloutScheduler(Generic[T]):
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
-        """Return the next rollout to start.
-
-        Return None where no place is free, the bounds are reached, or there is no problem.
-        """
+        """Return the next rollout to start, or None: no place is free, a bound is reached, or there is no problem."""
         if self.idle_slots <= 0:
             return None
         if self._requeued:
@@ -247,9 +239,7 @@ class RolloutScheduler(Generic[T]):
         self.version += 1
 
     def drop_outstanding(self, reason: str) -> tuple[RolloutRequest, ...]:
-        """Drop, at the end of the run, all that is not in a batch; return the requests being generated, to be
-        aborted.
-        """
+        """Drop, at the end of the run, all that is not in a batch; return the requests to abort."""
         aborted = tuple(sorted(self._running, key=lambda request: (request.group, request.index)))
         for group in self._groups.values():
             self._dropped[reason] += group.issued - len(group.failed)
@@ -262,23 +252,20 @@ class RolloutScheduler(Generic[T]):
         return aborted
 
     def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
-        """Return the whole state as JSON can hold it, for a checkpoint between two batches; ``encode`` turns one
-        result.
+        """Return the state between two batches as JSON can hold it; ``encode`` turns one result.
 
         Raises:
             ValueError: a batch is in training; its rollouts would be lost or trained on twice.
         """
         if self._training:
-            raise ValueError(f"batches {sorted(self._training)} are in training; take the state after `trained`")
+            raise ValueError(f"batches {sorted(self._training)} are in training; take the state after `mark_trained`")
         groups = [
             {
                 "number": group.number,
                 "problem": group.problem,
                 "version": group.version,
                 "issued": group.issued,
-                "settled": [
-                    [request.index, request.version, encode(result)] for request, result in group.judged.values()
-                ],
+                "settled": _encode_rollouts(group.judged.values(), encode),
                 "lost": [[index, reason] for index, reason in group.failed.items()],
             }
             for group in self._groups.values()
@@ -288,17 +275,13 @@ class RolloutScheduler(Generic[T]):
                 "number": group.number,
                 "problem": group.problem,
                 "version": group.version,
-                "attempts": [[request.index, request.version, encode(result)] for request, result in group.rollouts],
+                "attempts": _encode_rollouts(group.rollouts, encode),
                 "left_out": list(group.exclusion_reasons),
             }
             for group in self._ready
         ]
-        counts = {
-            "taken": self.batches_taken,
-            "opened": self._opened,
-            "admitted": self._admitted,
-            "trained": self._trained,
-        }
+        counts = {"taken": self.batches_taken, "opened": self._opened}
+        counts |= {"admitted": self._admitted, "trained": self._trained}
         return {**counts, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
@@ -324,15 +307,11 @@ class RolloutScheduler(Generic[T]):
             waiting = (index for index in range(group.issued) if index not in group.judged | group.failed)
             self._requeued.extend(RolloutRequest(group.number, index, group.problem, self.version) for index in waiting)
         for row in state["ready"]:
-            pairs = _decode_rollouts(row, row["attempts"], decode)
-            self._ready.append(
-                RolloutGroup(row["number"], row["problem"], row["version"], pairs, tuple(row["left_out"]))
-            )
+            pairs, left_out = _decode_rollouts(row, row["attempts"], decode), tuple(row["left_out"])
+            self._ready.append(RolloutGroup(row["number"], row["problem"], row["version"], pairs, left_out))
 
     def ledger(self) -> RolloutLedger:
-        """Count all admitted rollouts by where they are; those to be generated again after a resume count as
-        running.
-        """
+        """Count all admitted rollouts by where they are; those to generate again after a resume are running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
@@ -351,8 +330,7 @@ class RolloutScheduler(Generic[T]):
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         if self.outstanding_rollouts + settings.group_size > min(by_age, settings.max_outstanding):
             return None
-        problem = self._draw_problem()
-        if problem is None:
+        if (problem := self._draw_problem()) is None:
             return None
         group = _PendingGroup[T](self._opened, problem, self.version)
         self._opened += 1
@@ -360,7 +338,7 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if all its rollouts have a verdict or are lost."""
+        """Close the group if all its rollouts have a result or have failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]
@@ -368,10 +346,9 @@ class RolloutScheduler(Generic[T]):
         if not rollouts:
             return
         decision = self._decide_group([result for _, result in rollouts])
-        trainable = tuple(
-            pair for pair, reason in zip(rollouts, decision.exclusion_reasons, strict=True) if reason is None
-        )
-        exclusion_reasons = tuple(reason for reason in decision.exclusion_reasons if reason is not None)
+        reasons = decision.exclusion_reasons
+        trainable = tuple(pair for pair, reason in zip(rollouts, reasons, strict=True) if reason is None)
+        exclusion_reasons = tuple(reason for reason in reasons if reason is not None)
         if decision.drop_reason is None and trainable:
             self._ready.append(RolloutGroup(group.number, group.problem, group.version, trainable, exclusion_reasons))
             return
@@ -385,19 +362,13 @@ class RolloutScheduler(Generic[T]):
         """
         if len(self._ready) < room:
             return None
-        due = Counter(
-            group.version - self.batches_taken + self.settings.max_staleness for group in self._groups.values()
-        )
-        due.update(group.version - self.batches_taken + self.settings.max_staleness for group in self._ready)
+        oldest = self.batches_taken - self.settings.max_staleness
+        due = Counter(group.version - oldest for group in (*self._groups.values(), *self._ready))
         selected: dict[int, RolloutGroup[T]] = {}
         due_count = 0
         for distance in sorted(due):
             due_count += due[distance]
-            urgent = [
-                group
-                for group in self._ready
-                if group.version - self.batches_taken + self.settings.max_staleness <= distance
-            ]
+            urgent = [group for group in self._ready if group.version - oldest <= distance]
             lacking = due_count - max(distance, 0) * room - len([group for group in urgent if group.number in selected])
             if lacking <= 0:
                 continue
@@ -410,6 +381,10 @@ class RolloutScheduler(Generic[T]):
                 break
             selected.setdefault(group.number, group)
         return [group for group in self._ready if group.number in selected]
+
+
+def _encode_rollouts(rollouts: Iterable[tuple[RolloutRequest, T]], encode: Callable[[T], Any]) -> list[list[Any]]:
+    return [[request.index, request.version, encode(result)] for request, result in rollouts]
 
 
 def _decode_rollouts(

@@ -4,7 +4,7 @@ One event loop drives everything; a gradient step runs on a thread beside it, an
 generated, judged and admitted. When the step is done the generators get the new weights in mid-generation, and the
 next batch is taken.
 
-With ``staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
+With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
 Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
 
 A rollout is curation's attempt; the logs and checkpoints keep the name ``attempts``.

@@ -98,7 +98,7 @@ class CurriculumSettings(Settings):
     @model_validator(mode="after")
     def _rising(self) -> Self:
         if list(self.length_schedule) != sorted(set(self.length_schedule)):
-            raise ValueError(f"lengths = {list(self.length_schedule)} must rise")
+            raise ValueError(f"length_schedule = {list(self.length_schedule)} must rise")
         low, high = self.eps_high_range
         if not 0 < low <= high:
             raise ValueError(f"eps_high_range = {[low, high]} must be positive and rising")
