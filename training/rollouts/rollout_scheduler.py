@@ -363,19 +363,18 @@ class RolloutScheduler(Generic[T]):
         if len(self._ready) < room:
             return None
         oldest = self.batches_taken - self.settings.max_staleness
-        due = Counter(group.version - oldest for group in (*self._groups.values(), *self._ready))
+        due = Counter(group.version - oldest for group in self._groups.values())
+        due.update(group.version - oldest for group in self._ready)
         selected: dict[int, RolloutGroup[T]] = {}
         due_count = 0
         for distance in sorted(due):
             due_count += due[distance]
             urgent = [group for group in self._ready if group.version - oldest <= distance]
-            lacking = due_count - max(distance, 0) * room - len([group for group in urgent if group.number in selected])
-            if lacking <= 0:
-                continue
             fresh = [group for group in urgent if group.number not in selected]
+            lacking = due_count - max(distance, 0) * room - (len(urgent) - len(fresh))
             if len(fresh) < lacking:
                 return None
-            selected |= {group.number: group for group in fresh[:lacking]}
+            selected |= {group.number: group for group in fresh[: max(lacking, 0)]}
         for group in self._ready:
             if len(selected) >= room:
                 break
