@@ -1,7 +1,8 @@
 """Settings of the trainer: rewards, objective, packing, optimiser, and the asynchronous collector.
 
 Every number that the paper (arXiv 2506.10910) does not print says so. Nothing here computes anything but defaults that
-follow from other fields. Counts of `CollectorSettings` are attempts, as in the paper, not groups and not tokens.
+follow from other fields. Counts of `CollectorSettings` are rollouts (curation's attempts), as in the paper, not groups
+and not tokens.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from curation.config.languages import ConsistencySettings
 
 
 class RewardSettings(Settings):
-    """What an attempt is worth (paper, section 2.2)."""
+    """What a rollout is worth (paper, section 2.2)."""
 
-    format: float = Field(0.1, ge=0, description="For keeping the form; without it the reward is 0. 0.1 in the paper.")
+    format: float = Field(
+        0.1, ge=0, description="For keeping the format; without it the reward is 0. 0.1 in the paper."
+    )
     correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
     language: float = Field(
         0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
@@ -47,7 +50,7 @@ class RewardSettings(Settings):
 
     @property
     def effective_length_cache(self) -> int:
-        """`length_cache`, or its default."""
+        """Return `length_cache`, or its default."""
         return self.length_cache if self.length_cache is not None else -(-self.max_length // 5)
 
     @model_validator(mode="after")
@@ -60,7 +63,7 @@ class RewardSettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
+    """The part that every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
 
     kind: str = Field(description="Which objective.")
 
@@ -92,7 +95,7 @@ class OptimSettings(Settings):
     max_grad_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
 
     def learning_rate_at(self, step: int) -> float:
-        """Return learning rate of the optimiser step number ``step``, counted from 0."""
+        """Return the learning rate of the optimiser step number ``step``, counted from 0."""
         if step >= self.warmup_steps:
             return self.learning_rate
         return self.learning_rate * (step + 1) / self.warmup_steps
@@ -116,35 +119,35 @@ class ComputeSettings(Settings):
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
-    group_size: int = Field(16, ge=2, description="G, attempts per problem. Not in the paper.")
-    n_async: int = Field(4096, ge=1, description="Attempts generated at once. 4096 in the paper's 3B ablation.")
+    group_size: int = Field(16, ge=2, description="G, rollouts per problem. Not in the paper.")
+    n_async: int = Field(4096, ge=1, description="Rollouts generated at once. 4096 in the paper's 3B ablation.")
     n_batch: int = Field(
-        2048, ge=1, description="Attempts between two updates of the generators. 8k, 4k, 2k in the paper."
+        2048, ge=1, description="Rollouts between two updates of the generators. 8k, 4k, 2k in the paper."
     )
     n_minibatch: int | None = Field(
-        None, ge=1, description="Attempts per optimiser step; `n_batch`, as in the paper's final runs, where absent."
+        None, ge=1, description="Rollouts per optimiser step; `n_batch`, as in the paper's final runs, where absent."
     )
     queue_size: int | None = Field(
         None,
         ge=0,
-        description="Attempts that may be admitted beyond `n_async` and wait for their group, for a verdict or for the "
+        description="Rollouts that may be admitted beyond `n_async` and wait for their group, for a verdict or for the "
         "trainer; then admission stops. `n_async` + 2 `n_batch` where absent. The paper has a limit, not its size.",
     )
     max_staleness: int = Field(
         8,
         ge=0,
-        description="A group is trained on at most so many updates after its first attempt was admitted: admission "
+        description="A group is trained on at most so many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
     )
 
     @property
     def minibatch_size(self) -> int:
-        """`n_minibatch`, or its default."""
+        """Return `n_minibatch`, or its default."""
         return self.n_minibatch if self.n_minibatch is not None else self.n_batch
 
     @property
     def max_outstanding(self) -> int:
-        """Return attempts that may be admitted and not yet handed to the trainer or dropped."""
+        """Return how many rollouts may be admitted and not yet handed to the trainer or dropped."""
         return self.n_async + (self.queue_size if self.queue_size is not None else self.n_async + 2 * self.n_batch)
 
     @model_validator(mode="after")
@@ -158,27 +161,28 @@ class CollectorSettings(Settings):
             raise ValueError(f"n_minibatch = {self.minibatch_size} does not divide n_batch = {self.n_batch}")
         if self.max_outstanding < self.n_batch:
             raise ValueError(
-                f"n_async + queue = {self.max_outstanding} can never fill n_batch = {self.n_batch}; raise `queue`"
+                f"n_async + queue_size = {self.max_outstanding} can never fill n_batch = {self.n_batch}; "
+                "raise `queue_size`"
             )
         return self
 
     def warnings(self) -> tuple[str, ...]:
         """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
-        found = []
+        messages = []
         if self.n_async > 2 * self.n_batch:
-            found.append(
-                f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: an attempt is made by about so "
+            messages.append(
+                f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: a rollout is made by about so "
                 "many policies, and the paper saw training suffer; lower n_async or raise n_batch."
             )
         if self.minibatch_size != self.n_batch:
-            found.append(
+            messages.append(
                 f"n_minibatch = {self.minibatch_size} is not n_batch = {self.n_batch}: the paper kept them equal and "
                 "saw more than two minibatches per batch do worse."
             )
         if (self.max_staleness + 1) * self.n_batch < self.n_async:
             most = (self.max_staleness + 1) * self.n_batch
-            found.append(
-                f"max_staleness = {self.max_staleness} admits at most {most} attempts, fewer than n_async = "
+            messages.append(
+                f"max_staleness = {self.max_staleness} admits at most {most} rollouts, fewer than n_async = "
                 f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
             )
-        return tuple(found)
+        return tuple(messages)

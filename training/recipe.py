@@ -86,12 +86,12 @@ class EvaluationSettings(Settings):
         None, description="The held-out problems; of the embedded family the held-out split. None: no evaluation."
     )
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
-    attempts: int = Field(4, ge=1, description="Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
+    attempts: int = Field(4, ge=1, description="Rollouts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
     problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
 
 
 class CheckpointSettings(Settings):
-    """What is kept on disk to go on from, and for others to load."""
+    """Checkpoints to go on from, and published versions for others to load."""
 
     every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one. Not in the paper.")
     keep: int = Field(2, ge=1, description="The last so many are kept. Not in the paper.")
@@ -123,10 +123,12 @@ class TrainRecipe(Settings):
     )
     data: DataSettings = Field(description="The problems to train on.")
     generator: GeneratorSettings = Field(
-        default_factory=TorchGeneratorSettings, description="What generates the attempts."
+        default_factory=TorchGeneratorSettings, description="What generates the rollouts."
     )
-    collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches; staleness = 0 waits.")
-    rewards: RewardSettings = Field(default_factory=RewardSettings, description="What an attempt is worth.")
+    collector: CollectorSettings = Field(
+        default_factory=CollectorSettings, description="Batches; max_staleness = 0 waits."
+    )
+    rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
@@ -137,7 +139,7 @@ class TrainRecipe(Settings):
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
-    logged_rollouts: int = Field(4, ge=0, description="Attempts shown as text at each step.")
+    logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -150,7 +152,8 @@ class TrainRecipe(Settings):
 
     @property
     def synchronous(self) -> bool:
-        """Return whether the generators wait for each step: nothing is ever stale, and a run can be repeated bit by
-        bit.
+        """Return whether the generators wait for each step.
+
+        Then nothing is ever stale, and a run can be repeated bit by bit.
         """
         return self.collector.max_staleness == 0

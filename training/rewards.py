@@ -1,12 +1,13 @@
-"""What an attempt is worth: form, correctness, length, language (paper, section 2.2), each component by itself.
+"""What a rollout is worth: format, correctness, length, language (paper, section 2.2), each component by itself.
 
-The form decides first: an attempt that does not keep it is worth 0, and nothing else about it is looked at, so that
-`format_error` can spare the verifier a call. Final answers are found by the verifier's own extraction.
+The format decides first: a rollout that does not keep it is worth 0, and nothing else about it is looked at, so that
+`format_error` can save the verifier a call. A rollout is what `curation` calls an attempt. Final answers are found by
+the verifier's own extraction.
 
-Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken form; a verdict that
-is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
-total: it is never 0. The total is the sum of the components. Pure functions; whether texts share a language is asked
-of the callable that is passed in.
+Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken format; a verdict
+that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
+total: it is never 0. The total is the sum of the components. Pure functions; the callable that is
+passed in decides whether texts share a language.
 
 Not here: judging (`curation.verify`), and what a group's rewards mean together (`training.objectives.advantages`).
 """
@@ -26,7 +27,7 @@ THINK_START, THINK_END = "<think>", "</think>"
 
 
 class LanguageConsistency(Protocol):
-    """What is asked of texts that were compared by language."""
+    """The result of comparing texts by language."""
 
     @property
     def consistent(self) -> bool: ...
@@ -42,12 +43,13 @@ class LanguageChecker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RewardInputs:
-    """An attempt with what the verifier said of it.
+    """A rollout with the verifier's verdict.
 
-    ``outcome`` may be None where the form is broken and the verifier was not asked. ``passed`` is the share of tests
-    that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one included.
+    ``outcome`` may be None where the format is broken and the verifier was not asked. ``test_pass_share`` is the share
+    of tests that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one
+    included.
 
-    Example: ``Judged(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
+    Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
     """
 
     domain: Domain
@@ -62,8 +64,8 @@ class RewardInputs:
 class Reward:
     """The components of a reward, and why there are none.
 
-    ``broken_form`` says what is wrong with the form, ``excluded_by`` which failure of the verifier excludes the attempt
-    from training.
+    ``format_error`` says what is wrong with the format, ``excluded_by`` which failure of the verifier excludes the
+    rollout from training.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
     """
@@ -78,22 +80,22 @@ class Reward:
 
     @property
     def excluded(self) -> bool:
-        """Return whether the attempt must not be trained on."""
+        """Return whether the rollout must not be trained on."""
         return self.excluded_by is not None
 
     @property
     def total(self) -> float:
-        """Return the reward.
+        """Return the sum of the components.
 
         Raises:
-            ValueError: the attempt is excluded, and has none.
+            ValueError: the rollout is excluded, and has no reward.
         """
         if self.excluded_by is not None:
-            raise ValueError(f"an attempt excluded by {self.excluded_by} has no reward; leave it out")
+            raise ValueError(f"a rollout excluded by {self.excluded_by} has no reward; leave it out")
         return self.format + self.correctness + self.length + self.language
 
     def components(self) -> dict[str, float]:
-        """Return the components by name, for logging; empty where the attempt is excluded."""
+        """Return the components by name, for logging; empty where the rollout is excluded."""
         if self.excluded:
             return {}
         names = ("format", "correctness", "length", "language", "total")
@@ -103,21 +105,21 @@ class Reward:
 def compute_reward(
     inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None = None
 ) -> Reward:
-    """Return the reward of one attempt (paper, section 2.2).
+    """Compute the reward of one rollout (paper, section 2.2).
 
     Args:
-        judged: the attempt and its verdict.
+        inputs: the rollout and its verdict.
         settings: the amounts.
-        consistent: whether texts share a language; needed unless ``settings.language`` is 0.
+        check_language: says whether texts share a language; needed unless ``settings.language`` is 0.
 
     Raises:
-        ValueError: the form is kept but there is no verdict, or no share of tests passed where it is needed.
+        ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
     """
     failure = format_error(inputs.text, inputs.domain)
     if failure is not None:
         return Reward(format_error=failure)
     if inputs.outcome is None:
-        raise ValueError("an attempt that keeps the form needs a verdict before it is rewarded")
+        raise ValueError("a rollout that keeps the format needs a verdict before it is rewarded")
     if inputs.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
         return Reward(excluded_by=inputs.outcome.value)
     if inputs.outcome is Outcome.NO_ANSWER:
@@ -132,13 +134,13 @@ def compute_reward(
         format=settings.format,
         correctness=settings.correctness * share,
         length=length_penalty(inputs.tokens, settings),
-        language=settings.language if settings.language and _one_language(inputs, settings, check_language) else 0.0,
+        language=settings.language if settings.language and _is_one_language(inputs, settings, check_language) else 0.0,
         correct=correct,
     )
 
 
 def length_penalty(tokens: int, settings: RewardSettings) -> float:
-    """Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly down to -0.1 at l_max, and no further.
+    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly down to -0.1 at l_max, and no further.
 
     Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
     """
@@ -147,10 +149,11 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
 
 
 def format_error(text: str, domain: Domain) -> str | None:
-    """Return what is wrong with an attempt's form; None where it is kept.
+    """Return what is wrong with a rollout's format; None where it is kept.
 
-    The form: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its final
-    answer in a finished box, and one of code a program in its first Markdown block, under a language that is judged.
+    The format: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its
+    final answer in a finished box, and one of code a program in its first Markdown block, under a language that is
+    judged.
     """
     if not text.startswith(THINK_START):
         return "does not start with <think>"
@@ -158,12 +161,12 @@ def format_error(text: str, domain: Domain) -> str | None:
         return f"{text.count(THINK_START)} <think> and {text.count(THINK_END)} </think>"
     if domain is Domain.CODE:
         return extract_code(text).why or None
-    found = extract_answer(text)
-    return None if found is not None and found.method == "boxed" else "no boxed answer after </think>"
+    extracted = extract_answer(text)
+    return None if extracted is not None and extracted.method == "boxed" else "no boxed answer after </think>"
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return thoughts and answer of an attempt that keeps the form.
+    """Split a rollout that keeps the format into thoughts and answer.
 
     Example: ``split_thoughts("<think>2 + 2</think>4") == ("2 + 2", "4")``
     """
@@ -171,8 +174,8 @@ def split_thoughts(text: str) -> tuple[str, str]:
     return thoughts, answer
 
 
-def _one_language(judged: RewardInputs, settings: RewardSettings, consistent: LanguageChecker | None) -> bool:
+def _is_one_language(judged: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None) -> bool:
     """Return whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
-    if consistent is None:
-        raise ValueError("the language reward needs `consistent`; pass it or set language = 0")
-    return consistent(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent
+    if check_language is None:
+        raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
+    return check_language(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent

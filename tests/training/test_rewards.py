@@ -136,7 +136,7 @@ def test_one_language(problem: str, text: str, ignored: float, failed: float) ->
     assert compute_reward(one, SETTINGS, consistent).language == ignored
     assert compute_reward(one, strict, consistent).language == failed
     assert compute_reward(one, RewardSettings(language=0.0)).language == 0.0
-    with pytest.raises(ValueError, match="consistent"):
+    with pytest.raises(ValueError, match="check_language"):
         compute_reward(one, SETTINGS)
 
 

@@ -1,15 +1,15 @@
 """Batched decoding with a key-value cache in slots: requests join and leave while the others go on.
 
 One `DecodingEngine` holds a causal language model and a static cache of ``slots`` rows. `DecodingEngine.step` takes in
-new requests (their prompts run through the model; one that was run lately, for another attempt of its group, is copied)
+new requests (their prompts run through the model; one that was run lately, for another rollout of its group, is copied)
 and makes one more token for every request.
-A finished request's row is given to the next one; nothing waits for a batch to end.
+A finished request's row goes to the next one; nothing waits for a batch to end.
 
 Invariants:
   - a token's log-probability is the natural logarithm of its probability under the distribution it was drawn from:
     softmax(logits / temperature), cut to the likeliest tokens that hold ``top_p`` and normalised again. At temperature
     0 the likeliest token is certain: 0.0;
-  - tokens are drawn by one uniform number each, from the request's own generator: what a request says does not depend
+  - tokens are drawn by one uniform number each, from the request's own generator: its tokens do not depend
     on what runs beside it, up to rounding of the logits;
   - weights are exchanged between two steps; each token carries the version that made it, and keys and values made by
     older weights stay (paper, section 2.3: no recomputation).
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """One generation under way: what was asked, and what was said so far.
+    """One generation under way: the prompt and the tokens so far.
 
-    ``logprobs`` has one entry per token of ``tokens``, and so has ``versions`` once the request is finished;
+    ``logprobs`` has one entry per token of ``token_ids``, and so has ``versions`` once the request is finished;
     ``finish`` is ``stop`` (an end token, which is among the tokens) or ``length``. ``limit`` is what context and
     ``max_tokens`` leave, in tokens.
     """
@@ -57,7 +57,7 @@ class DecodingRequest:
 class DecodingEngine:
     """A model, its cache, and the requests under way. Not thread-safe.
 
-    ``ends`` are the ids of tokens that end a response; ``stopped`` may end one by what was said so far.
+    ``stop_token_ids`` end a response; ``stop_condition`` may end one by its tokens so far.
 
     Raises:
         PolicyError: the model has layers with another attention than full, whose cache this is not.
@@ -83,19 +83,21 @@ class DecodingEngine:
         self._stop_token_ids, self._slots = frozenset(stop_token_ids), slots
         self._temperature, self._top_p, self._stop_condition = temperature, top_p, stop_condition
         self._forward_pass = forward_pass_for(model)
-        remembered = max(slots // 8, 1)
-        self._cache = KVCache(slots + remembered)
-        self._prompt_cache = _PromptCache(slots, remembered)
+        cached_prompts = max(slots // 8, 1)
+        self._cache = KVCache(slots + cached_prompts)
+        self._prompt_cache = _PromptCache(slots, cached_prompts)
         self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
         self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
 
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """Return one token for every request, those that join included; returns the requests that are finished by it.
+        """Decode one token for every request, new ones included; return the requests that are finished by it.
 
-        ``leaving`` are given up: their rows are free at once. Raises ValueError where there are more requests than
-        slots.
+        ``aborted_requests`` are given up: their rows are free at once.
+
+        Raises:
+            ValueError: there are more requests than slots.
         """
         if len(self.active) - len(aborted_requests) + len(new_requests) > self._slots:
             raise ValueError(f"{len(new_requests)} requests join, but only {self._slots} slots are there")
@@ -117,13 +119,13 @@ class DecodingEngine:
             PolicyError: names or shapes are not the model's.
         """
         own = dict(self.model.named_parameters())
-        strange = sorted(set(state) - set(self.model.state_dict()))
+        unknown = sorted(set(state) - set(self.model.state_dict()))
         missing = sorted(set(own) - set(state))
-        odd = sorted(name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
-        if strange or missing or odd:
+        misshapen = sorted(name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
+        if unknown or missing or misshapen:
             raise PolicyError(
-                f"these weights do not fit the model: unknown {strange[:3]}, missing {missing[:3]}, of another shape "
-                f"{odd[:3]}; give weights of the same architecture"
+                f"these weights do not fit the model: unknown {unknown[:3]}, missing {missing[:3]}, of another shape "
+                f"{misshapen[:3]}; give weights of the same architecture"
             )
         for request in self.active:
             self._record_versions(request)
@@ -140,19 +142,19 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Take requests in behind those under way; logits [request, vocabulary] of their prompts' ends."""
+        """Add requests behind those under way; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
         for place, request in enumerate(joining):
             request.limit = min(request.max_tokens, self.max_positions - len(request.prompt_ids))
             groups.setdefault(request.prompt_ids, []).append(place)
-        wanted = list(groups)
-        for first in range(0, len(wanted), self._prompt_cache.size):
-            prompts = wanted[first : first + self._prompt_cache.size]
-            held = self._prompt_cache.cached_rows(prompts, self._forward_pass, self._cache, self.model.device)
+        unique_prompts = list(groups)
+        for first in range(0, len(unique_prompts), self._prompt_cache.size):
+            prompts = unique_prompts[first : first + self._prompt_cache.size]
+            cached_rows = self._prompt_cache.cached_rows(prompts, self._forward_pass, self._cache, self.model.device)
             places = [place for prompt in prompts for place in groups[prompt]]
-            sources = [held[joining[place].prompt_ids] for place in places]
+            sources = [cached_rows[joining[place].prompt_ids] for place in places]
             self._cache.copy_rows(sources, [start + place for place in places], max(map(len, prompts)))
             for place in places:
                 logits[place] = self._prompt_cache.logits[joining[place].prompt_ids]
@@ -161,7 +163,7 @@ class DecodingEngine:
         return torch.stack([logits[place] for place in range(len(joining))])
 
     def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
-        """Token and log-probability for each row of ``logits`` [request, vocabulary]."""
+        """Draw a token for each row of ``logits`` [request, vocabulary]; return tokens and their log-probabilities."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
         logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
@@ -172,48 +174,48 @@ class DecodingEngine:
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
-        """Return one more token for every request; returns those that end with it."""
+        """Append one token to every request; return the requests that end with it."""
         self._last[: len(self.active)] = tokens
-        over: list[DecodingRequest] = []
+        finished: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
-            said = request.token_ids
-            said.append(token)
+            token_ids = request.token_ids
+            token_ids.append(token)
             request.logprobs.append(logprob)
-            if token in self._stop_token_ids or (self._stop_condition is not None and self._stop_condition(said)):
+            if token in self._stop_token_ids or (self._stop_condition is not None and self._stop_condition(token_ids)):
                 request.finish = "stop"
-                over.append(request)
-            elif len(said) >= request.limit:
+                finished.append(request)
+            elif len(token_ids) >= request.limit:
                 request.finish = "length"
-                over.append(request)
-        return over
+                finished.append(request)
+        return finished
 
     def _record_versions(self, request: DecodingRequest) -> None:
-        """Tokens that have no version yet are of this one."""
+        """Give the present version to tokens that have none yet."""
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
         """Free the rows, filling them with the last ones in use, so that the rows in use stay together."""
         if not requests:
             return
-        gone = set(requests)
-        left = len(self.active) - len(gone)
-        free = [row for row, request in enumerate(self.active[:left]) if request in gone]
-        tail = [row for row in range(left, len(self.active)) if self.active[row] not in gone]
+        released = set(requests)
+        remaining = len(self.active) - len(released)
+        free = [row for row, request in enumerate(self.active[:remaining]) if request in released]
+        tail = [row for row in range(remaining, len(self.active)) if self.active[row] not in released]
         if free:
             length = int(self._positions[tail].max())
             self._cache.copy_rows(tail, free, length)
             self._positions[free], self._last[free] = self._positions[tail], self._last[tail]
             for row, source in zip(free, tail, strict=True):
                 self.active[row] = self.active[source]
-        for request in gone:
+        for request in released:
             self._record_versions(request)
-        del self.active[left:]
+        del self.active[remaining:]
         if not self.active:
             self._prompt_cache.clear()
 
 
 class _PromptCache:
-    """Prompts run lately, in rows of the cache behind the slots: a group's attempts join one by one.
+    """Prompts run lately, in rows of the cache behind the slots: a group's rollouts join one by one.
 
     Forgotten when the weights change, and when nothing is under way: so a synchronous wave never depends on what was
     made before it.
@@ -223,17 +225,17 @@ class _PromptCache:
         self.size = size
         self.logits: dict[tuple[int, ...], Tensor] = {}
         self._first = first
-        self._rows: dict[tuple[int, ...], int] = {}  # the latest wanted last
+        self._rows: dict[tuple[int, ...], int] = {}  # the most recently used last
 
     def clear(self) -> None:
-        """Everything."""
+        """Forget all prompts."""
         self.logits.clear()
         self._rows.clear()
 
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: KVCache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows that hold these prompts, `size` of them at most; those that are not known are run."""
+        """Return the rows that hold these prompts, `size` of them at most; prompts that no row holds are run."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)
@@ -246,8 +248,8 @@ class _PromptCache:
                 free.append(self._rows.pop(oldest))
             lengths = torch.tensor([len(prompt) for prompt in new])
             ids = torch.zeros(len(new), int(lengths.max()), dtype=torch.long)
-            for at, prompt in enumerate(new):
-                ids[at, : len(prompt)] = torch.tensor(prompt)
+            for i, prompt in enumerate(new):
+                ids[i, : len(prompt)] = torch.tensor(prompt)
             rows = free[: len(new)]
             logits = forward_pass.prefill(ids.to(device), lengths.to(device), torch.tensor(rows, device=device), cache)
             self._rows.update(zip(new, rows, strict=True))
@@ -256,7 +258,7 @@ class _PromptCache:
 
 
 def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:
-    """Return log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
+    """Return the log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
     logprobs = torch.log_softmax(logits.float() / temperature, -1)
     if top_p >= 1:
         return logprobs

@@ -1,6 +1,7 @@
 """Generators on servers: vLLM on this machine or on others, which take new weights from a folder that they see.
 
-`training.generation.vllm_client.TrainingVllmClient` does the asking; here are tokens to texts, and the folder: each
+`training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and weights are
+written: each
 version is written aside and renamed as ``vNNNNNNNN``, the last two stay, and all is removed on leaving. What a killed
 run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a shared folder it
 stays.
@@ -55,7 +56,7 @@ class EndpointGenerator:
 
     @property
     def capacity(self) -> int:
-        """Return requests that the servers may have at once."""
+        """Return how many requests the servers may have at once."""
         return self._settings.per_server * len(self._settings.urls)
 
     async def __aenter__(self) -> Self:
@@ -64,12 +65,12 @@ class EndpointGenerator:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
             if self._settings.folder is None:
-                held = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                stack.callback(os.close, held)
-                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
-            started = self._shared / _name(0)
-            await asyncio.to_thread(_copy_weights, self._model, started)
-            self._servers = await stack.enter_async_context(TrainingVllmClient(self._settings, started))
+                lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                stack.callback(os.close, lock_fd)
+                fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
+            initial_folder = self._shared / _version_name(0)
+            await asyncio.to_thread(_copy_weights, self._model, initial_folder)
+            self._servers = await stack.enter_async_context(TrainingVllmClient(self._settings, initial_folder))
             self._stack = stack.pop_all()
         return self
 
@@ -80,7 +81,7 @@ class EndpointGenerator:
         await self._stack.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         servers = self._running()
         room = max_tokens if servers.context is None else servers.context - len(prompt_ids)
         if room <= 0:
@@ -95,20 +96,22 @@ class EndpointGenerator:
             "stop_token_ids": list(self._ends),
             "seed": seed % 2**63,
         }
-        made = await servers.generate(prompt_ids, sampling)
-        text = str(self._tokenizer.decode(list(made.token_ids), skip_special_tokens=True))
-        return replace(made, text=text)
+        completion = await servers.generate(prompt_ids, sampling)
+        text = str(self._tokenizer.decode(list(completion.token_ids), skip_special_tokens=True))
+        return replace(completion, text=text)
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update`. Servers that are away get the weights when they are back."""
-        servers, begun = self._running(), time.perf_counter()
-        folder = self._shared / _name(version)
+        """Exchange the weights, see `Generator.update_weights`. Servers that are away get the weights when they are
+        back.
+        """
+        servers, started_at = self._running(), time.perf_counter()
+        folder = self._shared / _version_name(version)
         await asyncio.to_thread(self._write, weights, folder)
         await servers.update(folder, version)
         for old in sorted(self._shared.glob("v*"))[:-2]:
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started_at
 
     def _write(self, weights: Weights, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -122,18 +125,18 @@ class EndpointGenerator:
         aside.rename(folder)
 
     def _make_shared(self) -> Path:
-        where = memory_folder()
+        parent = memory_folder()
         try:
             if self._settings.folder:
-                where = Path(self._settings.folder).expanduser()
-                where.mkdir(parents=True, exist_ok=True)
+                parent = Path(self._settings.folder).expanduser()
+                parent.mkdir(parents=True, exist_ok=True)
             else:  # a killed run's weights would fill the memory; a folder of several machines is its owner's to tidy
-                sweep(where, _PREFIX)
-            made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
-            made.chmod(0o755)  # servers may run as somebody else
+                sweep(parent, _PREFIX)
+            shared = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+            shared.chmod(0o755)  # servers may run as somebody else
         except OSError as error:
-            raise PolicyError(f"generator.folder: nothing can be written in {where} ({error.strerror}).") from error
-        return made
+            raise PolicyError(f"generator.folder: nothing can be written in {parent} ({error.strerror}).") from error
+        return shared
 
     def _running(self) -> TrainingVllmClient:
         if self._servers is None:
@@ -141,7 +144,7 @@ class EndpointGenerator:
         return self._servers
 
 
-def _name(version: int) -> str:
+def _version_name(version: int) -> str:
     return f"v{version:08}"
 
 

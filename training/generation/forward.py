@@ -38,16 +38,18 @@ class KVCache:
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self.layers: list[tuple[Tensor, Tensor]] = []
-        self._chosen = self._positions = torch.zeros(0, dtype=torch.long)
+        self._row_index = self._positions = torch.zeros(0, dtype=torch.long)
         self._span = 0
 
     @property
     def capacity(self) -> int:
-        """Return positions a row holds."""
+        """Return how many positions a row holds."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def allocate(self, examples: Sequence[Tensor], longest: int) -> None:
-        """Make the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are there."""
+        """Allocate the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are
+        there.
+        """
         if not self.layers:
             positions = min(INITIAL_CAPACITY, longest)
             for kind in examples:
@@ -55,7 +57,7 @@ class KVCache:
                 self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
 
     def grow(self, needed: int, longest: int) -> None:
-        """Make room for so many positions."""
+        """Make room for ``needed`` positions; double the capacity, up to ``longest``, where that is more."""
         if needed <= self.capacity:
             return
         more = max(needed, min(2 * self.capacity, longest)) - self.capacity
@@ -65,16 +67,16 @@ class KVCache:
         ]
 
     def set_positions(self, positions: Tensor, span: int) -> None:
-        """The next updates write at these positions of the first rows and read the first ``span`` positions."""
-        self._chosen = torch.arange(len(positions), device=positions.device)
+        """Let the next updates write at these positions of the first rows and read the first ``span`` positions."""
+        self._row_index = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Store one position's keys and values [row, head, 1, feature]; returns those of the whole span."""
-        rows = len(self._chosen)
+        """Store one position's keys and values [row, head, 1, feature]; return those of the whole span."""
+        rows = len(self._row_index)
         held_keys, held_values = self.layers[layer]
-        held_keys[self._chosen, :, self._positions] = keys[:, :, 0]
-        held_values[self._chosen, :, self._positions] = values[:, :, 0]
+        held_keys[self._row_index, :, self._positions] = keys[:, :, 0]
+        held_values[self._row_index, :, self._positions] = values[:, :, 0]
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
     def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -89,10 +91,10 @@ class KVCache:
         if not sources:
             return
         device = self.layers[0][0].device
-        here, there = torch.tensor(sources, device=device), torch.tensor(targets, device=device)
-        for held in self.layers:
-            for part in held:
-                part[there, :, :length] = part[here, :, :length]
+        source_rows, target_rows = torch.tensor(sources, device=device), torch.tensor(targets, device=device)
+        for layer in self.layers:
+            for part in layer:
+                part[target_rows, :, :length] = part[source_rows, :, :length]
 
 
 class ForwardPass(Protocol):
@@ -106,12 +108,12 @@ class ForwardPass(Protocol):
         ...
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Return one more token [row] at these positions of the first rows; logits [row, vocabulary]."""
+        """Run one more token ``last`` [row] at these positions of the first rows; return logits [row, vocabulary]."""
         ...
 
 
 def forward_pass_for(model: PreTrainedModel) -> ForwardPass:
-    """Return the quickest pass there is for the model."""
+    """Return the fastest forward pass there is for the model."""
     return LlamaForwardPass(model) if LlamaForwardPass.suits(model) else ModelForwardPass(model)
 
 
@@ -123,7 +125,7 @@ class ModelForwardPass:
         self._longest = int(model.config.max_position_embeddings)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.prompts`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -135,14 +137,14 @@ class ModelForwardPass:
         return logits
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.step`."""
-        span = _span(positions, self._longest)
+        """Run one more token, see `ForwardPass.decode`."""
+        span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
         cache.set_positions(positions, span)
         logits: Tensor = self._model(
             input_ids=last[:, None],
             position_ids=positions[:, None],
-            attention_mask=_additive(positions, span, self._model.dtype)[:, None, None],
+            attention_mask=_attention_mask(positions, span, self._model.dtype)[:, None, None],
             past_key_values=cache,
             use_cache=True,
         ).logits
@@ -176,13 +178,13 @@ class LlamaForwardPass:
         self._base: Any = model.base_model
         self._head: Any = model.get_output_embeddings()
         self._longest = int(config.max_position_embeddings)
-        self._heads, self._shared = int(config.num_attention_heads), int(config.num_key_value_heads)
-        self._feature = int(self._base.layers[0].self_attn.head_dim)
-        self._scale = self._feature**-0.5
+        self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads)
+        self._head_size = int(self._base.layers[0].self_attn.head_dim)
+        self._scale = self._head_size**-0.5
         self._layers = [_fuse_layer(layer) for layer in self._base.layers]
         self._act = self._base.layers[0].mlp.act_fn
         self._eps = float(config.rms_norm_eps)
-        self._cos = self._sin = torch.zeros(0, self._feature)
+        self._cos = self._sin = torch.zeros(0, self._head_size)
 
     @staticmethod
     def suits(model: PreTrainedModel) -> bool:
@@ -190,74 +192,75 @@ class LlamaForwardPass:
         from transformers import LlamaForCausalLM, Qwen2ForCausalLM
 
         config: Any = model.config
-        turned = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+        rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
         return (
             type(model) in (LlamaForCausalLM, Qwen2ForCausalLM)
-            and turned in ("default", "linear", "llama3")
+            and rope_type in ("default", "linear", "llama3")
             and model.dtype == torch.float32
             and model.device.type == "cpu"
             and not any(parameter.requires_grad for parameter in model.parameters())
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.prompts`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         count, length = ids.shape
-        cache.allocate([torch.zeros(1, self._shared, 1, self._feature)] * len(self._layers), self._longest)
+        cache.allocate([torch.zeros(1, self._kv_heads, 1, self._head_size)] * len(self._layers), self._longest)
         cache.grow(length, self._longest)
-        self._turn_to(length)
+        self._extend_rotary_tables(length)
 
-        def attend(number: int, turned: Tensor, values: Tensor) -> Tensor:
-            heads = turned.view(count, length, -1, self._feature).transpose(1, 2)
+        def attend(number: int, rotated: Tensor, values: Tensor) -> Tensor:
+            heads = rotated.view(count, length, -1, self._head_size).transpose(1, 2)
             query, keys = heads[:, : self._heads], heads[:, self._heads :]
-            held = values.reshape(count, length, -1, self._feature).transpose(1, 2)
-            cache.write_prompts(number, rows, keys, held)
-            found = functional.scaled_dot_product_attention(
-                query, keys, held, is_causal=True, scale=self._scale, enable_gqa=self._heads != self._shared
+            value_heads = values.reshape(count, length, -1, self._head_size).transpose(1, 2)
+            cache.write_prompts(number, rows, keys, value_heads)
+            attended = functional.scaled_dot_product_attention(
+                query, keys, value_heads, is_causal=True, scale=self._scale, enable_gqa=self._heads != self._kv_heads
             )
-            return found.transpose(1, 2).reshape(count * length, -1)
+            return attended.transpose(1, 2).reshape(count * length, -1)
 
         states = self._run(ids.flatten(), torch.arange(length).repeat(count), attend)
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """See `ForwardPass.step`."""
+        """Run one more token, see `ForwardPass.decode`."""
         rows = len(last)
-        span = _span(positions, self._longest)
+        span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
-        self._turn_to(span)
-        owners = torch.arange(rows * self._shared)
-        places = owners * cache.capacity + positions.repeat_interleave(self._shared)
-        mask = _additive(positions, span, torch.float32).repeat_interleave(self._shared, 0)[:, None]
+        self._extend_rotary_tables(span)
+        owners = torch.arange(rows * self._kv_heads)
+        places = owners * cache.capacity + positions.repeat_interleave(self._kv_heads)
+        mask = _attention_mask(positions, span, torch.float32).repeat_interleave(self._kv_heads, 0)[:, None]
 
-        def attend(number: int, turned: Tensor, values: Tensor) -> Tensor:
-            keys, held = (part.view(-1, self._feature) for part in cache.layers[number])
-            keys.index_copy_(0, places, turned[:, self._heads :].reshape(-1, self._feature))
-            held.index_copy_(0, places, values.reshape(-1, self._feature))
-            keys, held = (
-                part.view(-1, cache.capacity, self._feature)[: rows * self._shared, :span] for part in (keys, held)
+        def attend(number: int, rotated: Tensor, values: Tensor) -> Tensor:
+            keys, values_flat = (part.view(-1, self._head_size) for part in cache.layers[number])
+            keys.index_copy_(0, places, rotated[:, self._heads :].reshape(-1, self._head_size))
+            values_flat.index_copy_(0, places, values.reshape(-1, self._head_size))
+            keys, values_flat = (
+                part.view(-1, cache.capacity, self._head_size)[: rows * self._kv_heads, :span]
+                for part in (keys, values_flat)
             )
-            query = turned[:, : self._heads].reshape(rows * self._shared, -1, self._feature)
+            query = rotated[:, : self._heads].reshape(rows * self._kv_heads, -1, self._head_size)
             scores = torch.baddbmm(mask, query, keys.transpose(1, 2), alpha=self._scale)
-            return torch.bmm(scores.softmax(-1), held).view(rows, -1)
+            return torch.bmm(scores.softmax(-1), values_flat).view(rows, -1)
 
         return self._logits(self._run(last, positions, attend))
 
     def _run(self, ids: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor], Tensor]) -> Tensor:
         """Return hidden states [token, width] before the last norm.
 
-        ``attend`` gets a layer's number, turned queries and keys [token, head, feature], and values likewise.
+        ``attend`` gets a layer's number, rotated queries and keys [token, head, feature], and values likewise.
         """
         states: Tensor = functional.embedding(ids, self._base.embed_tokens.weight)
         cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
-        turning = self._heads + self._shared
-        width, half = states.shape[-1:], self._feature // 2
+        rotated_heads = self._heads + self._kv_heads
+        width, half = states.shape[-1:], self._head_size // 2
         for number, layer in enumerate(self._layers):
             normed = functional.rms_norm(states, width, layer.norm, self._eps)
-            heads = functional.linear(normed, layer.qkv, layer.qkv_bias).view(len(ids), -1, self._feature)
-            plain = heads[:, :turning]
-            turned = torch.addcmul(plain * cos, plain.roll(half, -1), sin)
-            found = attend(number, turned, heads[:, turning:])
-            states = states + functional.linear(found, layer.out, layer.out_bias)
+            heads = functional.linear(normed, layer.qkv, layer.qkv_bias).view(len(ids), -1, self._head_size)
+            unrotated = heads[:, :rotated_heads]
+            rotated = torch.addcmul(unrotated * cos, unrotated.roll(half, -1), sin)
+            attended = attend(number, rotated, heads[:, rotated_heads:])
+            states = states + functional.linear(attended, layer.out, layer.out_bias)
             normed = functional.rms_norm(states, width, layer.after, self._eps)
             gate, up = functional.linear(normed, layer.gate_up, layer.gate_up_bias).chunk(2, -1)
             states = states + functional.linear(self._act(gate) * up, layer.down, layer.down_bias)
@@ -267,17 +270,17 @@ class LlamaForwardPass:
         normed = functional.rms_norm(states, states.shape[-1:], self._base.norm.weight, self._eps)
         return functional.linear(normed, self._head.weight, self._head.bias)
 
-    def _turn_to(self, length: int) -> None:
-        """Tables of the rotary embedding for positions below ``length`` at least.
+    def _extend_rotary_tables(self, length: int) -> None:
+        """Extend the tables of the rotary embedding to positions below ``length`` at least.
 
-        The half that is subtracted has its sign in ``_sin``: turned = x cos + (x with its halves exchanged) sin.
+        The half that is subtracted has its sign in ``_sin``: rotated = x cos + (x with its halves exchanged) sin.
         """
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
         cos, sin = self._base.rotary_emb(self._base.embed_tokens.weight, positions)
         self._cos, self._sin = cos[0], sin[0].clone()
-        self._sin[:, : self._feature // 2] *= -1
+        self._sin[:, : self._head_size // 2] *= -1
 
 
 def _fuse_layer(layer: Any) -> _Layer:
@@ -299,7 +302,7 @@ def _fuse_layer(layer: Any) -> _Layer:
 
 
 def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
-    """Return weights and biases of projections of one input as one projection, of which theirs become views."""
+    """Join projections of one input: return weight and bias of the joined one, of which theirs become views."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
     start = 0
@@ -312,13 +315,13 @@ def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None
     return weight, bias
 
 
-def _span(positions: Tensor, longest: int) -> int:
-    """Return positions that must be read, in whole blocks."""
+def _read_span(positions: Tensor, longest: int) -> int:
+    """Return how many positions must be read, in whole blocks."""
     return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
 
 
-def _additive(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """[row, span], 0 up to each row's position and the least number behind: attention scores and this are added."""
+def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
+    """Return the mask [row, span] to add to attention scores: 0 up to each row's position, the least number behind."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)

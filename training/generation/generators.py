@@ -6,7 +6,7 @@ own (`TorchGenerator`), and a pool of several (`GeneratorPool`); the one over vL
 
 Invariants:
   - every token carries the version of the weights that made it and its log-probability under the distribution it was
-    drawn from; an update keeps requests under way, and what they said and cached so far;
+    drawn from; an update keeps requests under way, with their tokens and cache so far;
   - the same prompt and seed draw with the same random numbers, whatever runs beside them;
   - requests made in one turn of the event loop reach `TorchGenerator` together: where nothing else is under way, the
     same requests make the same batches, hence the same rounding.
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 Weights = Path | Mapping[str, Tensor]
 """A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
-CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update` has returned, not
-before."""
+CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update_weights` has
+returned, not before."""
 
 
 class Generator(Protocol):
@@ -61,7 +61,7 @@ class Generator(Protocol):
     ) -> None: ...
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Return one response. Cancelling the call aborts the generation.
+        """Generate one response. Cancelling the call aborts the generation.
 
         Raises:
             PolicyError: the prompt does not fit the context, or the engine failed or is closed.
@@ -121,7 +121,7 @@ class TorchGenerator:
 
     @property
     def capacity(self) -> int:
-        """Return requests decoded together."""
+        """Return how many requests are decoded together."""
         return self._capacity
 
     async def __aenter__(self) -> Self:
@@ -142,7 +142,7 @@ class TorchGenerator:
         self._engine = None
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         engine = self._running()
         if len(prompt_ids) >= engine.max_positions:
             raise PolicyError(
@@ -150,42 +150,42 @@ class TorchGenerator:
                 f"{engine.max_positions}; drop the problem or take a model with a longer context"
             )
         request = DecodingRequest(tuple(prompt_ids), max_tokens, Random(seed))
-        asked = _PendingRequest(request, self._loop.create_future())
+        pending = _PendingRequest(request, self._loop.create_future())
         if not self._unsubmitted:
             self._loop.call_soon(self._submit_new)
-        self._unsubmitted.append(asked)
+        self._unsubmitted.append(pending)
         try:
-            done = await asked.future
+            finished = await pending.future
         except asyncio.CancelledError:
             with self._condition:
-                self._leaving.append(asked)
+                self._leaving.append(pending)
             raise
         assert self._tokenizer is not None
         return TokenCompletion(
-            done.prompt_ids,
-            tuple(done.token_ids),
-            tuple(done.logprobs),
-            tuple(done.versions),
-            str(self._tokenizer.decode(done.token_ids, skip_special_tokens=True)),
-            done.finish or "stop",
+            finished.prompt_ids,
+            tuple(finished.token_ids),
+            tuple(finished.logprobs),
+            tuple(finished.versions),
+            str(self._tokenizer.decode(finished.token_ids, skip_special_tokens=True)),
+            finished.finish or "stop",
         )
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update`."""
-        begun = time.perf_counter()
+        """Exchange the weights, see `Generator.update_weights`."""
+        started_at = time.perf_counter()
         self._running()
         state = await asyncio.to_thread(read_weights, weights) if isinstance(weights, Path) else weights
-        done: Future[float] = Future()
+        future: Future[float] = Future()
         with self._condition:
-            self._updates.append((state, version, done))
+            self._updates.append((state, version, future))
             self._condition.notify()
-        await asyncio.wrap_future(done)
-        return time.perf_counter() - begun
+        await asyncio.wrap_future(future)
+        return time.perf_counter() - started_at
 
     def _submit_new(self) -> None:
-        """Give the thread everything that was asked in this turn of the event loop."""
+        """Give the thread every request made in this turn of the event loop."""
         with self._condition:
-            self._inbox.extend(asked for asked in self._unsubmitted if not asked.future.done())
+            self._inbox.extend(pending for pending in self._unsubmitted if not pending.future.done())
             self._condition.notify()
         self._unsubmitted.clear()
 
@@ -207,44 +207,46 @@ class TorchGenerator:
         )
 
     def _run(self, engine: DecodingEngine) -> None:
-        """The thread: exchange weights, then one token for everybody, and sleep while there is nothing to do."""
+        """Run the thread: exchange weights, decode one token for every request, and sleep while there is nothing to
+        do.
+        """
         opened: dict[DecodingRequest, _PendingRequest] = {}
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
                 if self._closing:
                     return self._fail_all(opened, f"{self._folder.name}: the generator was closed")
-                updates, gone = list(self._updates), {asked.request for asked in self._leaving}
+                updates, aborted = list(self._updates), {pending.request for pending in self._leaving}
                 self._updates.clear()
                 self._leaving.clear()
-                self._inbox = deque(asked for asked in self._inbox if asked.request not in gone)
-                leaving = [request for request in opened if request in gone]
+                self._inbox = deque(pending for pending in self._inbox if pending.request not in aborted)
+                leaving = [request for request in opened if request in aborted]
                 free = self._capacity - len(opened) + len(leaving)
                 joining = [self._inbox.popleft() for _ in range(min(free, len(self._inbox)))]
-            for state, version, done in updates:
-                _apply(engine, state, version, done)
+            for state, version, future in updates:
+                _load_weights(engine, state, version, future)
             for request in leaving:
                 del opened[request]
-            opened.update({asked.request: asked for asked in joining})
+            opened.update({pending.request: pending for pending in joining})
             if not (opened or leaving):
                 continue
-            begun = time.perf_counter()
+            started_at = time.perf_counter()
             try:
-                finished = engine.step([asked.request for asked in joining], leaving)
+                finished = engine.step([pending.request for pending in joining], leaving)
             except RuntimeError as error:  # torch's errors, out of memory among them
                 return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
-            self.busy_s += time.perf_counter() - begun
+            self.busy_s += time.perf_counter() - started_at
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
 
     def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
-        """The thread is over: whoever still waits learns why."""
+        """End the thread: every request and update that still waits fails with the reason."""
         with self._condition:
             self._failed = why
             waiting = [*opened.values(), *self._inbox]
-            updates = [done for _, _, done in self._updates]
-        for done in updates:
-            done.set_exception(PolicyError(why))
+            updates = [future for _, _, future in self._updates]
+        for future in updates:
+            future.set_exception(PolicyError(why))
         self._loop.call_soon_threadsafe(_fail, waiting, why)
 
     def _running(self) -> DecodingEngine:
@@ -262,12 +264,12 @@ class GeneratorPool:
 
     @property
     def capacity(self) -> int:
-        """Return requests decoded together by all."""
+        """Return how many requests all members decode together."""
         return sum(member.capacity for member in self.members)
 
     @property
     def in_flight(self) -> int:
-        """Return requests under way."""
+        """Return how many requests are under way."""
         return sum(self._load)
 
     async def __aenter__(self) -> Self:
@@ -283,22 +285,26 @@ class GeneratorPool:
         await self._stack.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         loads = [load / member.capacity for load, member in zip(self._load, self.members, strict=True)]
-        chosen = loads.index(min(loads))
-        self._load[chosen] += 1
+        index = loads.index(min(loads))
+        self._load[index] += 1
         try:
-            return await self.members[chosen].generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+            return await self.members[index].generate(prompt_ids, seed=seed, max_tokens=max_tokens)
         finally:
-            self._load[chosen] -= 1
+            self._load[index] -= 1
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update`; all members at once, the slowest one's seconds."""
+        """Update all members at once and return the slowest one's seconds. See `Generator.update_weights`."""
         return max(await asyncio.gather(*(member.update_weights(weights, version) for member in self.members)))
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Return the state dict of a folder's safetensors."""
+    """Read the state dict of a folder's safetensors.
+
+    Raises:
+        PolicyError: the folder has none.
+    """
     from safetensors.torch import load_file
 
     files = sorted(folder.glob("*.safetensors"))
@@ -310,23 +316,23 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     return state
 
 
-def _apply(engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
-    begun = time.perf_counter()
+def _load_weights(engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+    started_at = time.perf_counter()
     try:
         engine.load(state, version)
     except PolicyError as error:
         done.set_exception(error)
     else:
-        done.set_result(time.perf_counter() - begun)
+        done.set_result(time.perf_counter() - started_at)
 
 
-def _settle(pairs: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:
-    for asked, request in pairs:
-        if not asked.future.done():
-            asked.future.set_result(request)
+def _settle(finished: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:
+    for pending, request in finished:
+        if not pending.future.done():
+            pending.future.set_result(request)
 
 
 def _fail(waiting: Sequence[_PendingRequest], why: str) -> None:
-    for asked in waiting:
-        if not asked.future.done():
-            asked.future.set_exception(PolicyError(why))
+    for pending in waiting:
+        if not pending.future.done():
+            pending.future.set_exception(PolicyError(why))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class PolicySample:
     """One response with all that training needs: per token its id, log-probability and the weights' version.
 
-    Example: ``Sampled("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
+    Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
     """
 
     text: str
@@ -82,12 +82,12 @@ class TorchPolicy:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what stands in the store beside the key."""
+        """Return what the attempt store records beside the key."""
         return about_of(self._settings, self._prompt)
 
     @property
     def version(self) -> int:
-        """Return version of the weights that make the next token: 0 at first, then as `load_weights` was told."""
+        """Return the version of the weights that make the next token: 0 at first, then as given to `load_weights`."""
         return self._require_engine().version
 
     async def __aenter__(self) -> Self:
@@ -108,19 +108,19 @@ class TorchPolicy:
         self._engine = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
-        """Return one attempt; token ids and log-probabilities are there where ``keep_tokens`` is set."""
-        said = await self.sample(problem, index)
-        kept = self._settings.keep_tokens
+        """Sample one attempt. Token ids and log-probabilities are there where ``keep_tokens`` is set."""
+        sample = await self.sample(problem, index)
+        keep_tokens = self._settings.keep_tokens
         return Completion(
-            said.text,
-            said.finish,
-            len(said.token_ids),
-            token_ids=said.token_ids if kept else None,
-            logprobs=said.logprobs if kept else None,
+            sample.text,
+            sample.finish,
+            len(sample.token_ids),
+            token_ids=sample.token_ids if keep_tokens else None,
+            logprobs=sample.logprobs if keep_tokens else None,
         )
 
     async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
-        """Return one attempt with everything a trainer needs. Cancelling the call aborts the generation.
+        """Sample one attempt with everything a trainer needs. Cancelling the call aborts the generation.
 
         Raises:
             PolicyError: the prompt is longer than the model's context, or the policy is not running.
@@ -134,18 +134,18 @@ class TorchPolicy:
                 f"{engine.max_positions}; drop the problem or take a model with a longer context"
             )
         request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
-        waiting = _PendingRequest(request, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
+        pending = _PendingRequest(request, asyncio.get_running_loop().create_future())
+        self._queue.append(pending)
         self._wake_up.set()
-        done = await waiting.future
-        text = tokenizer.decode(done.token_ids, skip_special_tokens=True)
+        finished = await pending.future
+        text = tokenizer.decode(finished.token_ids, skip_special_tokens=True)
         return PolicySample(
-            self._cut(text),
-            done.finish or "stop",
-            done.prompt_ids,
-            tuple(done.token_ids),
-            tuple(done.logprobs),
-            tuple(done.versions),
+            self._cut_at_stop(text),
+            finished.finish or "stop",
+            finished.prompt_ids,
+            tuple(finished.token_ids),
+            tuple(finished.logprobs),
+            tuple(finished.versions),
         )
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
@@ -199,18 +199,18 @@ class TorchPolicy:
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,
-            stop_condition=self._stopped if settings.decoding.stop else None,
+            stop_condition=self._is_stopped if settings.decoding.stop else None,
         )
         return tokenizer, engine
 
     async def _run(self) -> None:
-        """Step while anything is under way; sleep while nothing is."""
+        """Step the engine while anything is under way; sleep while nothing is."""
         engine = self._require_engine()
         while not self._closing:
-            leaving = [request for request, waiting in self._open.items() if waiting.future.done()]
+            leaving = [request for request, pending in self._open.items() if pending.future.done()]
             for request in leaving:
                 del self._open[request]
-            joining = self._joining(self.in_flight - len(self._open))
+            joining = self._take_queued(self.in_flight - len(self._open))
             if not (engine.active or joining):
                 self._wake_up.clear()
                 await self._wake_up.wait()
@@ -226,29 +226,29 @@ class TorchPolicy:
                 if not future.done():
                     future.set_result(request)
 
-    def _joining(self, free: int) -> Sequence[DecodingRequest]:
+    def _take_queued(self, free: int) -> Sequence[DecodingRequest]:
         joining: list[DecodingRequest] = []
         while self._queue and len(joining) < free:
-            waiting = self._queue.popleft()
-            if not waiting.future.done():
-                self._open[waiting.request] = waiting
-                joining.append(waiting.request)
+            pending = self._queue.popleft()
+            if not pending.future.done():
+                self._open[pending.request] = pending
+                joining.append(pending.request)
         return joining
 
     def _fail(self, error: PolicyError) -> None:
-        for waiting in (*self._open.values(), *self._queue):
-            if not waiting.future.done():
-                waiting.future.set_exception(error)
+        for pending in (*self._open.values(), *self._queue):
+            if not pending.future.done():
+                pending.future.set_exception(error)
         self._open.clear()
         self._queue.clear()
 
-    def _stopped(self, tokens: Sequence[int]) -> bool:
+    def _is_stopped(self, tokens: Sequence[int]) -> bool:
         text = self._require_tokenizer().decode(tokens, skip_special_tokens=True)
         return any(stop in text for stop in self._settings.decoding.stop)
 
-    def _cut(self, text: str) -> str:
-        places = [at for stop in self._settings.decoding.stop if (at := text.find(stop)) >= 0]
-        return text[: min(places)] if places else text
+    def _cut_at_stop(self, text: str) -> str:
+        positions = [position for stop in self._settings.decoding.stop if (position := text.find(stop)) >= 0]
+        return text[: min(positions)] if positions else text
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

@@ -1,17 +1,18 @@
-"""vLLM's servers as the trainer asks them: tokens in, tokens with versions out, and new weights while requests run.
+"""The trainer's client of vLLM servers: tokens in, tokens with versions out, and new weights while requests run.
 
 Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
 weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
 is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights.
 
 Invariants:
-  - a token's version is what the server says made it, under a label that only this run gives: an answer with tokens of
-    other weights (a server started anew, an update that failed half-way, another run's) is thrown away and asked again;
+  - a token's version is the one that the server reports, under a label that only this run gives: an answer with tokens
+    of other weights (a server started anew, an update that failed half-way, another run's) is thrown away and asked
+    again;
   - a server gets no request before it has the newest weights, when it is met first and whenever it has been away;
   - a request that a server could not answer goes to another one, with the same seed; an update keeps those in flight;
   - a server that fails at an update is left alone until it has taken the newest weights; the others go on.
 
-Not here: the asking itself (`curation.policies.client`), writing the folder, texts
+Not here: sending and retrying requests (`curation.policies.client`), writing the folder, texts
 (`training.generation.endpoint_generators`).
 """
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
 
-_HOW = "start it with `python -m curation.policies.vllm.serving`"
+_START_HINT = "start it with `python -m curation.policies.vllm.serving`"
 
 
 class TrainingVllmClient(ServerClient):
@@ -65,7 +66,7 @@ class TrainingVllmClient(ServerClient):
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
-        """Return one response, without its text, of whichever server has the shortest queue.
+        """Generate one response, without its text, on whichever server has the shortest queue.
 
         Cancelling the call aborts the request there.
 
@@ -97,24 +98,29 @@ class TrainingVllmClient(ServerClient):
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 
     async def close(self) -> None:
-        """End the probing, let exchanges that have begun end, and then all connections."""
+        """Stop the probing, let exchanges that have begun end, and then close all connections."""
         await self.servers.close()
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         await super().close()
 
     async def _renew(self, server: Server) -> None:
         try:
-            await self._bring(server.url)
-        except (TemporaryFailure, PolicyError) as failure:  # also: started anew, in another way
+            await self._bring_up_to_date(server.url)
+        except (TemporaryFailure, PolicyError) as failure:  # also: restarted with other options
             self.servers.suspect(server, str(failure))
 
-    async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - how long prompts are is asked later
-        await self._bring(url)
+    async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - prompts are measured later
+        await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: httpx.Response, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Return the response's tokens, all of them made with weights of this run."""
+        """Read the response's tokens, all of them made with weights of this run.
+
+        Raises:
+            PolicyError: the server refuses the request.
+            TemporaryFailure: the answer is unusable, or its tokens are of other weights.
+        """
         if response.status_code != 200:
-            raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_HOW}.")
+            raise PolicyError(f"{server.url}: {response.status_code} {message(response)}; {_START_HINT}.")
         try:
             choice = response.json()["choices"][0]
             labels = choice_weight_labels(choice)
@@ -131,7 +137,7 @@ class TrainingVllmClient(ServerClient):
         versions = tuple(int(label.partition("-")[2]) for label in labels)
         return TokenCompletion(prompt, token_ids, logprobs, versions, "", finish)
 
-    async def _bring(self, url: str) -> None:
+    async def _bring_up_to_date(self, url: str) -> None:
         """Have a server take the newest weights unless it has them.
 
         Raises:
@@ -150,7 +156,7 @@ class TrainingVllmClient(ServerClient):
         label = self._label(version)
         async with self._locks[url]:
             current = await self.get(f"{url}/weight_info")
-            _require_taking(current, url)
+            _require_weight_updates(current, url)
             if current.status_code == 200 and current.json().get("weight_version") == label:
                 return
             await self._command(url, "pause?mode=keep&clear_cache=false", {})
@@ -160,20 +166,20 @@ class TrainingVllmClient(ServerClient):
                 await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
                 await self._command(url, "finish_weight_update", {"weight_version": label})
             except TemporaryFailure:
-                with suppress(TemporaryFailure):  # what went wrong first is what is told
+                with suppress(TemporaryFailure):  # the first failure is the one reported
                     await self._command(url, "resume", {})
                 raise
             await self._command(url, "resume", {})
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
-        """One call of the weight update.
+        """Make one call of the weight update.
 
         Raises:
             TemporaryFailure: it failed.
             PolicyError: the server takes no weights as it was started.
         """
         response = await self.post(f"{url}/{path}", body, self.settings.update_s)
-        _require_taking(response, url)
+        _require_weight_updates(response, url)
         if response.status_code != 200:
             raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status_code} {message(response)}")
 
@@ -181,9 +187,11 @@ class TrainingVllmClient(ServerClient):
         return f"{self._run}-{version}"
 
 
-def _require_taking(response: httpx.Response, url: str) -> None:
+def _require_weight_updates(response: httpx.Response, url: str) -> None:
     """Raise `PolicyError` where the server will never take weights as it was started."""
     if response.status_code in (401, 403):
-        raise PolicyError(f"{url}: refuses a weight update ({response.status_code} {message(response)}); {_HOW}.")
+        raise PolicyError(
+            f"{url}: refuses a weight update ({response.status_code} {message(response)}); {_START_HINT}."
+        )
     if response.status_code == 404:
-        raise PolicyError(f"{url}: knows no weight updates (404); {_HOW}, or set VLLM_SERVER_DEV_MODE=1.")
+        raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")

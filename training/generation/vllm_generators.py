@@ -1,7 +1,8 @@
 """The generator over vLLM on this machine: `curation.policies.vllm.engine`, with weights that change while it runs.
 
 Each token carries the version of the weights that made it, and a prompt's cached keys and values are shared by requests
-of one version only. The rest is said where it is done: generating in `engine`, exchanging weights in `weight_updates`.
+of one version only. Generation itself is in `curation.policies.vllm.engine`, the exchange of weights in
+`curation.policies.vllm.weight_updates`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class VllmGenerator:
 
     Args:
         folder: the model, with its tokenizer.
-        settings: of the engine.
+        settings: the engine's.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         capacity: requests decoded together, where the settings leave it open.
 
@@ -49,7 +50,7 @@ class VllmGenerator:
 
     @property
     def capacity(self) -> int:
-        """Return requests decoded together."""
+        """Return how many requests are decoded together."""
         return self._capacity
 
     async def __aenter__(self) -> Self:
@@ -64,7 +65,7 @@ class VllmGenerator:
         await self.engine.__aexit__(kind, error, trace)
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """See `Generator.generate`."""
+        """Generate one response, see `Generator.generate`."""
         context = self.engine.context
         if len(prompt_ids) >= context:
             raise PolicyError(
@@ -82,5 +83,5 @@ class VllmGenerator:
         return await self.engine.generate(prompt_ids, sampling, "rollout", cache_salt=str(self._updates.version))
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """See `Generator.update`."""
+        """Exchange the weights, see `Generator.update_weights`."""
         return await self._updates.update(weights, version)

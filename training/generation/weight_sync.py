@@ -3,7 +3,7 @@
 Two ways: a state dict in memory (`WeightSync` with ``memory``: generators in this process), and a folder of
 safetensors. The folder may lie in a file system in memory, for an engine in another process of this machine
 (`WeightSync` with ``file``), or where other machines see it: `WeightPublisher` writes whole, marked folders there under
-rising versions, and `follow` hands the newest to a generator.
+rising versions, and `follow_published` hands the newest to a generator.
 
 Invariants: a generator's version rises; a published folder is whole once its mark is there; the last ``keep`` stay, so
 that a reader who has just seen one can still read it.
@@ -40,15 +40,15 @@ class WeightSync:
     """Gives new weights to a generator. A context manager; what it wrote is removed on leaving.
 
     Args:
-        way: ``memory`` hands over the tensors, ``file`` a folder in a file system in memory.
+        method: ``memory`` hands over the tensors, ``file`` a folder in a file system in memory.
     """
 
-    def __init__(self, generator: Generator, way: SyncMethod = "memory") -> None:
-        self._generator, self._way = generator, way
+    def __init__(self, generator: Generator, method: SyncMethod = "memory") -> None:
+        self._generator, self._method = generator, method
         self._folder: Path | None = None
 
     def __enter__(self) -> Self:
-        if self._way == "file":
+        if self._method == "file":
             self._folder = Path(tempfile.mkdtemp(prefix="goldilocks-weights-", dir=memory_folder()))
         return self
 
@@ -59,8 +59,8 @@ class WeightSync:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def update(self, state: Mapping[str, Tensor], version: int) -> float:
-        """Return seconds until the generator makes tokens with the new weights."""
-        begun = time.perf_counter()
+        """Give the state to the generator; return the seconds until it makes tokens with the new weights."""
+        started_at = time.perf_counter()
         if self._folder is None:
             await self._generator.update_weights(state, version)
         else:
@@ -68,7 +68,7 @@ class WeightSync:
             await asyncio.to_thread(write_weights, state, folder)
             await self._generator.update_weights(folder, version)
             shutil.rmtree(folder)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started_at
 
 
 class WeightPublisher:
@@ -79,7 +79,7 @@ class WeightPublisher:
         self._model, self._tokenizer, self._keep = model, tokenizer, keep
 
     def publish(self, version: int, state: Mapping[str, Tensor] | None = None) -> Path:
-        """Write this version, of the model or of ``state``, and forget all but the last ``keep``."""
+        """Write this version, of the model or of ``state``, and delete all but the last ``keep``."""
         target = self.folder / f"v{version:08}"
         save_model(self._model, self._tokenizer, target, state=state)
         for old in sorted(self.folder.glob("v*"))[: -self._keep]:
@@ -100,10 +100,10 @@ def latest_version(folder: Path) -> tuple[int, Path] | None:
 
 async def follow_published(folder: Path, generator: Generator, *, interval_s: float = 1.0) -> None:
     """Hand each newest version to the generator, looking every so many seconds, until cancelled."""
-    held = -1
+    held_version = -1
     while True:
-        found = await asyncio.to_thread(latest_version, folder)
-        if found is not None and found[0] > held:
-            await generator.update_weights(found[1], found[0])
-            held = found[0]
+        latest = await asyncio.to_thread(latest_version, folder)
+        if latest is not None and latest[0] > held_version:
+            await generator.update_weights(latest[1], latest[0])
+            held_version = latest[0]
         await asyncio.sleep(interval_s)

@@ -1,4 +1,4 @@
-"""From groups of judged attempts to the trainer's samples, and what a batch looks like in numbers.
+"""From groups of judged rollouts to the trainer's samples, and what a batch looks like in numbers.
 
 Invariant: advantages and weights are made once for the whole minibatch, over all ranks' samples.
 """
@@ -21,26 +21,31 @@ from training.rollouts.rollouts import Rollout
 
 
 def build_samples(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
-    """Return a minibatch's attempts with their advantages and weights, in their order."""
-    made = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
-    numbers = torch.tensor([number for number, _ in made])
-    lengths = torch.tensor([rollout.tokens for _, rollout in made])
-    rewarded = CreditInputs([rollout.reward for _, rollout in made], lengths, numbers)
-    credit = objective_of(settings).credit(rewarded, settings)
+    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order."""
+    numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
+    rollouts = [rollout for _, rollout in numbered]
+    credit_inputs = CreditInputs(
+        [rollout.reward for rollout in rollouts],
+        torch.tensor([rollout.tokens for rollout in rollouts]),
+        torch.tensor([number for number, _ in numbered]),
+    )
+    credit = objective_of(settings).credit(credit_inputs, settings)
+    completions = [rollout.completion for rollout in rollouts]
+    advantages, weights = credit.advantages.tolist(), credit.token_weights.tolist()
     return [
-        TrainingSample(one.completion.prompt_ids, one.completion.token_ids, one.completion.logprobs, gain, weight)
-        for (_, one), gain, weight in zip(made, credit.advantages.tolist(), credit.token_weights.tolist(), strict=True)
+        TrainingSample(completion.prompt_ids, completion.token_ids, completion.logprobs, advantage, weight)
+        for completion, advantage, weight in zip(completions, advantages, weights, strict=True)
     ]
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """Return what a batch that policy version ``version`` trains on is like: rewards, lengths and ages.
+    """Return mean rewards, lengths and ages of a batch that policy version ``version`` trains on.
 
-    ``age`` is in versions, per token; ``advantage_std`` that of the group-centred rewards.
+    ``age`` is in versions, per token; ``advantage_std`` is the standard deviation of the group-centred rewards.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
-    ages = [version - made for rollout in rollouts for made in rollout.completion.versions]
+    ages = [version - token_version for rollout in rollouts for token_version in rollout.completion.versions]
     centred = []
     for group in groups:
         totals = [rollout.reward.total for _, rollout in group.rollouts]
@@ -64,24 +69,25 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
     }
 
 
-def policy_metrics(figures: Sequence[StepResult]) -> dict[str, float]:
-    """Return the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
-    statistics = over_steps([one.statistics for one in figures])
+def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
+    """Reduce the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
+    reduced = over_steps([result.statistics for result in results])
     return {
-        "policy/loss": sum(one.loss for one in figures),
-        "policy/gradient_norm": max(one.gradient_norm for one in figures),
-        "policy/learning_rate": figures[-1].learning_rate,
-        **{f"policy/{name}": value for name, value in statistics.items()},
+        "policy/loss": sum(result.loss for result in results),
+        "policy/gradient_norm": max(result.gradient_norm for result in results),
+        "policy/learning_rate": results[-1].learning_rate,
+        **{f"policy/{name}": value for name, value in reduced.items()},
     }
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """Return a few attempts as Markdown text: the first of as many groups."""
+    """Return the first rollout of each of the first ``count`` groups as Markdown text."""
     texts = []
     for group in groups[:count]:
-        ticket, one = group.rollouts[0]
-        made, components = one.completion, one.reward.components()
-        earned = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
-        head = f"problem {one.problem}, attempt {ticket.index}, versions {made.versions[0]} to {made.versions[-1]}"
-        texts.append(f"**{head}**\n\n{earned}; {one.method}\n\n```text\n{made.text}\n```")
+        request, rollout = group.rollouts[0]
+        completion, components = rollout.completion, rollout.reward.components()
+        versions = completion.versions
+        rewards = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
+        head = f"problem {rollout.problem}, attempt {request.index}, versions {versions[0]} to {versions[-1]}"
+        texts.append(f"**{head}**\n\n{rewards}; {rollout.method}\n\n```text\n{completion.text}\n```")
     return texts

@@ -1,8 +1,10 @@
-"""An attempt's way: problem → prompt → generation → form → verifier → reward → sample.
+"""A rollout's way: problem → prompt → generation → format check → verifier → reward → sample.
 
-Invariants: an attempt that breaks the form never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
-excludes the attempt, whose reward has no total. What an attempt draws depends on the run's seed, its group and its
-index only. A finished attempt (`Rollout`) holds all that training needs, and can be written into a checkpoint.
+A rollout is one generated response to one problem, what `curation` calls an attempt.
+
+Invariants: a rollout that breaks the format never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
+excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
+index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint.
 
 Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
 """
@@ -35,7 +37,7 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged attempt. ``outcome`` is None where the form was broken, and the verifier not asked."""
+    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked."""
 
     problem: str
     completion: TokenCompletion
@@ -45,31 +47,31 @@ class Rollout:
 
     @property
     def tokens(self) -> int:
-        """Return the generated tokens."""
+        """Return the number of generated tokens."""
         return len(self.completion.token_ids)
 
     def row(self) -> dict[str, Any]:
-        """Return what the attempts' file says of it, without its tokens."""
-        made = self.completion
+        """Return the row of ``attempts.jsonl`` for this rollout, without its tokens."""
+        completion = self.completion
         return {
             "problem": self.problem,
             "outcome": self.outcome.value if self.outcome is not None else None,
             "method": self.method,
             "tokens": self.tokens,
-            "finish": made.finish,
-            "oldest": min(made.versions, default=0),
-            "newest": max(made.versions, default=0),
+            "finish": completion.finish,
+            "oldest": min(completion.versions, default=0),
+            "newest": max(completion.versions, default=0),
             "reward": self.reward.components(),
             "excluded": self.reward.excluded_by,
         }
 
 
 def encode_rollout(rollout: Rollout) -> dict[str, Any]:
-    """As JSON can hold it, exactly."""
-    made = rollout.completion
+    """Turn a rollout into a table that JSON can hold, without loss."""
+    completion = rollout.completion
     return {
         "problem": rollout.problem,
-        "generated": {name: getattr(made, name) for name in TokenCompletion.__slots__},
+        "generated": {name: getattr(completion, name) for name in TokenCompletion.__slots__},
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
@@ -77,21 +79,21 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
 
 
 def decode_rollout(row: dict[str, Any]) -> Rollout:
-    """Back from `encode`."""
-    held = row["generated"].items()
-    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in held}
+    """Read a rollout from the table of `encode_rollout`."""
+    fields = row["generated"].items()
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
     return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
 
 
 class RolloutRunner:
-    """Makes and judges attempts.
+    """Generates and judges rollouts.
 
     Args:
         prompt: how problems are asked.
         seed: the run's.
-        rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for attempts judged from then on.
-        consistent: whether texts share a language; needed where languages are rewarded.
+        rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
+        check_language: says whether texts share a language; needed where languages are rewarded.
     """
 
     def __init__(
@@ -109,42 +111,42 @@ class RolloutRunner:
         self._prompts: dict[str, tuple[int, ...]] = {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the prompt's tokens."""
-        known = self._prompts.get(task.id)
-        if known is None:
+        """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
+        token_ids = self._prompts.get(task.id)
+        if token_ids is None:
             messages = self._prompt.messages(task.request)
             if self._tokenizer.chat_template is None:
-                known = tuple(self._tokenizer(plain_text(messages))["input_ids"])
+                token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
             else:
                 chat = self._tokenizer.apply_chat_template(
                     messages, add_generation_prompt=True, tokenize=True, return_dict=True
                 )
-                known = tuple(chat["input_ids"])
-            self._prompts[task.id] = known
-        return known
+                token_ids = tuple(chat["input_ids"])
+            self._prompts[task.id] = token_ids
+        return token_ids
 
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
     ) -> TokenCompletion:
-        """Return the attempt number ``index`` of a group.
+        """Generate the rollout number ``index`` of a group.
 
         Raises:
-            PolicyError: the generator cannot.
+            PolicyError: the generator failed, or gave no token.
         """
-        made = await generator.generate(
+        completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
         )
-        if not made.token_ids:
+        if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
-        return made
+        return completion
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
-        """Return the attempt with its verdict and reward."""
+        """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
         failure = format_error(completion.text, task.request.domain)
         verdict: Verdict | None = None
         if failure is None:
             verdict = await self._verifiers.verify(task, completion.text, derive_seed(self._seed, f"tests:{group}"))
-        judged = RewardInputs(
+        inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
             completion.text,
@@ -153,11 +155,11 @@ class RolloutRunner:
             verdict.passed if verdict is not None else None,
         )
         if self._check_language is None:
-            earned = compute_reward(judged, self.rewards)
+            reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
-            earned = await asyncio.to_thread(compute_reward, judged, self.rewards, self._check_language)
-        how = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, completion, earned, verdict.outcome if verdict is not None else None, how)
+            reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
+        method = verdict.method if verdict is not None else str(failure)
+        return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
 
 
 def derive_seed(seed: int, name: str) -> int:

@@ -1,7 +1,7 @@
 """A discrete-event simulation of generators, verifiers and trainer, driven by the scheduler that the real loop uses.
 
-It answers what the bounds and sizes of a `CollectorSettings` do before anything is trained: how long generators and the
-trainer idle, how old attempts are when they are trained on, and whether their lengths are those that were sampled.
+It shows, before anything is trained, what the bounds and sizes of a `CollectorSettings` do: how long generators and the
+trainer idle, how old rollouts are when they are trained on, and whether their lengths are those that were sampled.
 
 The model: each of the n_async places generates one token per tick whatever the others do; a verdict takes
 ``verify_ticks``; a step takes ``train_ticks`` per trained token; an update stops all generation for ``update_ticks``.
@@ -28,7 +28,7 @@ from training.rollouts.rollout_scheduler import (
 
 @dataclass(frozen=True, slots=True)
 class SimulationCosts:
-    """What things take, in ticks; generating a token takes one."""
+    """Durations in ticks; generating a token takes one."""
 
     train_ticks: float = 0.0005  # per trained token
     verify_ticks: float = 5.0
@@ -37,9 +37,9 @@ class SimulationCosts:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a simulated run was like, from the first batch after ``warmup`` ones to the last.
+    """Idle shares of a simulated run, measured from the first batch after ``warmup`` ones to the last.
 
-    ``trained`` are the lengths in the order of training, ``sampled`` those in the order of admission, of the whole run.
+    ``trained_lengths`` are in the order of training, ``sampled_lengths`` in the order of admission, of the whole run.
     ``staleness`` are updates between a group's opening and its training, one per trained group.
     """
 
@@ -53,13 +53,13 @@ class SimulationResult:
 
 
 def keep_all(lengths: Sequence[int]) -> GroupDecision:
-    """Return every group is worth training on."""
+    """Keep every group, whatever its lengths."""
     return GroupDecision(None, (None,) * len(lengths))
 
 
 @dataclass(slots=True)
 class _Clock:
-    """Busy time of the places and of the trainer since measuring began."""
+    """Busy time of the n_async places and of the trainer since measuring began."""
 
     places: int
     now: float = 0.0
@@ -98,19 +98,19 @@ class _Run:
     training: RolloutBatch[int] | None = None
     paused_until: float = 0.0
 
-    def schedule_event(self, when: float, what: str, ticket: RolloutRequest | None = None) -> None:
+    def schedule_event(self, when: float, kind: str, request: RolloutRequest | None = None) -> None:
         self.count += 1
-        heapq.heappush(self.events, (when, self.count, what, ticket))
+        heapq.heappush(self.events, (when, self.count, kind, request))
 
     def admit(self) -> None:
-        while (ticket := self.scheduler.admit()) is not None:
+        while (request := self.scheduler.admit()) is not None:
             length = self.draw_length()
             self.sampled.append(length)
-            self.lengths[ticket] = length
+            self.lengths[request] = length
             wait = max(self.paused_until - self.clock.now, 0.0)
             self.clock.running += 1
             self.clock.generated -= wait
-            self.schedule_event(self.clock.now + wait + length, "generated", ticket)
+            self.schedule_event(self.clock.now + wait + length, "generated", request)
 
     def train(self) -> None:
         if self.training is None and (batch := self.scheduler.next_batch()) is not None:
@@ -120,25 +120,27 @@ class _Run:
             self.staleness += [batch.number - group.version for group in batch.groups]
             self.schedule_event(self.clock.now + self.costs.train_ticks * sum(lengths), "stepped")
 
-    def handle_event(self, what: str, ticket: RolloutRequest | None) -> None:
-        if what == "stepped" and self.training is not None:
+    def handle_event(self, kind: str, request: RolloutRequest | None) -> None:
+        if kind == "stepped" and self.training is not None:
             self.scheduler.mark_trained(self.training)
             self.clock.trained += self.costs.train_ticks * sum(
                 length for group in self.training.groups for _, length in group.rollouts
             )
             self.training = None
             self.update()
-        elif ticket is not None and what == "generated":
+        elif request is not None and kind == "generated":
             self.clock.running -= 1
-            self.scheduler.mark_generated(ticket)
-            self.schedule_event(self.clock.now + self.costs.verify_ticks, "judged", ticket)
-        elif ticket is not None:
-            self.scheduler.mark_judged(ticket, self.lengths.pop(ticket))
+            self.scheduler.mark_generated(request)
+            self.schedule_event(self.clock.now + self.costs.verify_ticks, "judged", request)
+        elif request is not None:
+            self.scheduler.mark_judged(request, self.lengths.pop(request))
 
     def update(self) -> None:
-        """New weights: generation stands still, whatever else is under way goes on."""
+        """Pause generation for new weights; whatever else is under way goes on."""
         pause = self.costs.update_ticks
-        later = [(when + (what == "generated") * pause, number, what, one) for when, number, what, one in self.events]
+        later = [
+            (when + (kind == "generated") * pause, number, kind, request) for when, number, kind, request in self.events
+        ]
         self.events = later
         heapq.heapify(self.events)
         self.clock.generated -= self.clock.running * pause
@@ -155,24 +157,24 @@ def simulate_asynchronous(
     costs: SimulationCosts | None = None,
     decide_group: Callable[[Sequence[int]], GroupDecision] = keep_all,
 ) -> SimulationResult:
-    """Return the paper's loop: generators never wait for the trainer, unless the bounds say so.
+    """Run the paper's loop: generators never wait for the trainer, unless the bounds say so.
 
     Args:
         settings: sizes and bounds.
-        draw_length: tokens of the next attempt.
+        draw_length: tokens of the next rollout.
         batches: batches to train on, at most; the run stops where nothing can happen any more.
         warmup: batches before measuring begins.
-        costs: what things take.
-        fate: decides over groups, from their attempts' lengths.
+        costs: durations in ticks.
+        decide_group: decides over groups, from their rollouts' lengths.
     """
     scheduler = RolloutScheduler[int](settings, decide_group, lambda: "problem")
     run = _Run(settings, costs or SimulationCosts(), draw_length, scheduler, _Clock(settings.n_async))
     run.admit()
     measuring = warmup == 0
     while run.events:
-        when, _, what, ticket = heapq.heappop(run.events)
+        when, _, kind, request = heapq.heappop(run.events)
         run.clock.forward(when)
-        run.handle_event(what, ticket)
+        run.handle_event(kind, request)
         if scheduler.version >= batches:
             break
         if not measuring and scheduler.version >= warmup:
@@ -195,8 +197,9 @@ def simulate_asynchronous(
 def simulate_synchronous(
     settings: CollectorSettings, draw_length: Callable[[], int], *, batches: int, costs: SimulationCosts | None = None
 ) -> SimulationResult:
-    """Return the loop that the paper rejects: generate a batch with n_async places, wait for the last, train,
-    update.
+    """Run the loop that the paper rejects.
+
+    It generates a batch with n_async places, waits for the last rollout, trains, and updates.
     """
     costs = costs or SimulationCosts()
     clock = _Clock(settings.n_async)
@@ -205,14 +208,14 @@ def simulate_synchronous(
         lengths = [draw_length() for _ in range(settings.n_batch)]
         sampled += lengths
         free = [clock.now] * settings.n_async
-        for length in lengths:  # each place takes the next attempt when it is free
+        for length in lengths:  # each place takes the next rollout when it is free
             heapq.heapreplace(free, free[0] + length)
         clock.generated += sum(lengths)
         step = costs.train_ticks * sum(lengths)
         clock.trained += step
         clock.now = max(free) + costs.verify_ticks + step + costs.update_ticks
     idle = clock.idle()
-    done = batches * settings.n_batch
-    ledger = RolloutLedger(done, 0, 0, 0, 0, 0, done, {})
-    ages = (0,) * (done // settings.group_size)
+    rollouts = batches * settings.n_batch
+    ledger = RolloutLedger(rollouts, 0, 0, 0, 0, 0, rollouts, {})
+    ages = (0,) * (rollouts // settings.group_size)
     return SimulationResult(idle[0], idle[1], clock.now, tuple(sampled), tuple(sampled), ages, ledger)

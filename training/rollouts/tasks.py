@@ -25,14 +25,14 @@ from training.recipe import CuratedData, DataSettings, EmbeddedData
 if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
-_NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
+_COLUMNS = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem to train on: what is asked, and the reference answer or the program's tests.
+    """A problem to train on: its statement, and the reference answer or the program's tests.
 
-    Example: ``Task(Prompted("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
+    Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
 
     request: PromptRequest
@@ -46,7 +46,7 @@ class TrainingTask:
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """Return the tasks by id, in the order of their source.
+    """Read the tasks by id, in the order of their source.
 
     Args:
         data: a recipe's table.
@@ -56,9 +56,9 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     Raises:
         SourceError: there is no such set, it is empty, or a row has no reference to judge by.
     """
-    found = _embedded(data, split) if isinstance(data, EmbeddedData) else _curated(data, folder)
+    source = _embedded_tasks(data, split) if isinstance(data, EmbeddedData) else _curated_tasks(data, folder)
     tasks: dict[str, TrainingTask] = {}
-    for task in found:
+    for task in source:
         if task.id in tasks:
             raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
         tasks[task.id] = task
@@ -67,31 +67,31 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     return tasks
 
 
-def _embedded(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
+def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
     for item in itertools.islice(generate_exercises(data.seed, split, kinds=data.kinds), data.problems):
         yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
-def _curated(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
+def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     for name in data.folders:
         curated = folder / Path(name).expanduser()
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-        frames = {file: _read(file, _NEEDED) for file in files}
+        frames = {file: _read(file, _COLUMNS) for file in files}
         code = [
             (file, row)
             for file, frame in frames.items()
             for row in frame.filter(pl.col("domain") == Domain.CODE).iter_rows(named=True)
         ]
-        programs = _programs(curated, code) if code else {}
+        programs = _code_problems(curated, code) if code else {}
         for file, frame in frames.items():
             for row in frame.iter_rows(named=True):
-                yield _task(row, programs.get(row["id"]), file)
+                yield _task_from_row(row, programs.get(row["id"]), file)
 
 
-def _programs(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
-    """Return what the code verifier needs, by problem, in the language that each asks for."""
+def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
+    """Read what the code verifier needs, by problem, in the language that each one asks for."""
     from curation.verify.programs.extraction import CodeLang
     from curation.verify.programs.tables import set_problems
 
@@ -108,15 +108,15 @@ def _language(row: Mapping[str, Any]) -> str:
     return str(json.loads(row["meta"] or "{}").get(FENCE, "python"))
 
 
-def _task(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
-    code = row["domain"] == Domain.CODE
-    if code and program is None:
+def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
+    is_code = row["domain"] == Domain.CODE
+    if is_code and program is None:
         raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
-    if not code and row["answer"] is None:
+    if not is_code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
-    details = {FENCE: _language(row)} if code else {}
-    asked = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    return TrainingTask(asked, row["answer"], program)
+    details = {FENCE: _language(row)} if is_code else {}
+    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
+    return TrainingTask(request, row["answer"], program)
 
 
 def _read(file: Path, columns: Sequence[str]) -> pl.DataFrame:

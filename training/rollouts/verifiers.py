@@ -1,9 +1,9 @@
-"""Verifiers as the loop calls them: an attempt's text in, a verdict out, without holding up the event loop.
+"""Verifiers as the loop calls them: a rollout's text in, a verdict out, without holding up the event loop.
 
 The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, behind their common face
-(`curation.verify.math_judge.Judge`); this module only waits for them.
+(`curation.verify.math_judge.Judge`); this module only waits for them. A rollout is curation's attempt.
 
-Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all attempts of a group
+Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all rollouts of a group
 are judged under the same seed, hence by the same tests.
 
 Not here: how answers are compared or programs run (`curation.verify`), and what a verdict is worth
@@ -58,9 +58,9 @@ class Verifiers:
             if Domain.MATH in self._domains:
                 self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers))
             if Domain.CODE in self._domains:
-                every = self._rewards.code == "proportional"
+                all_tests = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__
-                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests_per_group, every=every)
+                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests_per_group, every=all_tests)
                 stack.enter_context(judge).runner.open()
                 self._judges[Domain.CODE] = judge
             self._stack = stack.pop_all()
@@ -72,9 +72,11 @@ class Verifiers:
         self._stack.__exit__(kind, error, trace)
 
     async def verify(self, task: TrainingTask, text: str, seed: int) -> Verdict:
-        """Return the verdict on one attempt; ``seed`` is that of its group and draws a program's tests."""
-        wanted = JudgeTask(task.id, task.reference_answer or "", task.request.lang, (Response(text, None),), seed=seed)
+        """Judge one rollout; ``seed`` is that of its group and draws a program's tests."""
+        judge_task = JudgeTask(
+            task.id, task.reference_answer or "", task.request.lang, (Response(text, None),), seed=seed
+        )
         submit = self._judges[task.request.domain].submit  # extracts the answer, which takes its time
-        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, wanted)
+        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
         return verdict

@@ -77,7 +77,7 @@ def test_settings_can_be_changed() -> None:
             'curriculum.length_schedule=["long"]',
             "`curriculum.length_schedule.0` = 'long': input should be a valid integer.",
         ),
-        ("curriculum.length_schedule=[5, 4]", "curriculum: lengths = [5, 4] must rise."),
+        ("curriculum.length_schedule=[5, 4]", "curriculum: length_schedule = [5, 4] must rise."),
         (
             "collector.group_size=7",
             "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",

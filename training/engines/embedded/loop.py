@@ -1,15 +1,17 @@
-"""The training loop: generators never stop, finished attempts go to their verifier at once, batches to the trainer.
+"""The training loop: generators never stop, finished rollouts go to their verifier at once, batches to the trainer.
 
-One event loop drives everything; a gradient step runs on a thread beside it, and meanwhile attempts go on being
+One event loop drives everything; a gradient step runs on a thread beside it, and meanwhile rollouts go on being
 generated, judged and admitted. When the step is done the generators get the new weights in mid-generation, and the
 next batch is taken.
 
-With ``staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
-Attempts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
+With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
+Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit.
 
-Invariants: an admitted attempt is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
+A rollout is curation's attempt; the logs and checkpoints keep the name ``attempts``.
+
+Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
 checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
-logs belong to the same moment; whatever fails in a task ends the run with its own error.
+logs belong to the same moment; a failure in a task ends the run with its own error.
 
 Not here: what a step does (`training.optimisation.trainer`), building the parts (`training.engines.embedded.run`).
 """
@@ -54,7 +56,7 @@ END_OF_RUN = "end_of_run"
 
 @dataclass(slots=True)
 class LoopComponents:
-    """What a loop works with; `training.engines.embedded.run` puts it together."""
+    """The parts of a loop; `training.engines.embedded.run` builds them."""
 
     recipe: TrainRecipe
     out: Path
@@ -74,24 +76,24 @@ class LoopComponents:
 class TrainingLoop:
     """One run, from its first or its last checkpointed step to its last."""
 
-    def __init__(self, parts: LoopComponents, checkpoint: Checkpoint | None) -> None:
-        self._components, self._recipe = parts, parts.recipe
-        self._curriculum, self._rollouts = parts.curriculum, parts.rollouts
+    def __init__(self, components: LoopComponents, checkpoint: Checkpoint | None) -> None:
+        self._components, self._recipe = components, components.recipe
+        self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
         self.evaluations: dict[int, EvaluationResult] = {}
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
-            parts.recipe.collector, self._decide_group, self._curriculum.draw_problem
+            components.recipe.collector, self._decide_group, self._curriculum.draw_problem
         )
         self._groups = SampledGroupStats()
-        self._timer = Timer(parts.recipe.collector.n_async)
+        self._timer = Timer(components.recipe.collector.n_async)
         self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
         self._consecutive_failures = 0
 
     async def run(self) -> RolloutLedger:
-        """Return all remaining steps; the generators must be running. Returns where all attempts went.
+        """Run all remaining steps and return where all rollouts went; the generators must be running.
 
         Raises:
             GoldilocksError: a generator, a verifier or the trainer cannot go on.
@@ -101,12 +103,12 @@ class TrainingLoop:
             try:
                 await self._begin()
                 while self.step < self._recipe.steps:
-                    await self._one_step()
+                    await self._run_step()
             finally:
                 await self._stop()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
-            raise TrainingError(f"attempts were lost or made: {ledger}; this is a defect of the loop, please report it")
+            raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
         return ledger
 
     async def _begin(self) -> None:
@@ -118,44 +120,44 @@ class TrainingLoop:
             self._components.metrics_logger.log_step(0, await self._evaluation(0))
         self._timer.restart()
 
-    async def _one_step(self) -> None:
-        recipe, board = self._recipe, self._components.metrics_logger
+    async def _run_step(self) -> None:
+        recipe, metrics_logger = self._recipe, self._components.metrics_logger
         batch = await self._next_batch()
-        numbers = batch_metrics(batch.groups, batch.number)
-        figures = []
+        metrics = batch_metrics(batch.groups, batch.number)
+        results = []
         for groups in batch.minibatches(recipe.collector):
             samples = build_samples(groups, self._curriculum.objective)
-            figures.append(await self._on_thread(self._components.trainer.step, samples, self._curriculum.objective))
-            self._timer.add_trainer_time(figures[-1].seconds)
+            results.append(await self._on_thread(self._components.trainer.step, samples, self._curriculum.objective))
+            self._timer.add_trainer_time(results[-1].seconds)
         self.scheduler.mark_trained(batch)
         self.step += 1
-        tickets = [[ticket.group, ticket.index] for group in batch.groups for ticket, _ in group.rollouts]
-        self._components.logs["batches"].append({"step": self.step, "version": batch.number, "attempts": tickets})
-        numbers["speed/update_s"] = await self._update_generators()
+        rollout_ids = [[request.group, request.index] for group in batch.groups for request, _ in group.rollouts]
+        self._components.logs["batches"].append({"step": self.step, "version": batch.number, "attempts": rollout_ids})
+        metrics["speed/update_s"] = await self._update_generators()
         self.scheduler.mark_updated()
         self._start_rollouts()
         last = self.step == recipe.steps
-        timed = self._speed_metrics(figures)
+        speeds = self._speed_metrics(results)
         if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
-            numbers |= await self._evaluation(self.step)
-        numbers |= {**timed, **policy_metrics(figures), **self._groups.numbers(), **self._queue_metrics()}
-        board.log_step(self.step, numbers, format_rollouts(batch.groups, recipe.logged_rollouts))
-        self._update_curriculum(numbers)
+            metrics |= await self._evaluation(self.step)
+        metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers(), **self._queue_metrics()}
+        metrics_logger.log_step(self.step, metrics, format_rollouts(batch.groups, recipe.logged_rollouts))
+        self._update_curriculum(metrics)
         self._groups.clear()
         self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save(self._state())
 
-    def _update_curriculum(self, numbers: Mapping[str, float]) -> None:
-        """What the curriculum makes of the step."""
-        if "sampled/reward" not in numbers:
+    def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
+        """Show the step to the curriculum, log what it changes, and take over its rewards."""
+        if "sampled/reward" not in metrics:
             return
-        moved, changes = self._curriculum.after_step(
-            self.step, numbers["sampled/reward"], numbers["length/sampled_mean"], numbers["policy/entropy"]
+        pool_changes, setting_changes = self._curriculum.after_step(
+            self.step, metrics["sampled/reward"], metrics["length/sampled_mean"], metrics["policy/entropy"]
         )
-        for row in (*map(asdict, moved), *map(asdict, changes)):
+        for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})
-        for change in changes:
+        for change in setting_changes:
             self._components.metrics_logger.log_message(
                 f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
             )
@@ -177,77 +179,79 @@ class TrainingLoop:
                 await self._changed.wait()
 
     def _start_rollouts(self) -> None:
-        """Start what may be started."""
+        """Start as many rollouts as the scheduler admits."""
         if self._recipe.synchronous or self._error is not None:
             return
-        while (ticket := self.scheduler.admit()) is not None:
-            task = asyncio.create_task(self._run_rollout(ticket))
+        while (request := self.scheduler.admit()) is not None:
+            task = asyncio.create_task(self._run_rollout(request))
             self._in_flight.add(task)
             task.add_done_callback(self._on_task_done)
         self._timer.set_busy_slots(self._recipe.collector.n_async - self.scheduler.idle_slots)
 
-    async def _run_rollout(self, ticket: RolloutRequest) -> None:
-        made = await self._generate(ticket)
-        if made is None:
-            self.scheduler.mark_failed(ticket, GENERATION_FAILED)
+    async def _run_rollout(self, request: RolloutRequest) -> None:
+        completion = await self._generate(request)
+        if completion is None:
+            self.scheduler.mark_failed(request, GENERATION_FAILED)
         else:
-            self.scheduler.mark_generated(ticket)
+            self.scheduler.mark_generated(request)
             self._start_rollouts()
-            self._record_rollout(ticket, await self._rollouts.verify(self._task(ticket), made, ticket.group))
+            self._record_rollout(request, await self._rollouts.verify(self._task(request), completion, request.group))
         self._start_rollouts()
         self._changed.set()
 
     async def _run_synchronous_batch(self) -> None:
-        """Synchronous: all that is admitted at once, generated together, then settled in order."""
-        tickets = list(iter(self.scheduler.admit, None))
-        self._timer.set_busy_slots(len(tickets))
-        made = await asyncio.gather(*(self._generate(ticket) for ticket in tickets))
+        """Generate all that is admitted together, judge it, and record it in order."""
+        requests = list(iter(self.scheduler.admit, None))
+        self._timer.set_busy_slots(len(requests))
+        completions = await asyncio.gather(*(self._generate(request) for request in requests))
         self._timer.set_busy_slots(0)
-        judged = await asyncio.gather(
+        rollouts = await asyncio.gather(
             *(
-                self._rollouts.verify(self._task(ticket), one, ticket.group)
-                for ticket, one in zip(tickets, made, strict=True)
-                if one is not None
+                self._rollouts.verify(self._task(request), completion, request.group)
+                for request, completion in zip(requests, completions, strict=True)
+                if completion is not None
             )
         )
-        settled = iter(judged)
-        for ticket, one in zip(tickets, made, strict=True):
-            if one is None:
-                self.scheduler.mark_failed(ticket, GENERATION_FAILED)
+        judged = iter(rollouts)
+        for request, completion in zip(requests, completions, strict=True):
+            if completion is None:
+                self.scheduler.mark_failed(request, GENERATION_FAILED)
             else:
-                self.scheduler.mark_generated(ticket)
-                self._record_rollout(ticket, next(settled))
+                self.scheduler.mark_generated(request)
+                self._record_rollout(request, next(judged))
 
-    async def _generate(self, ticket: RolloutRequest) -> TokenCompletion | None:
-        """Return one attempt, or None where the generator cannot make it; the error itself where it makes none any
-        more.
+    async def _generate(self, request: RolloutRequest) -> TokenCompletion | None:
+        """Generate one rollout; return None where the generator cannot.
+
+        Raises:
+            PolicyError: more than n_async generations failed in a row.
         """
         try:
-            made = await self._rollouts.generate(
-                self._components.generators, self._task(ticket), ticket.group, ticket.index, self._max_tokens
+            completion = await self._rollouts.generate(
+                self._components.generators, self._task(request), request.group, request.index, self._max_tokens
             )
         except PolicyError as error:
             self._consecutive_failures += 1
-            self._components.metrics_logger.log_message(f"problem {ticket.problem}: {error}")
+            self._components.metrics_logger.log_message(f"problem {request.problem}: {error}")
             if self._consecutive_failures > self._recipe.collector.n_async:
                 raise
             return None
         self._consecutive_failures = 0
-        return made
+        return completion
 
-    def _record_rollout(self, ticket: RolloutRequest, rollout: Rollout) -> None:
-        row = {"group": ticket.group, "index": ticket.index, "step": self.step, "admitted": ticket.version}
+    def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
+        row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
         self._components.logs["attempts"].append({**row, **rollout.row()})
-        self.scheduler.mark_judged(ticket, rollout)
+        self.scheduler.mark_judged(request, rollout)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
         self._groups.add(rollouts)
-        judged = [one for one in rollouts if not one.reward.excluded]
+        judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         self._curriculum.record_group(
-            rollouts[0].problem, self.step, sum(one.reward.correct for one in judged), len(judged)
+            rollouts[0].problem, self.step, sum(rollout.reward.correct for rollout in judged), len(judged)
         )
         settings = self._recipe.objective
-        return objective_of(settings).decide([one.reward for one in rollouts], settings)
+        return objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._in_flight.discard(task)
@@ -256,7 +260,9 @@ class TrainingLoop:
             self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Hand the newest weights to the generators, and publish them where they are due; seconds of the first."""
+        """Give the newest weights to the generators, and publish them where they are due; return the seconds of the
+        first.
+        """
         version, every, publisher = (
             self.scheduler.batches_taken,
             self._recipe.checkpoints.publish,
@@ -269,43 +275,43 @@ class TrainingLoop:
         return seconds
 
     async def _evaluation(self, step: int) -> dict[str, float]:
-        found = await evaluate(
+        result = await evaluate(
             self._rollouts,
             self._components.generators,
             self._components.held_out_tasks,
             self._recipe.evaluation.attempts,
             self._max_tokens,
         )
-        self.evaluations[step] = found
+        self.evaluations[step] = result
         self._components.metrics_logger.log_message(
-            f"step {step}: held-out pass@1 {found.pass_rate:.3f} ({found.low:.3f} to {found.high:.3f}), "
-            f"{found.problems} problems x {self._recipe.evaluation.attempts}, {found.mean_tokens:.0f} tokens"
+            f"step {step}: held-out pass@1 {result.pass_rate:.3f} ({result.low:.3f} to {result.high:.3f}), "
+            f"{result.problems} problems x {self._recipe.evaluation.attempts}, {result.mean_tokens:.0f} tokens"
         )
-        return {f"evaluation/{name}": float(value) for name, value in asdict(found).items()}
+        return {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
 
-    def _speed_metrics(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return speeds of the interval that this step ends."""
+    def _speed_metrics(self, results: Sequence[StepResult]) -> dict[str, float]:
+        """Return times and speeds of the interval that this step ends."""
         seconds = max(self._timer.elapsed_s, 1e-9)
         return {
             **self._timer.idle_shares(),
             "speed/step_s": seconds,
-            "speed/train_s": sum(one.seconds for one in figures),
-            "speed/trained_tokens_s": sum(one.trained_tokens for one in figures) / seconds,
+            "speed/train_s": sum(result.seconds for result in results),
+            "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
             "speed/sampled_tokens_s": self._groups.tokens / seconds,
-            "speed/padding_share": sum(one.padding_share for one in figures) / len(figures),
-            "speed/shared_share": sum(one.shared_prompt_share for one in figures) / len(figures),
-            **self._components.trainer.throughput(figures),
+            "speed/padding_share": sum(result.padding_share for result in results) / len(results),
+            "speed/shared_share": sum(result.shared_prompt_share for result in results) / len(results),
+            **self._components.trainer.throughput(results),
         }
 
     def _queue_metrics(self) -> dict[str, float]:
         ledger = self.scheduler.ledger()
         names = ("running", "judging", "waiting", "ready", "admitted", "trained")
         dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
-        held = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
-        return {**held, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
+        queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
+        return {**queued, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
 
     def _state(self) -> dict[str, Any]:
-        """Of one moment: no other task runs meanwhile."""
+        """Return the state of one moment: no other task runs meanwhile."""
         return {
             "collector": self.scheduler.state(encode_rollout),
             "course": self._curriculum.state(),
@@ -313,20 +319,20 @@ class TrainingLoop:
         }
 
     async def _save(self, state: Mapping[str, Any]) -> None:
-        kept = self._recipe.checkpoints
+        settings = self._recipe.checkpoints
 
-        def work() -> None:
+        def save() -> None:
             save_checkpoint(
                 self._components.out,
                 self.step,
                 self._components.trainer,
                 state,
                 self._components.tokenizer,
-                keep=kept.keep,
-                export=kept.export,
+                keep=settings.keep,
+                export=settings.export,
             )
 
-        await self._on_thread(work)
+        await self._on_thread(save)
 
     async def _stop(self) -> None:
         """Abort what is under way; it is counted as dropped."""
@@ -339,8 +345,8 @@ class TrainingLoop:
     def _max_tokens(self) -> int:
         return self._recipe.max_tokens or self._curriculum.rewards.max_length
 
-    def _task(self, ticket: RolloutRequest) -> TrainingTask:
-        return self._components.tasks[ticket.problem]
+    def _task(self, request: RolloutRequest) -> TrainingTask:
+        return self._components.tasks[request.problem]
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

@@ -1,9 +1,10 @@
-"""A training run put together: recipe and folders in, a trained model and its records out.
+"""A training run: recipe and folders in, a trained model and its records out.
 
     OUT/run.json           the recipe as run
     OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
-    OUT/attempts.jsonl     every judged attempt: problem, step, outcome, tokens, reward by component
-    OUT/batches.jsonl      which attempts each step trained on
+    OUT/attempts.jsonl     every judged rollout (curation's attempt): problem, step, outcome, tokens, reward by
+                           component
+    OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
@@ -53,7 +54,7 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
-    """Train to the recipe's last step; returns the folder of the trained model.
+    """Train to the recipe's last step and return the folder of the trained model.
 
     Args:
         recipe_folder: what the recipe's relative paths refer to.
@@ -61,28 +62,30 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         resume: go on from the last checkpoint, or from the beginning where the run was killed before the first.
 
     Raises:
-        GoldilocksError: something that can be mended.
+        GoldilocksError: the recipe, the folder or an engine has a fault that the user can mend.
     """
     folder = model_folder(recipe, recipe_folder)
-    ranks = DistributedContext(recipe.compute)
+    context = DistributedContext(recipe.compute)
     try:
-        if ranks.is_rank_zero:
-            _claim(recipe, recipe_folder, out, resume=resume)
-        trainer = Trainer(folder, recipe, ranks)
+        if context.is_rank_zero:
+            _claim_folder(recipe, recipe_folder, out, resume=resume)
+        trainer = Trainer(folder, recipe, context)
         needs = objective_of(recipe.objective).needs(recipe.objective)
         if needs.uses_reference:
-            beside = folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
-            trainer.reference = ReferencePolicy(beside, recipe, ranks, trainer.model.config.vocab_size)
-        if not ranks.is_rank_zero:
+            reference_folder = (
+                folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
+            )
+            trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
+        if not context.is_rank_zero:
             trainer.follow()
             return out / "model"
-        return _lead(recipe, recipe_folder, out, folder, trainer)
+        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer)
     finally:
-        ranks.close()
+        context.close()
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
-    """Return where the model to start from lies.
+    """Return the folder of the model to start from.
 
     Raises:
         PolicyError: there is none.
@@ -92,63 +95,81 @@ def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     return folder
 
 
-def _lead(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:
-    """Rank 0's run."""
-    begun, cpu = time.monotonic(), time.process_time()
+def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer) -> Path:
+    """Run the training as rank 0 and return the folder of the trained model."""
+    started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
     held_out: list[TrainingTask] = []
     if recipe.evaluation.data is not None:
-        found = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
-        held_out = list(islice(found.values(), recipe.evaluation.problems))
+        held_out_problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
+        held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
-    course = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
+    curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
-        course.restore(checkpoint.state["course"])
+        curriculum.restore(checkpoint.state["course"])
     with ExitStack() as stack:
-        logs = stack.enter_context(_logs(out, checkpoint))
-        judges = stack.enter_context(Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards))
-        consistent = _consistent() if recipe.rewards.language else None
-        rollouts = RolloutRunner(tokenizer, SOLVING[recipe.prompt], judges, course.rewards, consistent, recipe.seed)
-        board = MetricsLogger(out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0)
-        stack.callback(board.close)
-        for warning in recipe.collector.warnings():
-            board.log_message(f"warning: {warning}")
-        pool = GeneratorPool(build_generators(recipe, folder))
-        hand_over = stack.enter_context(WeightSync(pool))
-        publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
-        parts = LoopComponents(
-            recipe, out, tasks, held_out, trainer, tokenizer, pool, hand_over, rollouts, course, logs, board, publisher
+        logs = stack.enter_context(_open_logs(out, checkpoint))
+        verifiers = stack.enter_context(
+            Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
-        summary = asyncio.run(_run(parts, checkpoint))
+        check_language = _language_checker() if recipe.rewards.language else None
+        rollouts = RolloutRunner(
+            tokenizer, SOLVING[recipe.prompt], verifiers, curriculum.rewards, check_language, recipe.seed
+        )
+        metrics_logger = MetricsLogger(
+            out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
+        )
+        stack.callback(metrics_logger.close)
+        for warning in recipe.collector.warnings():
+            metrics_logger.log_message(f"warning: {warning}")
+        pool = GeneratorPool(build_generators(recipe, folder))
+        weight_sync = stack.enter_context(WeightSync(pool))
+        publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
+        components = LoopComponents(
+            recipe,
+            out,
+            tasks,
+            held_out,
+            trainer,
+            tokenizer,
+            pool,
+            weight_sync,
+            rollouts,
+            curriculum,
+            logs,
+            metrics_logger,
+            publisher,
+        )
+        summary = asyncio.run(_run(components, checkpoint))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
-    summary |= {"wall_s": time.monotonic() - begun, "cpu_s": time.process_time() - cpu}
+    summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
     return out / "model"
 
 
-async def _run(parts: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    async with parts.generators:
-        loop = TrainingLoop(parts, checkpoint)
+async def _run(components: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
+    async with components.generators:
+        loop = TrainingLoop(components, checkpoint)
         ledger = await loop.run()
     return {
-        "name": parts.recipe.name,
+        "name": components.recipe.name,
         "steps": loop.step,
         "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
-        "evaluations": {str(step): asdict(found) for step, found in loop.evaluations.items()},
-        "problems": parts.curriculum.pool_sizes(),
+        "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
+        "problems": components.curriculum.pool_sizes(),
     }
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
-    """Return the recipe's generators, not yet running."""
+    """Build the recipe's generators, not yet running."""
     settings = recipe.generator
     if settings.kind == "vllm":
         from training.generation.vllm_generators import VllmGenerator
 
-        whole = recipe.collector.n_async
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=whole)]
+        n_async = recipe.collector.n_async
+        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
@@ -166,15 +187,15 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     ]
 
 
-def _claim(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Make the folder this run's.
+def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
+    """Claim the folder for this run by writing ``run.json``.
 
     Raises:
-        StoreError: it holds another run, or one that was not asked to be resumed.
+        StoreError: it holds another run, one that is not to be resumed, or none to resume.
     """
-    held = out / "run.json"
-    if held.exists():
-        name = json.loads(held.read_text(encoding="utf-8"))["recipe"]["name"]
+    run_file = out / "run.json"
+    if run_file.exists():
+        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
         if name != recipe.name:
             raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
         if not resume:
@@ -186,8 +207,8 @@ def _claim(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool)
 
 
 @contextmanager
-def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
-    """The run's logs, cut back to the checkpoint."""
+def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
+    """Yield the run's logs, cut back to the checkpoint, and close them."""
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
@@ -198,7 +219,7 @@ def _logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, Jso
             log.close()
 
 
-def _consistent() -> LanguageChecker:
+def _language_checker() -> LanguageChecker:
     from curation.languages.mixing import consistent
 
     return consistent

@@ -1,6 +1,6 @@
 """The curriculum as the loop drives it: which problem comes next, and what changes as learning goes on.
 
-It keeps the pools, what was seen of each problem, and the curves that the triggers read; decisions are
+It keeps the pools, the pass counts of each problem, and the curves that the triggers read; decisions are
 `training.rollouts.curriculum`'s. Without settings all problems stay active and nothing changes.
 
 Invariants: every change is returned with its reason; a `state` that is restored goes on as if nothing had happened.
@@ -18,8 +18,8 @@ from training.rollouts.curriculum.pools import PassCounts, Pool, PoolChange, est
 from training.rollouts.curriculum.settings import CurriculumSettings, PoolSettings
 from training.rollouts.curriculum.triggers import SettingChange, activate_deferred, adjust_eps_high, extend_length
 
-_CURVE = 512
-"""Steps of each curve that are kept; windows are shorter."""
+_CURVE_STEPS = 512
+"""How many steps of each curve stay; windows are shorter."""
 
 
 @runtime_checkable
@@ -32,17 +32,17 @@ class Clipping(Protocol):
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """One value a step."""
+    """Recorded curves, one value a step."""
 
     reward: list[float] = field(default_factory=list)
     length: list[float] = field(default_factory=list)
     entropy: list[float] = field(default_factory=list)
 
     def add(self, reward: float, length: float, entropy: float) -> None:
-        """The next step's values."""
+        """Append the next step's values."""
         for curve, value in ((self.reward, reward), (self.length, length), (self.entropy, entropy)):
             curve.append(value)
-            del curve[:-_CURVE]
+            del curve[:-_CURVE_STEPS]
 
 
 class CurriculumController:
@@ -66,67 +66,76 @@ class CurriculumController:
         self.rewards, self.objective = rewards, objective
         self._settings, self._seed = settings, seed
         self._pool_settings = settings.pools if settings is not None else PoolSettings()
-        self._drawn = DrawCounts()
-        self._seen: dict[str, list[PassCounts]] = {}
-        self._touched: set[str] = set()
+        self._draw_counts = DrawCounts()
+        self._pass_counts: dict[str, list[PassCounts]] = {}
+        self._judged_problems: set[str] = set()
         self._curves = TrainingCurves()
-        self._last: dict[str, int] = {}
-        self._target: float | None = None
+        self._last_changes: dict[str, int] = {}
+        self._entropy_target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
 
     def draw_problem(self) -> str:
-        """Return the next problem."""
+        """Draw the next problem and return its id."""
         if self._members is None:
             members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
             for problem, pool in sorted(self.pools.items()):
                 members[pool].append(problem)
             self._members = members
-        return draw_from_pools(self._members, self._drawn, self._seed, self._pool_settings)
+        return draw_from_pools(self._members, self._draw_counts, self._seed, self._pool_settings)
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
-        """A group's attempts were judged at this step."""
+        """Record how many rollouts of a group were judged at this step, and how many were correct."""
         if self._settings is None or not judged:
             return
-        self._seen.setdefault(problem, []).append(PassCounts(step, correct, judged))
-        self._touched.add(problem)
+        self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
+        self._judged_problems.add(problem)
 
     def after_step(
         self, step: int, reward: float, length: float, entropy: float
     ) -> tuple[list[PoolChange], list[SettingChange]]:
-        """Return what changes after this step: problems between pools, and settings; it is done when this returns.
+        """Apply what changes after this step, and return it: problems that change pools, and settings.
 
         Args:
             step: the step that was taken, from 1.
             reward: mean total reward of what was sampled since the last step.
-            length: its mean length, tokens.
-            entropy: the policy's, per token.
+            length: mean length of the same rollouts, in tokens.
+            entropy: the policy's entropy per token.
         """
         settings = self._settings
         if settings is None:
             return [], []
         self._curves.add(reward, length, entropy)
-        moved = [one for problem in sorted(self._touched) if (one := self._move(problem, step)) is not None]
-        self._touched.clear()
-        changes = [self._harder(step, settings), self._longer(step, settings), self._entropy(settings)]
-        if moved or changes[0] is not None:
+        moves = [
+            move for problem in sorted(self._judged_problems) if (move := self._update_pool(problem, step)) is not None
+        ]
+        self._judged_problems.clear()
+        changes = [
+            self._activate_deferred(step, settings),
+            self._extend_length(step, settings),
+            self._adjust_eps_high(settings),
+        ]
+        if moves or changes[0] is not None:
             self._members = None
-        return moved, [change for change in changes if change is not None]
+        return moves, [change for change in changes if change is not None]
 
     def pool_sizes(self) -> dict[str, int]:
         """Return how many problems each pool holds."""
-        held = list(self.pools.values())
-        return {pool.value: held.count(pool) for pool in Pool}
+        pools = list(self.pools.values())
+        return {pool.value: pools.count(pool) for pool in Pool}
 
     def state(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
+        """Return the whole state as JSON can hold it."""
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
-            "drawn": asdict(self._drawn),
-            "seen": {problem: [[s.step, s.correct, s.judged] for s in seen] for problem, seen in self._seen.items()},
-            "touched": sorted(self._touched),
+            "drawn": asdict(self._draw_counts),
+            "seen": {
+                problem: [[count.step, count.correct, count.judged] for count in counts]
+                for problem, counts in self._pass_counts.items()
+            },
+            "touched": sorted(self._judged_problems),
             "curves": asdict(self._curves),
-            "last": self._last,
-            "target": self._target,
+            "last": self._last_changes,
+            "target": self._entropy_target,
             "max_length": self.rewards.max_length,
             "length_cache": self.rewards.length_cache,
             **({"eps_high": self.objective.eps_high} if isinstance(self.objective, Clipping) else {}),
@@ -134,61 +143,63 @@ class CurriculumController:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state`; problems that have left the data since are forgotten."""
-        known = self.pools
-        self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in known}
-        self._drawn = DrawCounts(**state["drawn"])
-        self._seen = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
-        self._touched = set(state["touched"]) & set(known)
+        problems = self.pools
+        self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in problems}
+        self._draw_counts = DrawCounts(**state["drawn"])
+        self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
+        self._judged_problems = set(state["touched"]) & set(problems)
         self._curves = TrainingCurves(**state["curves"])
-        self._last, self._target = dict(state["last"]), state["target"]
+        self._last_changes, self._entropy_target = dict(state["last"]), state["target"]
         self._members = None
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
         self.rewards = self.rewards.model_copy(update=lengths)
         if isinstance(self.objective, Clipping):
             self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
-    def _move(self, problem: str, step: int) -> PoolChange | None:
+    def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         settings = self._pool_settings
-        moved = pool_change(
-            problem, self.pools[problem], estimate_pass_rate(self._seen[problem], step, settings), settings
+        change = pool_change(
+            problem, self.pools[problem], estimate_pass_rate(self._pass_counts[problem], step, settings), settings
         )
-        if moved is not None:
-            self.pools[problem] = moved.new
-        return moved
+        if change is not None:
+            self.pools[problem] = change.new
+        return change
 
-    def _harder(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+    def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
-        change = activate_deferred(self._curves.reward, step, self._last.get("active"), active, deferred, settings)
+        change = activate_deferred(
+            self._curves.reward, step, self._last_changes.get("active"), active, deferred, settings
+        )
         if change is None:
             return None
         rates = {
-            problem: estimate_pass_rate(self._seen.get(problem, ()), step, settings.pools).pass_rate
+            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.pools).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }
-        coming = sorted(rates, key=lambda problem: (-rates[problem], problem))[: int(change.new - change.old)]
-        self.pools.update(dict.fromkeys(coming, Pool.ACTIVE))
-        self._last["active"] = step
+        promoted = sorted(rates, key=lambda problem: (-rates[problem], problem))[: int(change.new - change.old)]
+        self.pools.update(dict.fromkeys(promoted, Pool.ACTIVE))
+        self._last_changes["active"] = step
         return change
 
-    def _longer(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+    def _extend_length(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
         cache = self.rewards.effective_length_cache
         allowed = self.rewards.max_length - cache
-        change = extend_length(self._curves.length, step, self._last.get("length"), allowed, settings)
+        change = extend_length(self._curves.length, step, self._last_changes.get("length"), allowed, settings)
         if change is not None:
             lengths = {"max_length": int(change.new) + cache, "length_cache": cache}
             self.rewards = self.rewards.model_copy(update=lengths)
-            self._last["length"] = step
+            self._last_changes["length"] = step
         return change
 
-    def _entropy(self, settings: CurriculumSettings) -> SettingChange | None:
+    def _adjust_eps_high(self, settings: CurriculumSettings) -> SettingChange | None:
         window = settings.reward_plateau.window
         if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
             return None
-        if self._target is None:  # what is to be kept is the entropy of the first steps
-            self._target = sum(self._curves.entropy[-window:]) / window
-        change = adjust_eps_high(self._curves.entropy, self._target, self.objective.eps_high, settings)
+        if self._entropy_target is None:  # what is to be kept is the entropy of the first steps
+            self._entropy_target = sum(self._curves.entropy[-window:]) / window
+        change = adjust_eps_high(self._curves.entropy, self._entropy_target, self.objective.eps_high, settings)
         if change is not None:
             self.objective = self.objective.model_copy(update={"eps_high": change.new})
         return change

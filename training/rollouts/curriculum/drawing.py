@@ -24,15 +24,15 @@ from training.rollouts.curriculum.settings import PoolSettings
 class DrawCounts:
     """How far drawing has come; part of a checkpoint.
 
-    ``given`` counts the groups each pool has given, ``total`` all of them.
+    ``by_pool`` counts the groups drawn from each pool, ``total`` all of them.
     """
 
     total: int = 0
     by_pool: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
 
 
-def draw_problem(pools: Mapping[str, Pool], drawn: DrawCounts, seed: int, settings: PoolSettings) -> str:
-    """Return the next problem; ``drawn`` is moved on.
+def draw_problem(pools: Mapping[str, Pool], counts: DrawCounts, seed: int, settings: PoolSettings) -> str:
+    """Draw the next problem and advance ``counts``.
 
     Raises:
         ValueError: there is no problem at all.
@@ -40,18 +40,20 @@ def draw_problem(pools: Mapping[str, Pool], drawn: DrawCounts, seed: int, settin
     members: dict[Pool, list[str]] = {pool: [] for pool in Pool}
     for problem, pool in pools.items():
         members[pool].append(problem)
-    return draw_from_pools({pool: sorted(names) for pool, names in members.items()}, drawn, seed, settings)
+    return draw_from_pools({pool: sorted(names) for pool, names in members.items()}, counts, seed, settings)
 
 
-def draw_from_pools(members: Mapping[Pool, Sequence[str]], drawn: DrawCounts, seed: int, settings: PoolSettings) -> str:
-    """As `draw`, from lists of the pools' members, each in one fixed order."""
-    due = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
-    wanted = [pool for pool, share in due if int((drawn.total + 1) * share) > drawn.by_pool[pool]]
-    for pool in (*wanted, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
+def draw_from_pools(
+    members: Mapping[Pool, Sequence[str]], counts: DrawCounts, seed: int, settings: PoolSettings
+) -> str:
+    """Draw as `draw_problem` does, from lists of the pools' members, each in one fixed order."""
+    shares = ((Pool.RETIRED, settings.probe_share), (Pool.DEFERRED, settings.retry_share))
+    due_pools = [pool for pool, share in shares if int((counts.total + 1) * share) > counts.by_pool[pool]]
+    for pool in (*due_pools, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
         if members[pool]:
-            problem = _walk(members[pool], drawn.by_pool[pool], f"{seed}:{pool}")
-            drawn.total += 1
-            drawn.by_pool[pool] += 1
+            problem = _walk(members[pool], counts.by_pool[pool], f"{seed}:{pool}")
+            counts.total += 1
+            counts.by_pool[pool] += 1
             return problem
     raise ValueError("no problem in any pool")
 

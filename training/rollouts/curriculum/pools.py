@@ -1,13 +1,13 @@
 """Where each problem stands by its present pass rate: active, deferred (too hard for now) or retired (too easy by now).
 
-The pass rate comes for free from the attempts that training makes anyway, weighted by age: an attempt made ``a`` steps
+The pass rate comes for free from the rollouts that training makes anyway, weighted by age: a rollout made ``a`` steps
 ago weighs ``0.5 ** (a / half_life)``. With correct weight c and wrong weight w the pass rate has the posterior
 Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only where that posterior puts at least
 ``confidence`` of its mass on the other side of the band. That is the hysteresis: what is uncertain stays where it is,
 and `uncertain_problems` names it, so that only those problems are worth sampling again.
 
 No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
-and their new attempts move them back by the same rule.
+and their new rollouts move them back by the same rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from training.rollouts.curriculum.settings import PoolSettings
 
 
 class Pool(StrEnum):
-    """Where a problem stands."""
+    """Where a problem stands by its pass rate."""
 
     ACTIVE = "active"
     DEFERRED = "deferred"
@@ -29,9 +29,9 @@ class Pool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassCounts:
-    """Attempts at one problem at one step: ``correct`` of ``judged``. Attempts the verifier failed on are not here.
+    """Rollouts at one problem at one step: ``correct`` of ``judged``. Rollouts the verifier failed on are not here.
 
-    Example: ``Seen(step=120, correct=3, judged=16)``
+    Example: ``PassCounts(step=120, correct=3, judged=16)``
     """
 
     step: int
@@ -41,9 +41,9 @@ class PassCounts:
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """A problem's present pass rate: weights of correct and of other attempts, and what the posterior says.
+    """A problem's present pass rate: weights of correct and of wrong rollouts, and the posterior's mean and tails.
 
-    Example: ``Estimate(correct=2.5, wrong=9.5, rate=0.25, below=0.01, above=0.0)``
+    Example: ``PassRateEstimate(correct=2.5, wrong=9.5, pass_rate=0.25, below_band=0.01, above_band=0.0)``
     """
 
     correct: float
@@ -54,7 +54,7 @@ class PassRateEstimate:
 
     @property
     def effective_rollouts(self) -> float:
-        """Return how many attempts it rests on, counting old ones less."""
+        """Return how many rollouts the estimate rests on, counting old ones less."""
         return self.correct + self.wrong
 
 
@@ -68,13 +68,13 @@ class PoolChange:
     reason: str
 
 
-def estimate_pass_rate(seen: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
-    """Return the pass rate at step ``now``; ``rate`` is the posterior's mean."""
+def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, settings: PoolSettings) -> PassRateEstimate:
+    """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
     correct = wrong = 0.0
-    for one in seen:
-        weight = 0.5 ** (max(0, now - one.step) / settings.half_life)
-        correct += weight * one.correct
-        wrong += weight * (one.judged - one.correct)
+    for counts in pass_counts:
+        weight = 0.5 ** (max(0, now - counts.step) / settings.half_life)
+        correct += weight * counts.correct
+        wrong += weight * (counts.judged - counts.correct)
     a, b = 1 + correct, 1 + wrong
     below = beta_cdf(settings.min_pass_rate, a, b)
     above = 1 - beta_cdf(settings.max_pass_rate, a, b)
@@ -82,7 +82,7 @@ def estimate_pass_rate(seen: Iterable[PassCounts], now: int, settings: PoolSetti
 
 
 def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolSettings) -> PoolChange | None:
-    """Return where the problem goes, or None where it stays."""
+    """Return the pool that the problem moves to, with the reason, or None where it stays."""
     if now.effective_rollouts < settings.min_effective_rollouts:
         return None
     inside = 1 - now.below_band - now.above_band
@@ -96,18 +96,19 @@ def pool_change(problem: str, pool: Pool, now: PassRateEstimate, settings: PoolS
 
 
 def uncertain_problems(estimates: Mapping[str, PassRateEstimate], settings: PoolSettings) -> list[str]:
-    """Return problems of which no pool has ``confidence``: those worth a few more attempts, the least sure first."""
+    """Return problems of which no pool has ``confidence``, the least sure first: they are worth a few more rollouts."""
 
-    def sure(one: PassRateEstimate) -> float:
-        return max(one.below_band, one.above_band, 1 - one.below_band - one.above_band)
+    def certainty(estimate: PassRateEstimate) -> float:
+        return max(estimate.below_band, estimate.above_band, 1 - estimate.below_band - estimate.above_band)
 
     return sorted(
-        (p for p, one in estimates.items() if sure(one) < settings.confidence), key=lambda p: sure(estimates[p])
+        (problem for problem, estimate in estimates.items() if certainty(estimate) < settings.confidence),
+        key=lambda problem: certainty(estimates[problem]),
     )
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return probability that a Beta(a, b) variable is at most x."""
+    """Return the probability that a Beta(a, b) variable is at most x."""
     import mpmath
 
     return float(mpmath.betainc(a, b, 0, x, regularized=True))

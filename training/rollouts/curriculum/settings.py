@@ -26,10 +26,10 @@ class PoolSettings(Settings):
         "and inside before it comes back. Not in the paper.",
     )
     half_life: float = Field(
-        50.0, gt=0, description="Training steps after which an attempt counts half. Not in the paper."
+        50.0, gt=0, description="Training steps after which a rollout counts half. Not in the paper."
     )
     min_effective_rollouts: float = Field(
-        4.0, gt=0, description="Weighted attempts below which a problem stays where it is. Not in the paper."
+        4.0, gt=0, description="Weighted rollouts below which a problem stays where it is. Not in the paper."
     )
     probe_share: float = Field(
         0.02, ge=0, lt=1, description="Share of a batch's groups drawn from the retired. Not in the paper."
@@ -98,7 +98,7 @@ class CurriculumSettings(Settings):
     @model_validator(mode="after")
     def _rising(self) -> Self:
         if list(self.length_schedule) != sorted(set(self.length_schedule)):
-            raise ValueError(f"lengths = {list(self.length_schedule)} must rise")
+            raise ValueError(f"length_schedule = {list(self.length_schedule)} must rise")
         low, high = self.eps_high_range
         if not 0 < low <= high:
             raise ValueError(f"eps_high_range = {[low, high]} must be positive and rising")

@@ -20,7 +20,7 @@ from training.rollouts.curriculum.settings import CurriculumSettings, PlateauSet
 class SettingChange:
     """One change of the run: what, from which value to which, and why.
 
-    Example: ``Change("length", 16384, 24576, "length flat: +1.2 % over 20 steps (t = 0.4)")``
+    Example: ``SettingChange("length", 16384, 24576, "length flat: +1.2 % over 20 steps (t = 0.4)")``
     """
 
     setting: str
@@ -40,7 +40,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class KVCacheModel:
-    """What a generator's accelerator holds: bytes for the KV cache, and what one token takes of it.
+    """Room on a generator's accelerator: bytes for the KV cache, and bytes that one token takes.
 
     A token of a transformer takes ``2 * layers * kv_heads * head_size * bytes`` (keys and values).
     Example: ``KVCacheModel(kv_bytes=40e9, bytes_per_token=131072)`` for 40 GB and an 8B model with 8 KV heads in bf16.
@@ -50,27 +50,27 @@ class KVCacheModel:
     bytes_per_token: float
 
     def concurrent(self, mean_length: float) -> int:
-        """Return sequences of that mean length (prompt and answer, tokens) that fit at once."""
+        """Return how many sequences of that mean length (prompt and answer, tokens) fit at once."""
         return int(self.kv_bytes // (self.bytes_per_token * max(mean_length, 1.0)))
 
 
 def trend(values: Sequence[float], window: int) -> Trend | None:
-    """Least squares through the last ``window`` values; None where there are fewer."""
+    """Fit a straight line by least squares through the last ``window`` values; None where there are fewer."""
     if len(values) < window:
         return None
     ys = values[-window:]
     mean_x, mean_y = (window - 1) / 2, sum(ys) / window
     spread = sum((x - mean_x) ** 2 for x in range(window))
     slope = sum((x - mean_x) * (y - mean_y) for x, y in enumerate(ys)) / spread
-    left = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in enumerate(ys))
-    error = math.sqrt(left / (window - 2) / spread)
+    residual = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in enumerate(ys))
+    error = math.sqrt(residual / (window - 2) / spread)
     t = slope / error if error > 0 else math.copysign(math.inf, slope) if slope else 0.0
     return Trend(mean_y, slope * (window - 1), t)
 
 
-def is_plateau(found: Trend | None, least_gain: float) -> bool:
-    """Return whether a trend is a plateau."""
-    return found is not None and abs(found.gain) < least_gain and abs(found.t_value) < 2
+def is_plateau(fit: Trend | None, least_gain: float) -> bool:
+    """Return whether a trend is a plateau: a small gain, and a slope not clearly different from zero."""
+    return fit is not None and abs(fit.gain) < least_gain and abs(fit.t_value) < 2
 
 
 def has_cooled_down(step: int, last_change: int | None, settings: PlateauSettings) -> bool:
@@ -86,41 +86,41 @@ def activate_deferred(
     deferred: int,
     settings: CurriculumSettings,
 ) -> SettingChange | None:
-    """On a reward plateau: how many deferred problems come in.
+    """Return, on a reward plateau, how many deferred problems come in.
 
     Args:
         rewards: mean reward of each step.
         active, deferred: how many problems the pools hold.
     """
-    found = trend(rewards, settings.reward_plateau.window)
-    if deferred == 0 or not is_plateau(found, settings.reward_plateau.min_gain):
+    fit = trend(rewards, settings.reward_plateau.window)
+    if deferred == 0 or not is_plateau(fit, settings.reward_plateau.min_gain):
         return None
     if not has_cooled_down(step, last_change, settings.reward_plateau):
         return None
-    assert found is not None
-    coming = min(deferred, max(1, round(active * settings.harder_share)))
+    assert fit is not None
+    promoted = min(deferred, max(1, round(active * settings.harder_share)))
     return SettingChange(
-        "active", active, active + coming, f"reward flat: {_said(found, settings.reward_plateau, 1.0)}"
+        "active", active, active + promoted, f"reward flat: {_describe_trend(fit, settings.reward_plateau, 1.0)}"
     )
 
 
 def extend_length(
     lengths: Sequence[float], step: int, last_change: int | None, allowed: int, settings: CurriculumSettings
 ) -> SettingChange | None:
-    """On a length plateau: the next un-penalised length of the list.
+    """Return, on a length plateau, the next un-penalised length of the schedule.
 
     Args:
         lengths: mean response length of each step, tokens.
         allowed: the present un-penalised length, l_max - l_cache.
     """
     further = [length for length in settings.length_schedule if length > allowed]
-    found = trend(lengths, settings.length_plateau.window)
-    if not further or found is None or not has_cooled_down(step, last_change, settings.length_plateau):
+    fit = trend(lengths, settings.length_plateau.window)
+    if not further or fit is None or not has_cooled_down(step, last_change, settings.length_plateau):
         return None
-    if not is_plateau(found, settings.length_plateau.min_gain * found.mean):
+    if not is_plateau(fit, settings.length_plateau.min_gain * fit.mean):
         return None
     return SettingChange(
-        "length", allowed, further[0], f"length flat: {_said(found, settings.length_plateau, found.mean)}"
+        "length", allowed, further[0], f"length flat: {_describe_trend(fit, settings.length_plateau, fit.mean)}"
     )
 
 
@@ -137,12 +137,12 @@ def shrink_batches(
     if n_async <= fits:
         return []
     fewer = max(group, fits // group * group)
-    why = f"{fits} sequences of {mean_length:.0f} tokens fit the KV cache"
-    changes = [SettingChange("n_async", n_async, fewer, why)]
+    reason = f"{fits} sequences of {mean_length:.0f} tokens fit the KV cache"
+    changes = [SettingChange("n_async", n_async, fewer, reason)]
     batch = max(group, min(n_batch, fewer) // group * group)
     if batch < n_batch:
         changes.append(
-            SettingChange("n_batch", n_batch, batch, f"{why}; a batch larger than n_async would wait for itself")
+            SettingChange("n_batch", n_batch, batch, f"{reason}; a batch larger than n_async would wait for itself")
         )
     return changes
 
@@ -164,6 +164,6 @@ def adjust_eps_high(
     return SettingChange("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")
 
 
-def _said(found: Trend, settings: PlateauSettings, unit: float) -> str:
-    shown = f"{found.gain / unit:+.1%}" if unit != 1.0 else f"{found.gain:+.3f}"
-    return f"{shown} over {settings.window} steps (t = {found.t_value:.1f})"
+def _describe_trend(fit: Trend, settings: PlateauSettings, unit: float) -> str:
+    gain = f"{fit.gain / unit:+.1%}" if unit != 1.0 else f"{fit.gain:+.3f}"
+    return f"{gain} over {settings.window} steps (t = {fit.t_value:.1f})"

@@ -50,12 +50,12 @@ def test_a_flat_reward_brings_the_deferred_and_a_flat_length_more_room() -> None
     seen = []
     for step, wiggle in enumerate((0.0, 0.001, 0.0, 0.001), start=1):
         seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle, 0.3)[1]
-    whats = {change.setting: change for change in seen}
-    assert whats["active"].new == 10
+    changes = {change.setting: change for change in seen}
+    assert changes["active"].new == 10
     assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
-    assert whats["length"].new == 200
+    assert changes["length"].new == 200
     assert (made.rewards.max_length, made.rewards.effective_length_cache) == (225, 25)
-    assert "flat" in whats["length"].reason
+    assert "flat" in changes["length"].reason
 
 
 def test_falling_entropy_raises_eps_high() -> None:
