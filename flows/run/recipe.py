@@ -55,7 +55,7 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
         if isinstance(value, str) and key in PATHS:
             return portable(value) if value.startswith("/") else value
         if isinstance(value, str) and key == "set":
-            return ABSOLUTE.sub(lambda found: portable(found[0]), value)
+            return ABSOLUTE.sub(lambda match: portable(match[0]), value)
         return value
 
     import tomli_w

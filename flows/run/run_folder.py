@@ -48,10 +48,10 @@ class Run:
     def check_owner(self) -> None:
         """Refuse a folder that belongs to another recipe."""
         if (self.folder / "run.json").exists():
-            held = open_run(self.folder).recipe.name
-            if held != self.recipe.name:
+            owner = open_run(self.folder).recipe.name
+            if owner != self.recipe.name:
                 raise StoreError(
-                    f"{self.folder} holds a run of recipe `{held}`, not `{self.recipe.name}`; give another --out."
+                    f"{self.folder} holds a run of recipe `{owner}`, not `{self.recipe.name}`; give another --out."
                 )
 
     def save(self) -> None:

@@ -120,9 +120,9 @@ def _judge(limit_s: float, memory_mb: int, engine: str) -> MathJudge:
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
     """Return the sandbox of this worker process, with one slot; closed when the process ends."""
-    made = Runner(1, rung=rung, allow_none=allow_none)
-    atexit.register(made.__exit__, None, None, None)
-    return made
+    runner = Runner(1, rung=rung, allow_none=allow_none)
+    atexit.register(runner.__exit__, None, None, None)
+    return runner
 
 
 def _reduce_programs(judge: ProgramJudge) -> tuple[Any, ...]:

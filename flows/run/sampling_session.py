@@ -54,7 +54,7 @@ class SamplingSession:
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
-        self._held: dict[str, int] = {}
+        self._stored_counts: dict[str, int] = {}
 
     def __enter__(self) -> SamplingSession:
         return self
@@ -80,19 +80,19 @@ class SamplingSession:
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
         self._runner.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
-        held = sum(self._held.pop(one.problem) + one.new_attempts for one in sampled)
+        attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
         self._store.compact(names)
         counts = pl.DataFrame(
-            [(one.problem, len(one.verdicts), one.is_decided) for one in sampled],
+            [(sample.problem, len(sample.verdicts), sample.is_decided) for sample in sampled],
             schema={"problem": pl.String, "attempts": pl.Int32, "sealed": pl.Boolean},
             orient="row",
         )
         verdicts = verdict_frame(sampled, self._policy.key, self._judge.version)
         notes = {
-            "attempts": held,
+            "attempts": attempts,
             "counted": verdicts.height,
-            "made": sum(one.new_attempts for one in sampled),
-            "tokens": sum(one.new_tokens for one in sampled),
+            "made": sum(sample.new_attempts for sample in sampled),
+            "tokens": sum(sample.new_tokens for sample in sampled),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
         return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
@@ -118,11 +118,11 @@ class SamplingSession:
     async def _until(self, names: list[str]) -> None:
         assert self._sampled is not None
         self._working = asyncio.current_task()
-        left = {name for name in names if name not in self._waiting}
-        while left:
-            one = await anext(self._sampled)
-            self._waiting[one.problem] = one
-            left.discard(one.problem)
+        pending = {name for name in names if name not in self._waiting}
+        while pending:
+            sample = await anext(self._sampled)
+            self._waiting[sample.problem] = sample
+            pending.discard(sample.problem)
 
     async def _end(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -139,9 +139,9 @@ class SamplingSession:
         """Yield the problems of these shards, read as they are wanted."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
-            for asked in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
-                self._held[asked.request.id] = len(asked.stored_answers)
-                yield asked
+            for item in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
+                self._stored_counts[item.request.id] = len(item.stored_answers)
+                yield item
 
     def _report(self, progress: SamplingProgress) -> None:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
@@ -154,11 +154,11 @@ def sampling_requests(
     frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
 ) -> Iterator[SamplingRequest]:
     """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
-    held = stored_answers(store, frame["id"].to_list(), attempts, judge)
+    stored = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
-        prompted = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
-        yield SamplingRequest(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
+        request = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
+        yield SamplingRequest(request, answer or "", option_letter(raw, answer), stored.get(name, {}))
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
@@ -179,7 +179,7 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
 def progress_phrase(progress: SamplingProgress) -> str:
     """Return progress in one line."""
     eta = progress.eta_s
-    left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
+    remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
     dropped = sum(progress.dropped.values())
-    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{left}"
+    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{remaining}"

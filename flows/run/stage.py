@@ -157,18 +157,18 @@ class StageResult:
     @property
     def funnel_row(self) -> FunnelRow:
         """Return rows in, kept, and dropped by reason."""
-        made = self.manifest
-        return FunnelRow(self.name, self.stage.title, made.rows_in, made.kept, dict(made.reasons))
+        manifest = self.manifest
+        return FunnelRow(self.name, self.stage.title, manifest.rows_in, manifest.kept, dict(manifest.reasons))
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """What the stages of a pipeline made so far, in their order."""
 
-    made: tuple[StageResult, ...] = ()
+    stage_results: tuple[StageResult, ...] = ()
 
     def __iter__(self) -> Iterator[StageResult]:
-        return iter(self.made)
+        return iter(self.stage_results)
 
     def __getitem__(self, stage: Stage) -> StageResult:
         """Return the result of a stage that must be there."""
@@ -179,11 +179,11 @@ class Results:
 
     def get(self, stage: Stage) -> StageResult | None:
         """Return the result of a stage; None where the run does without it."""
-        return next((result for result in self.made if result.name == stage.name), None)
+        return next((result for result in self.stage_results if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
         """These results and some more."""
-        return Results((*self.made, *results))
+        return Results((*self.stage_results, *results))
 
     @property
     def problems(self) -> StageResult:
@@ -203,10 +203,10 @@ class Results:
     @property
     def funnel(self) -> list[FunnelRow]:
         """Return the funnel of these stages; those that only measure are left out."""
-        return [result.funnel_row for result in self.made if result.stage.kind is not Kind.MEASURE]
+        return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
     def _of(self, kind: Kind) -> tuple[StageResult, ...]:
-        return tuple(result for result in self.made if result.stage.kind is kind)
+        return tuple(result for result in self.stage_results if result.stage.kind is kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +273,8 @@ class StageRun:
             total: rows for the progress bar.
             rows_in: rows that must go in, checked when the stage closes.
         """
-        if (done := self.finished(folder)) is not None:
-            return done
+        if (result := self.finished(folder)) is not None:
+            return result
         folder.prepare()
         count = 0
         rows_of: dict[int, int] = {}

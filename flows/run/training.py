@@ -26,12 +26,12 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")
-        made, where = read_run(out, overrides)
+        settings, recipe_folder = read_run(out, overrides)
     elif recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
     else:
-        made, where = load_train_recipe(recipe, overrides), recipe.parent.absolute()
-    return run.train(made, where, (out or Path("runs") / made.name).absolute(), resume=resume)
+        settings, recipe_folder = load_train_recipe(recipe, overrides), recipe.parent.absolute()
+    return run.train(settings, recipe_folder, (out or Path("runs") / settings.name).absolute(), resume=resume)
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:

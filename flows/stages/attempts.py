@@ -73,11 +73,11 @@ def make_attempts(job: StageRun) -> StageResult:
             folder.discard()
         rule = stopping_rule(settings)
         with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:
-            done = job.shard_by_shard(folder, session.shard)
-    if not (done.reused and (done.folder / JUDGED_BY).exists()):
-        atomic_write(done.folder / KEY, json.dumps(key) + "\n")
-        atomic_write(done.folder / JUDGED_BY, json.dumps(made_with) + "\n")
-    return done
+            result = job.shard_by_shard(folder, session.shard)
+    if not (result.reused and (result.folder / JUDGED_BY).exists()):
+        atomic_write(result.folder / KEY, json.dumps(key) + "\n")
+        atomic_write(result.folder / JUDGED_BY, json.dumps(made_with) + "\n")
+    return result
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
@@ -86,16 +86,16 @@ def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
 
 
-def attempt_store(run: Run, made: StageResult) -> attempts.AttemptStore:
+def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
     """Return the store that an attempts stage filled, by the key that the stage kept; the policy itself is not
     needed.
     """
-    key = attempt_key(made.folder)
+    key = attempt_key(result.folder)
     store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
-    if store.height < made.manifest.notes["attempts"]:
+    if store.height < result.manifest.notes["attempts"]:
         raise StoreError(
-            f"{store.folder} holds {store.height} attempts, {made.manifest.notes['attempts']} were made; "
-            "run the recipe again and the missing ones are made again."
+            f"{store.folder} holds {store.height} attempts, {result.manifest.notes['attempts']} were made; "
+            "run the recipe again and the missing ones are result again."
         )
     return store
 

@@ -15,8 +15,8 @@ def find_duplicates(job: StageRun) -> StageResult:
     run, problems = job.run, job.problems.folder
     settings = f"{verifier_version(run)} {run.recipe.verify.digest()}"  # it says whether two references are equal
     folder = job.open(exact.VERSION, settings, job.problems)
-    if (done := job.finished(folder)) is not None:
-        return done
+    if (result := job.finished(folder)) is not None:
+        return result
     again = exact.exact_duplicates(read_table(problems, "kept", ["id", "source", "row", "answer"]))
     conflicts = _conflicts(run, again)
 

@@ -62,17 +62,17 @@ class VariantProblems:
 
     def _places(self) -> dict[str, tuple[int, str, str]]:
         folder = LANGUAGE_VARIANTS.folder_in(self._run)
-        found: dict[str, tuple[int, str, str]] = {}
+        places: dict[str, tuple[int, str, str]] = {}
         for index in range(len(shard_counts(folder))):
             rows = read_shard(folder, "kept", index).select("id", "group", "meta").iter_rows()
-            found |= {name: (index, group, language_of(meta)) for name, group, meta in rows}
-        return found
+            places |= {name: (index, group, language_of(meta)) for name, group, meta in rows}
+        return places
 
     def _tables(self, index: int) -> tuple[dict[str, list[tuple[str, str]]], dict[str, dict[str, Any]]]:
         folder = TESTS.folder_in(self._run)
         tests: dict[str, list[tuple[str, str]]] = {}
         rows = read_shard(folder, TESTS_TABLE, index).select("problem", "input", "output").iter_rows()
-        for name, given, wanted in rows:
-            tests.setdefault(name, []).append((given, wanted))
+        for name, test_input, expected in rows:
+            tests.setdefault(name, []).append((test_input, expected))
         judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
         return tests, judging

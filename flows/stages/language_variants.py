@@ -28,9 +28,11 @@ def make_variants(job: StageRun) -> StageResult:
         aside = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
         voting = runs.join(aside, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
-        asked = language_variants.languages_of(voting, decisions.select("problem", "test", "output"), limits, settings)
-        kept, dropped = language_variants.make_variants(frame, asked)
-        return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
+        languages = language_variants.languages_of(
+            voting, decisions.select("problem", "test", "output"), limits, settings
+        )
+        kept, dropped = language_variants.make_variants(frame, languages)
+        return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": languages})
 
     counts = shard_counts(problems)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))

@@ -31,10 +31,10 @@ def judge_premises(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
             columns = frame.unique("id", maintain_order=True).select("id", "statement", "domain", "lang")
-            wanted = [
+            requests = [
                 PromptRequest(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()
             ]
-            tallies = premises.tally_votes(frame["id"], asking.ask(wanted, settings.votes))
+            tallies = premises.tally_votes(frame["id"], asking.ask(requests, settings.votes))
             decided = premises.decide_premises(tallies, settings.threshold, settings.min_votes)
             reasons = [None if keep else DropReason.FAULTY_PREMISES for keep in decided["keep"]]
             kept, dropped = split_rows(frame, stage, reasons, decided["evidence"].to_list())

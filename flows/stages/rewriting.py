@@ -79,10 +79,12 @@ def hard_choices(
 
     None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
-    seen = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
-    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
-    needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
-    parts = dict(multiple_choice.parse_choices(seen)) if needed else {}
+    choice_rows = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
+    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
+    needed = choice_rows.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))[
+        "_at"
+    ].to_list()
+    parts = dict(multiple_choice.parse_choices(choice_rows)) if needed else {}
     return {at: parts.get(at) for at in needed}
 
 
@@ -91,8 +93,8 @@ def _two_references(problems: Path) -> frozenset[str]:
     rows = read_table(problems, "kept", ["id", "answer"])
     if rows.is_empty():
         return frozenset()
-    said = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
-    return frozenset(rows.group_by("id").agg(said).filter(pl.col("answer") > 1)["id"])
+    num_references = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
+    return frozenset(rows.group_by("id").agg(num_references).filter(pl.col("answer") > 1)["id"])
 
 
 def _rewritten(
@@ -105,52 +107,52 @@ def _rewritten(
     """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right
     option.
     """
-    wanted: dict[str, PromptRequest] = {}
+    requests: dict[str, PromptRequest] = {}
     tasks: list[tuple[multiple_choice.ParsedChoice, ProposedRewriting | None, JudgeTask]] = []
-    fates: dict[int, tuple[str, int | None]] = {}
+    whys: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
-        parted = hard[at]
-        if parted is not None and name not in torn:
-            details = {"options": "\n".join(parted.options), "answer": parted.options[parted.index]}
-            wanted.setdefault(name, PromptRequest(name, parted.question, Domain.MATH, lang, details))
-    said = dict(asking.ask(list(wanted.values()), 1).select("problem", "text").iter_rows())
+        choice = hard[at]
+        if choice is not None and name not in torn:
+            details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
+            requests.setdefault(name, PromptRequest(name, choice.question, Domain.MATH, lang, details))
+    responses = dict(asking.ask(list(requests.values()), 1).select("problem", "text").iter_rows())
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
-        parted = hard[at]
-        if parted is None or name in torn:
-            fates[at] = (TWO_REFERENCES if parted is not None else NOT_RESOLVED), None
+        choice = hard[at]
+        if choice is None or name in torn:
+            whys[at] = (TWO_REFERENCES if choice is not None else NOT_RESOLVED), None
             continue
-        rewriting = read_rewriting(said.get(name))
+        rewriting = read_rewriting(responses.get(name))
         solved = Response(rewriting.answer if rewriting is not None else "", None)
-        fates[at] = "", len(tasks)
-        tasks.append((parted, rewriting, JudgeTask(name, parted.options[parted.index], lang, (solved,))))
+        whys[at] = "", len(tasks)
+        tasks.append((choice, rewriting, JudgeTask(name, choice.options[choice.index], lang, (solved,))))
     verdicts = [result.verdicts[0] for result in judge.judge(task for _, _, task in tasks)]
-    made = []
+    rewritten_rows = []
     for at, name, source, row in rows.select("_at", "id", "source", "row").iter_rows():
-        why, number = fates[at]
+        why, number = whys[at]
         if number is None:
-            made.append((at, False, name, source, row, False, why, None, None, None))
+            rewritten_rows.append((at, False, name, source, row, False, why, None, None, None))
             continue
-        parted, rewriting, _ = tasks[number]
-        opened = _accepted(parted, rewriting, verdicts[number])
-        fine = isinstance(opened, multiple_choice.OpenQuestion)
+        choice, rewriting, _ = tasks[number]
+        opened = _accepted(choice, rewriting, verdicts[number])
+        is_accepted = isinstance(opened, multiple_choice.OpenQuestion)
         refused = opened.evidence if isinstance(opened, multiple_choice.Refusal) else None
         right = opened.answer if isinstance(opened, multiple_choice.OpenQuestion) else None
         proposed = (rewriting.statement, verdicts[number].answer) if rewriting is not None else (None, None)
-        made.append((at, True, name, source, row, fine, refused, *proposed, right))
+        rewritten_rows.append((at, True, name, source, row, is_accepted, refused, *proposed, right))
     schema = {"_at": pl.UInt32(), "asked": pl.Boolean(), **REWRITTEN, "right": pl.String()}
-    return pl.DataFrame(made, schema=schema, orient="row")
+    return pl.DataFrame(rewritten_rows, schema=schema, orient="row")
 
 
 def _accepted(
-    parted: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
+    choice: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
 ) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
     """Return what the rules say of a rewriting, by the verdict on the policy's own answer to it."""
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
-    found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
-    if failed and isinstance(found, multiple_choice.OpenQuestion):
+    result = accept_rewriting(choice.question, choice.options, choice.index, rewriting, verified=verified)
+    if failed and isinstance(result, multiple_choice.OpenQuestion):
         return multiple_choice.Refusal(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.method}")
-    return found
+    return result
 
 
 def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:

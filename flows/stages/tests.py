@@ -49,19 +49,23 @@ POWER = pl.Schema(
 def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
-    matrix, asked = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
+    matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
     about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
-    read = [job.problems, matrix, *([asked] if asked is not None else [])]
-    problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None
+    read = [job.problems, matrix, *([generators] if generators is not None else [])]
+    problems, measured, answered = (
+        job.problems.folder,
+        matrix.folder,
+        generators.folder if generators is not None else None,
+    )
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
-            said: dict[str, list[str]] = {}
+            responses: dict[str, list[str]] = {}
             if answered is not None:
                 for name, text in read_shard(answered, RESPONSES_TABLE, index).select("problem", "text").iter_rows():
-                    said.setdefault(name, []).append(text)
-            return _decide_shard(run, problems, measured, index, runner, said)
+                    responses.setdefault(name, []).append(text)
+            return _decide_shard(run, problems, measured, index, runner, responses)
 
         return job.shard_by_shard(job.open(version, about, *read), work)
 
@@ -72,7 +76,7 @@ def _decide_shard(
     matrix: Path,
     index: int,
     runner: Runner,
-    said: Mapping[str, Sequence[str]],
+    responses: Mapping[str, Sequence[str]],
 ) -> Shard:
     settings = run.recipe.code.agreement
     frame = read_shard(before, "kept", index)
@@ -81,18 +85,20 @@ def _decide_shard(
     limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
     all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
     for unit in units(run, before, index):
-        own = runs.filter(pl.col("problem") == unit.name)
+        problem_runs = runs.filter(pl.col("problem") == unit.name)
         limit = limits[unit.name]["time_limit_s"]
-        asked = unit.tests.select("problem", pl.col("index").alias("test"))
-        decisions = tests_agreement.decide_tests(own, settings, asked)
+        test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
+        decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
-        made = generate_tests(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
-        new = pl.DataFrame(made.tests, schema=TEST, orient="row")
-        own = pl.concat([own, *made.runs])
+        generated = generate_tests(
+            run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ())
+        )
+        new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
+        problem_runs = pl.concat([problem_runs, *generated.runs])
         all_tests.append(pl.concat([tests, new]))
-        all_runs.append(own)
-        all_decisions.append(tests_agreement.decide_tests(own, settings, asked))
-        power.append(_power(unit.name, own, decisions, made))
+        all_runs.append(problem_runs)
+        all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids))
+        power.append(_power(unit.name, problem_runs, decisions, generated))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
     every = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
     decided = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
@@ -144,11 +150,11 @@ def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
 
 
-def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: GeneratedTests) -> tuple[object, ...]:
+def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: GeneratedTests) -> tuple[object, ...]:
     wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
-    before = failing_solutions(runs, given.filter(pl.col("decision") != "discard"))
+    before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
     caught = frozenset().union(*before.values()) if before else frozenset()
-    return name, wrong, len(caught), len(caught | made.caught), *made.counts()
+    return name, wrong, len(caught), len(caught | generated.caught), *generated.counts()
 
 
 def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:

@@ -81,7 +81,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
-    """Return what is computed for the terms that are switched on."""
+    """Return what must be computed for the terms that are switched on."""
     return ObjectiveNeeds(bool(settings.entropy_coef), bool(settings.kl_coef), settings.reference)
 
 
@@ -106,13 +106,13 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tens
 
 
 def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """[tokens] summed up to [sequences]."""
+    """Return [tokens] values summed up to [sequences]."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
     return sums.index_add(0, inputs.sequence_index, values)
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """[tokens] sum of a sequence's values from each token to its end; a sequence's tokens lie side by side."""
+    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens lie side by side."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -1,8 +1,8 @@
 """The policy under training as a Hugging Face causal language model: loaded, and published in a folder.
 
 A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, and a
-mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written aside, flushed and renamed, so a
-folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
+mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written under another name, flushed and
+renamed, so a folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
 
 Not here: sharding over GPUs and checkpoints of a training run, which also hold the optimizer.
 """
@@ -105,11 +105,11 @@ def save_model(
     extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
-    """Publish the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
+    """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
 
-    ``texts`` are further files, name to content. ``state`` is written in place of the model's own weights, where those
-    are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a step
-    publishes under a new name each time.
+    ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
+    those are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a
+    step publishes under a new name each time.
     """
     from transformers.utils.logging import disable_progress_bar
 
