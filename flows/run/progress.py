@@ -10,21 +10,23 @@ from contextlib import contextmanager
 Advance = Callable[[int], None]
 
 NOTE_S = 60.0
-"""Where nobody watches, seconds between two lines of what a long stage has to say meanwhile."""
+"""Where nobody watches, seconds between two notes of a long stage."""
 
 _notes: list[Callable[[str], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
 
 
 def note(text: str) -> None:
-    """Say something beside the bar that is shown: how many attempts, how quick. Without a bar it is lost."""
+    """Show a text beside the bar, such as how many attempts and how fast. Without a bar it is lost."""
     if _notes:
         _notes[-1](text)
 
 
 @contextmanager
 def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
-    """Show ``title`` with a bar over ``total`` rows, ``done`` of them from an earlier run; yields ``advance(rows)``."""
+    """Show ``title`` with a bar over ``total`` rows, ``finished`` of them in an earlier run; yield
+    ``advance(rows)``.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -72,7 +72,7 @@ class SamplingSession:
             self._store.close()
 
     def shard(self, index: int) -> Shard:
-        """Sample until the shard's problems are all done; the attempts become a part of the store."""
+        """Sample until all problems of the shard are decided; its attempts become a part of the store."""
         begun = time.monotonic()
         if self._runner is None:
             self._runner = asyncio.Runner()
@@ -136,7 +136,7 @@ class SamplingSession:
             await self._policy.__aexit__(kind, error, trace)
 
     def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
-        """Yield the problems of these shards, read as they are wanted."""
+        """Yield the problems of these shards, each shard read when its turn comes."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
             for item in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
@@ -153,7 +153,7 @@ class SamplingSession:
 def sampling_requests(
     frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
 ) -> Iterator[SamplingRequest]:
-    """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
+    """Yield `PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
     stored = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
@@ -167,8 +167,9 @@ def request_details(domain: str, meta: str | None) -> dict[str, str]:
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the option's letter where the format filter opened a multiple-choice problem: attempts may still name
-    it.
+    """Return the right option's letter where the format filter opened a multiple-choice problem, else None.
+
+    Attempts may still answer with the letter.
     """
     if raw_answer is None:
         return None
@@ -177,7 +178,7 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
 
 
 def progress_phrase(progress: SamplingProgress) -> str:
-    """Return progress in one line."""
+    """Return the progress as one line."""
     eta = progress.eta_s
     remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""

@@ -15,7 +15,7 @@ from training.recipe import TrainRecipe
 
 
 def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
-    """Train, or go on training; returns the folder of the trained model.
+    """Train, or resume training; return the folder of the trained model.
 
     Raises:
         ConfigError: the recipe cannot be meant, or is missing where it is needed.
@@ -40,7 +40,7 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
-    """Return the recipe of a training run's folder, and the folder that its paths refer to.
+    """Read the recipe of a training run's folder, and the folder that its paths refer to.
 
     Raises:
         ConfigError: the recipe cannot be meant, or not with these settings changed.

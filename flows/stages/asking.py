@@ -1,7 +1,7 @@
-"""A policy asked with one prompt, beside attempts.
+"""A policy that answers one prompt for a stage other than the attempts.
 
-What it said lies in the run's attempt store under the version of its prompt: a killed run asks for nothing twice, and a
-new threshold asks nobody.
+Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
+new threshold requests nothing at all.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from flows.run.run_folder import Run
 
 
 class PolicySession:
-    """A policy asked with one prompt, its responses kept in the run's attempt store. A context manager.
+    """A policy that answers one prompt; its responses are kept in the run's attempt store. A context manager.
 
-    The policy is entered with the first question that the store cannot answer; leaving ends it and closes the store.
+    The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
     """
 
     def __init__(self, run: Run, settings: PolicySettings, prompt: Prompt) -> None:
@@ -49,10 +49,10 @@ class PolicySession:
             self._store.close()
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
-        """`ATTEMPT` rows of indices below ``each``, ordered by problem and index; fewer where the policy has fewer.
+        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer where the policy has fewer.
 
         Args:
-            wanted: what is asked, each id once.
+            requests: the prompts to answer, each id once.
         """
         names = [request.id for request in requests]
         missing = self._store.missing_indices(names, each)

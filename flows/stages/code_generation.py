@@ -1,8 +1,8 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
 
-Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`. A
-package's own input validator, where it has one that lets its given inputs pass, is asked first: what it refuses is not
-run.
+Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`.
+Where a package has its own input validator, and this accepts the package's inputs, it runs first: inputs that it
+refuses are not run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flows.stages.units import Unit
 
 _GENERATOR_MB = 512
 _GIVEN = 20
-"""Given inputs that a validator must let pass before it is believed."""
+"""Inputs of the source that a validator must accept before it is believed."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class GeneratedTests:
     rounds: int = 0
 
     def counts(self) -> tuple[int, int, int, int, int]:
-        """Return inputs tried, refused and sound, tests made, and rounds."""
+        """Return the numbers of inputs made, refused and sound, of tests kept, and of rounds, as in `POWER`."""
         return self.inputs, self.refused, self.sound, len(self.tests), self.rounds
 
 
@@ -54,7 +54,12 @@ def generate_tests(
     limit: float,
     responses: Sequence[str],
 ) -> GeneratedTests:
-    """Return rounds of new tests, until there are enough and no new one tells solutions apart."""
+    """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
+
+    Args:
+        limit: the problem's time limit, in seconds.
+        responses: of the model that writes generators.
+    """
     settings = run.recipe.code.test_generation
     staying = decisions.filter(pl.col("decision") != "discard")
     before = failing_solutions(runs, staying)
@@ -121,7 +126,7 @@ def _round(
     num_tests: int,
     limit: float,
 ) -> bool:
-    """Run the solutions on a batch of inputs and keep what is worth it; whether a new wrong solution was caught."""
+    """Run the solutions on a batch of inputs and keep useful ones; return whether a new wrong solution was caught."""
     first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in generated.tests), -1)  # type: ignore[arg-type]
     indices = list(range(first, first + len(batch)))
     problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
@@ -172,7 +177,7 @@ def _round(
 
 
 def _from_model(run: Run, runner: Runner, responses: Sequence[str]) -> list[str]:
-    """Return inputs that the generators of some responses print and their validators let pass."""
+    """Return the inputs that the responses' generators print and their validators accept."""
     settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
     inputs: list[str] = []
@@ -210,7 +215,7 @@ def _is_text(output: bytes) -> bool:
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Per test that stays, the known wrong solutions that fail on it."""
+    """Return the known wrong solutions that fail on each test that stays, by the test's index."""
     expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
     fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))

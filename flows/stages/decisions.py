@@ -20,11 +20,11 @@ from flows.stages.base import split_rows
 from flows.stages.verdicts import verdicts_of
 
 _LEAST_DOUBT = 1e-9
-"""Any error rate above 0 has decisions foreseen."""
+"""An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide by the pass rate of each problem."""
+    """Decide on each problem by its pass rate."""
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
     rule, verdicts = stopping_rule(settings), job.results[verdicts_of(part)]
@@ -53,9 +53,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
 def decide_with_reviews(
     rates: pl.DataFrame, settings: DifficultyStage, part: str, reviews: review.ReviewVerdicts
 ) -> pl.DataFrame:
-    """`DECISION` rows, in which no label is suspected that a person accepted.
+    """Return `DECISION` rows, in which no label is suspected that a person accepted.
 
-    Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
+    Where sampling stopped at the suspicion, the decision without it is foreseen from the attempts so far.
     """
     rule = stopping_rule(settings)
     decisions = pass_rates.decide(rates, settings.band, part, rule)

@@ -1,4 +1,4 @@
-"""Overlap with benchmarks: problems that overlap leave; every hit is kept beside them."""
+"""Decontamination: problems that overlap with benchmarks leave; every hit is kept beside them."""
 
 from __future__ import annotations
 

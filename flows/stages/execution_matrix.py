@@ -1,4 +1,4 @@
-"""Every solution of every problem on every test."""
+"""The execution matrix: every solution of every problem is run on every test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED_LIMITS = pl.Schema(
 
 
 def run_execution_matrix(job: StageRun) -> StageResult:
-    """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
+    """Run the solutions, and keep each one's output on each test, and the limits that were measured."""
     run, settings, problems = job.run, job.recipe.code.execution_matrix, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
     with Runner(run.recipe.workers) as runner:

@@ -1,7 +1,7 @@
 """The solutions of a problem on its tests as a table in lines, for `goldilocks explain`.
 
-It has a line per test and a column per solution: ``=`` the output that the test wants, ``.`` another one, and
-the letters of what went wrong; below it stands what those that occur mean.
+It has a line per test and a column per solution: ``=`` the output that the test expects, ``.`` another one,
+and letters for what went wrong; below it stands the meaning of those that occur.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
 
     Args:
         folder: of the stage that decides on tests.
-        matrix: of the stage that ran the solutions, which is shown where the other has not come to the problem.
+        matrix: of the stage that ran the solutions; it is shown where the other has not decided on the problem yet.
         name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()

@@ -14,7 +14,7 @@ from flows.stages.attempts import measured_on
 
 
 def export_problems(job: StageRun) -> StageResult:
-    """Put the pass rates beside what the last difficulty stage keeps, up to the recipe's size."""
+    """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
     rows = read_table(last, "kept", ["id", "group", "source", "weight"])

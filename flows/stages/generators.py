@@ -26,7 +26,7 @@ GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "t
 
 
 def ask_generators(job: StageRun) -> StageResult:
-    """Have the recipe's model write generators for the problems that need tests."""
+    """Request generators from the recipe's model for the problems that need tests."""
     run, settings = job.run, job.recipe.code.test_generation
     assert settings.policy is not None
     policy = open_policy(settings.policy, run.recipe_folder, TESTING)

@@ -1,4 +1,4 @@
-"""Each problem once for every language that it can be asked for in."""
+"""Language variants: each problem once for every language that its program can be asked for in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flows.stages.base import JUDGING_TABLE
 
 
 def make_variants(job: StageRun) -> StageResult:
-    """Make the twins of each problem; one of which no language can be asked for leaves.
+    """Make the language variants of each problem; drop a problem that cannot be asked for in any language.
 
     Reads what the tests' stage kept beside its problems, so it stands right behind.
     """
@@ -40,7 +40,7 @@ def make_variants(job: StageRun) -> StageResult:
 
 
 def language_of(meta: str | None) -> str:
-    """Return the language that a twin is asked for in."""
+    """Return the language that a language variant is asked for in."""
     return str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
 
 

@@ -14,7 +14,7 @@ from flows.stages.judging import open_judge, verifier_version
 
 
 def find_near_duplicates(job: StageRun) -> StageResult:
-    """Drop near duplicates; the members of each group are kept beside them."""
+    """Drop near duplicates; keep the members of each group beside them."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
     made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"

@@ -23,7 +23,7 @@ from flows.stages.base import split_rows
 
 
 def judge_premises(job: StageRun) -> StageResult:
-    """Ask for votes, and drop what enough of them call faulty."""
+    """Collect votes, and drop what enough of them call faulty."""
     run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
     assert settings.policy is not None
     with PolicySession(run, settings.policy, PROMPT) as asking:

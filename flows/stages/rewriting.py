@@ -1,4 +1,4 @@
-"""Hard multiple choice rewritten by a model: what the format filter would drop for needing its options, opened.
+"""Hard multiple choice rewritten by a model: what the format filter would drop for needing its options is opened.
 
 The rules are those of `curation.filters.multiple_choice.rewriting`.
 """
@@ -33,7 +33,7 @@ REWRITTEN = pl.Schema(
         "source": pl.String(),
         "row": pl.Int64(),
         "accepted": pl.Boolean(),
-        "why": pl.String(),  # why nobody was asked, or why the rewriting is not believed; null where it is
+        "why": pl.String(),  # why the policy was not asked, or why the rewriting is not believed; null where it is
         "statement": pl.String(),  # what the policy proposed; null where it proposed nothing
         "answer": pl.String(),  # the policy's own answer to it
     }
@@ -75,9 +75,9 @@ def rewrite_choices(job: StageRun) -> StageResult:
 def hard_choices(
     problems: pl.DataFrame, settings: statements.StatementSettings
 ) -> dict[int, multiple_choice.ParsedChoice | None]:
-    """By ``_at``, the rows that the format filter drops because they need their options, taken apart.
+    """Return by ``_at`` the parsed rows that the format filter drops because they need their options.
 
-    None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
+    A value is None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
     choice_rows = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
     judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
@@ -89,7 +89,7 @@ def hard_choices(
 
 
 def _two_references(problems: Path) -> frozenset[str]:
-    """Return ids whose copies have different references; which of them is right is not for the policy to say."""
+    """Return the ids whose copies have different references; the policy must not decide which of them is right."""
     rows = read_table(problems, "kept", ["id", "answer"])
     if rows.is_empty():
         return frozenset()
@@ -104,7 +104,7 @@ def _rewritten(
     asking: PolicySession,
     judge: Judge,
 ) -> pl.DataFrame:
-    """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right
+    """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, the right
     option.
     """
     requests: dict[str, PromptRequest] = {}
@@ -146,7 +146,7 @@ def _rewritten(
 def _accepted(
     choice: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
 ) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
-    """Return what the rules say of a rewriting, by the verdict on the policy's own answer to it."""
+    """Apply the rules to a rewriting, by the verdict on the policy's own answer to it; return it or its refusal."""
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
     result = accept_rewriting(choice.question, choice.options, choice.index, rewriting, verified=verified)
@@ -156,7 +156,7 @@ def _accepted(
 
 
 def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:
-    """Return the shard with accepted rewritings put in; the original of an earlier rewriting stays."""
+    """Return the shard with accepted rewritings in place; the original of an earlier rewriting stays."""
     joined = problems.join(accepted, on="_at", how="left", maintain_order="left")
     new = pl.col("new").is_not_null()
     changed = joined.with_columns(

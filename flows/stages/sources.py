@@ -33,7 +33,11 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def source_digest(source: Source, folder: Path) -> str:
-    """Return hash what a source holds; of packages, the hashes of all their files."""
+    """Return the digest of a source's content; of packages, that of all their files.
+
+    Raises:
+        SourceError: there is no folder of packages.
+    """
     if source.kind != "kattis":
         return problems.source_digest(source, folder)
     root = folder / source.path

@@ -1,8 +1,8 @@
-"""The stage that decides on tests and makes those that lack: agreement, generation, agreement again.
+"""The stage that decides on tests and generates missing ones: agreement, generation, agreement again.
 
 What is wired here for each problem: the matrix's runs → which tests are believed → where there are too few of them, or
 a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept where all
-voting solutions agree → the problem's fate. The rules are those of `curation.programs.tests_agreement` and
+voting solutions agree → the decision on the problem. The rules are those of `curation.programs.tests_agreement` and
 `curation.programs.test_generation`.
 """
 
@@ -47,7 +47,7 @@ POWER = pl.Schema(
 
 
 def make_tests(job: StageRun) -> StageResult:
-    """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
+    """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
     about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
@@ -122,7 +122,7 @@ def _decide_shard(
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept and dropped rows; a problem of which no run is known at all was failed by the verifier."""
+    """Split rows into kept and dropped ones; where no run of a problem is known at all, the verifier failed."""
     decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
     whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
@@ -139,7 +139,7 @@ def _split(
 
 
 def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
-    """Return the shard in figures, for the card."""
+    """Return the shard's counts, for the card."""
     kept = problems.filter("keep")
     beside = power.join(kept, on="problem", how="semi")
     total = {

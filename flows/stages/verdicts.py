@@ -26,8 +26,8 @@ _LABELS = ("problem", "index", "label")
 def judge_attempts(job: StageRun) -> StageResult:
     """Judge the attempts of the stage.
 
-    Verdicts made while sampling count, up to each problem's stop, where verifier, band and stopping rule are still the
-    same; else all stored attempts are judged again, and the decisions say which of them count.
+    Verdicts made while sampling are taken over, up to each problem's stop, where verifier, band and stopping rule are
+    still the same. Else all stored attempts are judged again, and the decisions say which of them count.
     """
     run, part = job.run, job.stage.part
     result = job.results[attempts_of(part)]
@@ -58,7 +58,7 @@ def judge_attempts(job: StageRun) -> StageResult:
 
 
 def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return verdicts in the order of the attempts, which are ordered by problem and index."""
+    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
     groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer")
     tasks = (

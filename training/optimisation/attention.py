@@ -82,9 +82,7 @@ class PackedLayout:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return what a model's forward pass must hand to its attention; flash attention of transformers reads the same
-    names.
-    """
+    """Return what a model's forward pass must hand to its attention, under the names that transformers uses."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,

@@ -180,7 +180,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
     if longest > room and settings.oversized == "error":
         raise PackingError(
             f"sequence {lengths.index(longest)} has {longest} tokens, a micro-batch has room for {room}; "
-            "raise packing.tokens, shorten the responses, or set packing.oversized = alone"
+            "raise packing.micro_batch_tokens, shorten the responses, or set packing.oversized = alone"
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     leaves = 1 << max(len(lengths) - 1, 0).bit_length()

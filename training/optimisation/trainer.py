@@ -119,8 +119,7 @@ class Trainer:
         self.ranks.follow(self._work)
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """Take one optimiser step on a minibatch, whose advantages and weights are already computed; return its
-        numbers.
+        """Take one optimiser step on a minibatch, its advantages and weights already computed; return its numbers.
 
         Raises:
             TrainingError: the gradient is no finite number.
@@ -239,7 +238,7 @@ class Trainer:
         from torch.distributed.checkpoint.state_dict_saver import save
 
         model, optimiser = get_state_dict(self.policy, self.optimiser)
-        with _alone():
+        with _without_warning():
             save({"model": model, "optimiser": optimiser}, checkpoint_id=folder, no_dist=not self.ranks.sharded)
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
@@ -249,7 +248,7 @@ class Trainer:
         folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
         state: dict[str, Any] = {"model": model, "optimiser": optimiser}
-        with _alone():
+        with _without_warning():
             load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
@@ -257,7 +256,7 @@ class Trainer:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _without_warning() -> Iterator[None]:
     """Silence torch's warning that a process alone saves and loads alone."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
