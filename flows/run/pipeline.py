@@ -32,12 +32,12 @@ class Pipeline:
     def __post_init__(self) -> None:
         names = [item.name for item in self.items]
         folders = [item.folder for item in self.items if isinstance(item, Stage)]
-        twice = [text for text, count in Counter([*names, *folders]).items() if count > 1]
-        if twice:
-            raise ValueError(f"pipeline {self.name}: {', '.join(twice)} stands in it twice")
-        alien = [item.name for item in self.items if self.domain not in item.domains]
-        if alien:
-            raise ValueError(f"pipeline {self.name}: {', '.join(alien)} is not made for {self.domain}")
+        repeated = [text for text, count in Counter([*names, *folders]).items() if count > 1]
+        if repeated:
+            raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} stands in it twice")
+        misplaced = [item.name for item in self.items if self.domain not in item.domains]
+        if misplaced:
+            raise ValueError(f"pipeline {self.name}: {', '.join(misplaced)} is not made for {self.domain}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -100,7 +100,7 @@ class SamplingSession:
     async def _begin(self) -> None:
         settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
         rows = shard_counts(self._problems.folder)
-        lacking = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
+        unfinished = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
         await self._policy.__aenter__()
         self._entered = True
         sampler = Sampler(
@@ -110,10 +110,10 @@ class SamplingSession:
             self._rule,
             ahead=settings.ahead,
             open_problems=settings.open_problems,
-            total=sum(rows[index] for index in lacking),
+            total=sum(rows[index] for index in unfinished),
             watch=self._report,
         )
-        self._sampled = sampler.run(self._feed(lacking))
+        self._sampled = sampler.run(self._feed(unfinished))
 
     async def _until(self, names: list[str]) -> None:
         assert self._sampled is not None

@@ -67,9 +67,9 @@ def make_attempts(job: StageRun) -> StageResult:
     policy = open_policy(settings.policy, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
-        key, made_with = asdict(policy.key), judged_by(run, part, judge.version)
+        key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         version = f"attempts@2 {sampling.VERSION} {early_stopping.VERSION}"
-        folder = job.open(version, json.dumps([key, made_with], sort_keys=True), job.problems)
+        folder = job.open(version, json.dumps([key, judged_with], sort_keys=True), job.problems)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         rule = stopping_rule(settings)
@@ -77,7 +77,7 @@ def make_attempts(job: StageRun) -> StageResult:
             result = job.shard_by_shard(folder, session.shard)
     if not (result.reused and (result.folder / JUDGED_BY).exists()):
         atomic_write(result.folder / KEY, json.dumps(key) + "\n")
-        atomic_write(result.folder / JUDGED_BY, json.dumps(made_with) + "\n")
+        atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
     return result
 
 

@@ -61,16 +61,16 @@ def generate_tests(
         responses: of the model that writes generators.
     """
     settings = run.recipe.code.test_generation
-    staying = decisions.filter(pl.col("decision") != "discard")
-    before = failing_solutions(runs, staying)
+    valid_decisions = decisions.filter(pl.col("decision") != "discard")
+    before = failing_solutions(runs, valid_decisions)
     generated = GeneratedTests(caught=frozenset().union(*before.values()))
     voting = _voting(run, runs)
-    if not settings.enabled or not lacks_tests(run, runs, staying) or len(voting) < settings.min_votes:
+    if not settings.enabled or not lacks_tests(run, runs, valid_decisions) or len(voting) < settings.min_votes:
         return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     short_inputs = [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10]
     used_inputs = set(unit.tests["input"])
-    ready = _from_model(run, runner, responses)
+    model_inputs = _from_model(run, runner, responses)
     statement = unit.row["statement"]
     candidates = [
         candidate for candidate in unit.candidates(run) if candidate.index in voting or candidate.index in wrong
@@ -79,8 +79,8 @@ def generate_tests(
     idle = 0
     while generated.rounds < settings.rounds:
         generated.rounds += 1
-        batch = [(text, "model") for text in ready[: settings.batch] if text not in used_inputs]
-        del ready[: settings.batch]
+        batch = [(text, "model") for text in model_inputs[: settings.batch] if text not in used_inputs]
+        del model_inputs[: settings.batch]
         if short_inputs:
             seed = f"{run.recipe.seed} {unit.name} {generated.rounds}"
             new = test_generation.new_inputs(short_inputs, statement, settings.batch, seed, settings.max_input_kb << 10)
@@ -104,8 +104,8 @@ def generate_tests(
 
 
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
-    aside = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
-    return set(runs.join(aside, on=["problem", "solution"], how="anti")["solution"])
+    deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
+    return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
 def _fit_validator(runner: Runner, unit: Unit) -> Checker | None:

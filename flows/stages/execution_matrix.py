@@ -43,7 +43,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
     for unit in problems:
         count += 1
         beyond += unit.beyond
-        measured = execution_matrix.run_execution_matrix(
+        matrix = execution_matrix.run_execution_matrix(
             runner,
             unit.name,
             unit.problem(run),
@@ -53,9 +53,9 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
             indices=unit.tests["index"].to_list(),
             known=unit.tests["output"].is_not_null().to_list(),
         )
-        runs.append(measured.runs)
-        outputs.append(measured.outputs)
-        limits.append((unit.name, measured.time_limit_s, measured.judged, measured.broken, measured.why))
+        runs.append(matrix.runs)
+        outputs.append(matrix.outputs)
+        limits.append((unit.name, matrix.time_limit_s, matrix.judged, matrix.broken, matrix.why))
     tables = {
         "runs": pl.concat(runs),
         "outputs": pl.concat(outputs),

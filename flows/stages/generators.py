@@ -30,9 +30,9 @@ def ask_generators(job: StageRun) -> StageResult:
     run, settings = job.run, job.recipe.code.test_generation
     assert settings.policy is not None
     policy = open_policy(settings.policy, run.recipe_folder, TESTING)
-    about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
+    settings_text = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
     problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
-    folder = job.open(TESTING.version, about, job.problems, job.results[EXECUTION_MATRIX])
+    folder = job.open(TESTING.version, settings_text, job.problems, job.results[EXECUTION_MATRIX])
     if (result := job.finished(folder)) is not None:
         return result
     with asyncio.Runner() as loop:

@@ -25,8 +25,8 @@ def make_variants(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         runs = read_shard(problems, "runs", index)
         decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
-        aside = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
-        voting = runs.join(aside, on=["problem", "solution"], how="anti")
+        deviating = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
+        voting = runs.join(deviating, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
         languages = language_variants.languages_of(
             voting, decisions.select("problem", "test", "output"), limits, settings

@@ -17,8 +17,8 @@ def find_near_duplicates(job: StageRun) -> StageResult:
     """Drop near duplicates; keep the members of each group beside them."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
-    made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
-    folder = job.open(near.VERSION, made_by, job.problems)
+    settings_text = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
+    folder = job.open(near.VERSION, settings_text, job.problems)
     if (result := job.finished(folder)) is not None:
         return result
     rows = read_table(problems, "kept", ["id", "source", "row", "statement", "answer", "lang"])

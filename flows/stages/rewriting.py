@@ -51,13 +51,13 @@ def rewrite_choices(job: StageRun) -> StageResult:
     """
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
     assert settings.policy is not None
-    torn = _two_references(problems)
-    with PolicySession(job.run, settings.policy, REWRITE) as asking, open_judge(job.run) as judge:
+    ambiguous_ids = _ambiguous_ids(problems)
+    with PolicySession(job.run, settings.policy, REWRITE) as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).with_row_index("_at")
             hard = hard_choices(frame, recipe.statements)
-            outcome = _rewritten(frame.filter(pl.col("_at").is_in(list(hard))), hard, torn, asking, judge)
+            outcome = _rewritten(frame.filter(pl.col("_at").is_in(list(hard))), hard, ambiguous_ids, session, judge)
             accepted = outcome.filter("accepted").select("_at", new="statement", right="right")
             refused = Counter(why.partition(":")[0] for why in outcome["why"].drop_nulls())
             notes = {"hard": outcome.height, "accepted": accepted.height, "asked": outcome.filter("asked").height}
@@ -68,8 +68,10 @@ def rewrite_choices(job: StageRun) -> StageResult:
             )
 
         version = " ".join((REWRITING_VERSION, REWRITE.version, statements.VERSION, judge.version))
-        made_by = f"{asking.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
-        return job.shard_by_shard(job.open(version, made_by, job.problems), work)
+        settings_text = (
+            f"{session.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
+        )
+        return job.shard_by_shard(job.open(version, settings_text, job.problems), work)
 
 
 def hard_choices(
@@ -88,7 +90,7 @@ def hard_choices(
     return {at: parts.get(at) for at in needed}
 
 
-def _two_references(problems: Path) -> frozenset[str]:
+def _ambiguous_ids(problems: Path) -> frozenset[str]:
     """Return the ids whose copies have different references; the policy must not decide which of them is right."""
     rows = read_table(problems, "kept", ["id", "answer"])
     if rows.is_empty():
@@ -100,8 +102,8 @@ def _two_references(problems: Path) -> frozenset[str]:
 def _rewritten(
     rows: pl.DataFrame,
     hard: Mapping[int, multiple_choice.ParsedChoice | None],
-    torn: frozenset[str],
-    asking: PolicySession,
+    ambiguous_ids: frozenset[str],
+    session: PolicySession,
     judge: Judge,
 ) -> pl.DataFrame:
     """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, the right
@@ -112,13 +114,13 @@ def _rewritten(
     whys: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         choice = hard[at]
-        if choice is not None and name not in torn:
+        if choice is not None and name not in ambiguous_ids:
             details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
             requests.setdefault(name, PromptRequest(name, choice.question, Domain.MATH, lang, details))
-    responses = dict(asking.ask(list(requests.values()), 1).select("problem", "text").iter_rows())
+    responses = dict(session.ask(list(requests.values()), 1).select("problem", "text").iter_rows())
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
         choice = hard[at]
-        if choice is None or name in torn:
+        if choice is None or name in ambiguous_ids:
             whys[at] = (TWO_REFERENCES if choice is not None else NOT_RESOLVED), None
             continue
         rewriting = read_rewriting(responses.get(name))

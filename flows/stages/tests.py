@@ -50,24 +50,22 @@ def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
-    about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
+    settings_text = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
     read = [job.problems, matrix, *([generators] if generators is not None else [])]
-    problems, measured, answered = (
-        job.problems.folder,
-        matrix.folder,
-        generators.folder if generators is not None else None,
-    )
+    problems, matrix_folder = job.problems.folder, matrix.folder
+    generators_folder = generators.folder if generators is not None else None
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
             responses: dict[str, list[str]] = {}
-            if answered is not None:
-                for name, text in read_shard(answered, RESPONSES_TABLE, index).select("problem", "text").iter_rows():
+            if generators_folder is not None:
+                answered = read_shard(generators_folder, RESPONSES_TABLE, index).select("problem", "text")
+                for name, text in answered.iter_rows():
                     responses.setdefault(name, []).append(text)
-            return _decide_shard(run, problems, measured, index, runner, responses)
+            return _decide_shard(run, problems, matrix_folder, index, runner, responses)
 
-        return job.shard_by_shard(job.open(version, about, *read), work)
+        return job.shard_by_shard(job.open(version, settings_text, *read), work)
 
 
 def _decide_shard(
@@ -100,10 +98,10 @@ def _decide_shard(
         all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids))
         power.append(_power(unit.name, problem_runs, decisions, generated))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
-    every = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
-    decided = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
+    runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
+    decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
     checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
-    problems = tests_agreement.decide_problems(every, decided, settings, checked)
+    problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked)
     kept, dropped = _split(frame, problems, limits)
     tests = pl.concat(all_tests).filter(pl.col("problem").is_in(kept["id"].to_list()))
     tables = {
@@ -111,8 +109,8 @@ def _decide_shard(
         "dropped": dropped,
         TESTS_TABLE: tests,
         JUDGING_TABLE: pl.DataFrame(judging, schema=JUDGING),
-        "runs": every,
-        "decisions": decided,
+        "runs": runs_table,
+        "decisions": decisions_table,
         "problems": problems,
         "power": pl.DataFrame(power, schema=POWER, orient="row"),
     }
@@ -141,13 +139,13 @@ def _split(
 def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     """Return the shard's counts, for the card."""
     kept = problems.filter("keep")
-    beside = power.join(kept, on="problem", how="semi")
+    kept_power = power.join(kept, on="problem", how="semi")
     total = {
         name: int(problems[name].sum()) for name in (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
     }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
     counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
-    return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
+    return total | {f"power_{name}": int(kept_power[name].sum()) for name in counted}
 
 
 def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: GeneratedTests) -> tuple[object, ...]:

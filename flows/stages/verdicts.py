@@ -34,25 +34,29 @@ def judge_attempts(job: StageRun) -> StageResult:
     attempts, problems = result.folder, job.problems.folder
     limit, store = difficulty_stage(run.recipe, part).band.attempts, attempt_store(run, result)
     with open_judge(run) as judge:
-        beside = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
-        ready = beside == judged_by(run, part, judge.version)
+        judged_with = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
+        is_current = judged_with == judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).select("id", "answer", "lang", "raw_answer")
             counts = read_shard(attempts, "counts", index)
-            rows = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
+            rows = store.read(frame["id"].to_list(), _LABELS if is_current else tuple(ATTEMPT))
             rows = rows.filter(pl.col("index") < limit)
-            verdicts = read_shard(attempts, "verdicts", index) if ready else _judge(judge, frame, rows)
-            labelled, against = pass_rates.disagreements_with_labels(verdicts, rows)
+            verdicts = read_shard(attempts, "verdicts", index) if is_current else _judge(judge, frame, rows)
+            labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, rows)
             stopped = counts.filter("sealed").select("problem")
             return Shard(
                 frame.height,
-                {"verdicts": verdicts, "disagreements_with_labels": against, "stopped": stopped},
+                {"verdicts": verdicts, "disagreements_with_labels": disagreements, "stopped": stopped},
                 kept_rows=frame.height,
-                notes={"attempts": verdicts.height, "labelled": labelled, "disagreements_with_labels": against.height},
+                notes={
+                    "attempts": verdicts.height,
+                    "labelled": labelled,
+                    "disagreements_with_labels": disagreements.height,
+                },
             )
 
-        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {ready}"
+        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {is_current}"
         folder = job.open(version, settings, job.problems, result, verifier=judge.version)
         return job.shard_by_shard(folder, work)
 

@@ -41,7 +41,7 @@ class GroupCreditSettings(ObjectiveSettings):
     group_filter: Diversity = Field(
         "reward",
         description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
-        "attempts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
+        "rollouts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
         "is, for ablation.",
     )
 

@@ -61,10 +61,10 @@ def save_checkpoint(
     ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added.
     """
     folder = run / "checkpoints" / f"step-{step:08}"
-    aside = folder.parent / f".aside-{folder.name}"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    trainer.save(aside / "weights")
+    temporary = folder.parent / f".aside-{folder.name}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    trainer.save(temporary / "weights")
     whole = {
         **state,
         "format": CHECKPOINT_FORMAT,
@@ -73,14 +73,14 @@ def save_checkpoint(
         "rng": torch.get_rng_state().tolist(),
         "reference": trainer.reference.revision if trainer.reference is not None else None,
     }
-    (aside / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+    (temporary / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
     if export:
-        save_model(trainer.model, tokenizer, aside / "hf", state=trainer.full_state_dict())
-    (aside / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
-    for path in [*aside.rglob("*"), aside]:
+        save_model(trainer.model, tokenizer, temporary / "hf", state=trainer.full_state_dict())
+    (temporary / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
+    for path in [*temporary.rglob("*"), temporary]:
         _flush(path)
     shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    temporary.rename(folder)
     _flush(folder.parent)
     for old in _whole(run)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)

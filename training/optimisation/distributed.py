@@ -71,10 +71,10 @@ class DistributedContext:
         if self.world_size == 1:
             return tasks[name](shares[0] if shares is not None else None, value)
         dist.broadcast_object_list([(name, shares is not None, value)], src=0)
-        mine: list[Any] = [None]
+        share: list[Any] = [None]
         if shares is not None:
-            dist.scatter_object_list(mine, list(shares), src=0)
-        return tasks[name](mine[0], value)
+            dist.scatter_object_list(share, list(shares), src=0)
+        return tasks[name](share[0], value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
         """Do what rank 0 announces until it is done; for the other ranks."""
@@ -84,10 +84,10 @@ class DistributedContext:
             name, scattered, value = message[0]
             if name == _STOP:
                 return
-            mine: list[Any] = [None]
+            share: list[Any] = [None]
             if scattered:
-                dist.scatter_object_list(mine, None, src=0)
-            tasks[name](mine[0], value)
+                dist.scatter_object_list(share, None, src=0)
+            tasks[name](share[0], value)
 
     def close(self) -> None:
         """Leave the process group; rank 0 first lets the others go."""

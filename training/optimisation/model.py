@@ -56,9 +56,9 @@ def load_model(
         )
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
-    moved: PreTrainedModel = model.to(device)
-    _own_memory(moved)
-    return moved.train(training)
+    model_on_device: PreTrainedModel = model.to(device)
+    _own_memory(model_on_device)
+    return model_on_device.train(training)
 
 
 def _own_memory(model: PreTrainedModel) -> None:
@@ -114,18 +114,18 @@ def save_model(
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    model.save_pretrained(aside, state_dict=None if state is None else dict(state))
-    tokenizer.save_pretrained(aside)
+    temporary = folder.parent / f".aside-{folder.name}-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    model.save_pretrained(temporary, state_dict=None if state is None else dict(state))
+    tokenizer.save_pretrained(temporary)
     for name, text in (extra_files or {}).items():
-        (aside / name).write_text(text, encoding="utf-8")
-    digest = folder_revision(aside)
-    (aside / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
-    for path in [*aside.iterdir(), aside]:
+        (temporary / name).write_text(text, encoding="utf-8")
+    digest = folder_revision(temporary)
+    (temporary / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
+    for path in [*temporary.iterdir(), temporary]:
         _flush(path)
-    _swap_in(aside, folder)
+    _swap_in(temporary, folder)
     return digest
 
 
@@ -143,12 +143,12 @@ def published_revision(folder: Path) -> str:
         ) from error
 
 
-def _swap_in(aside: Path, folder: Path) -> None:
+def _swap_in(temporary: Path, folder: Path) -> None:
     old = folder.parent / f".old-{folder.name}-{os.getpid()}"
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
-    aside.rename(folder)
+    temporary.rename(folder)
     _flush(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 

@@ -69,7 +69,7 @@ class TrainingSample:
             )
         if not all(map(math.isfinite, self.generator_logprobs)):
             worst = next(value for value in self.generator_logprobs if not math.isfinite(value))
-            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the attempt")
+            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the rollout")
 
     @property
     def length(self) -> int:
@@ -139,12 +139,12 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
         PackingError: see `first_fit_decreasing`.
     """
     lengths = [sample.length for sample in samples]
-    singly = first_fit_decreasing(lengths, settings)
+    separate = first_fit_decreasing(lengths, settings)
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
     if len(groups) == len(samples):
-        return singly
+        return separate
     allowed = settings.model_copy(update={"oversized": "alone"})
     pieces = [
         [group[place] for place in members]
@@ -155,7 +155,7 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     together = [
         [index for number in members for index in pieces[number]] for members in first_fit_decreasing(sizes, allowed)
     ]
-    return min(singly, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
+    return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
@@ -242,15 +242,15 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
     whole = _collate_whole(samples, sample_indices)
     unrolled, packed = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
-    read = at = 0
+    num_read = num_unrolled = 0
     for sample in samples:
         prompt, response = len(sample.prompt_ids), len(sample.response_ids)
-        begin = first.setdefault(tuple(sample.prompt_ids), read)
-        anew = prompt if begin == read else 0
-        unrolled += [(begin, prompt), (read + anew, response)]
-        packed.append((at + prompt - anew, anew + response))
-        read, at = read + anew + response, at + prompt + response
-    if read == at:
+        begin = first.setdefault(tuple(sample.prompt_ids), num_read)
+        anew = prompt if begin == num_read else 0
+        unrolled += [(begin, prompt), (num_read + anew, response)]
+        packed.append((num_unrolled + prompt - anew, anew + response))
+        num_read, num_unrolled = num_read + anew + response, num_unrolled + prompt + response
+    if num_read == num_unrolled:
         return whole
     places, rows = (
         concatenated_ranges(*torch.tensor(packed).unbind(1)),
