@@ -101,6 +101,49 @@ def broad_places(node: ast.AST, function: str = "<module>") -> Iterator[tuple[st
         yield from broad_places(child, function)
 
 
+def module_of(name: str) -> str:
+    """Return the dotted name of a file."""
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imported(tree: ast.Module, known: set[str]) -> set[str]:
+    """Return the modules of the house that a module imports, wherever in it."""
+    targets = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            targets |= (inner & known) or {node.module}
+        elif isinstance(node, ast.Import):
+            targets |= {alias.name for alias in node.names}
+    return targets & known
+
+
+def components(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Return the strongly connected components of a graph (Tarjan 1972)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    parts: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        order[node] = lowest[node] = len(order)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in order:
+                visit(other)
+                lowest[node] = min(lowest[node], lowest[other])
+            elif other in stack:
+                lowest[node] = min(lowest[node], order[other])
+        if lowest[node] == order[node]:
+            parts.append(sorted(stack[stack.index(node) :]))
+            del stack[stack.index(node) :]
+
+    for node in sorted(graph):
+        if node not in order:
+            visit(node)
+    return parts
+
+
 def test_the_top_level_holds_only_what_belongs_there() -> None:
     tops = {name.split("/")[0] for name in tracked()}
     assert {top for top in tops if not top.startswith(".")} <= TOP_LEVEL
@@ -126,6 +169,31 @@ def test_every_stage_is_kept_apart_by_the_contract() -> None:
             homeless.append(name)
     assert homeless == []
     assert set(rooms) == lived_in
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    """Imports inside functions count too: they only hide a circle. Within the sandbox's box one is lived with."""
+    names = {module_of(name): name for name, _, _ in modules()}
+    imports = {module_of(name): imported(tree, set(names)) - {module_of(name)} for name, _, tree in modules()}
+    circles = [circle for circle in components(imports) if len(circle) > 1]
+    assert [circle for circle in circles if not all(".sandbox.inside." in module for module in circle)] == []
+
+
+def test_tests_lie_where_the_code_lies() -> None:
+    rooms = {str(Path(name).parent) for name, _, _ in modules()}
+    homes = {str(Path(name).parent) for name in tracked() if Path(name).name.startswith("test_")}
+    mirrors = {home.removeprefix("tests/") for home in homes if home.split("/")[1:2] and home.split("/")[1] in PACKAGES}
+    assert mirrors <= rooms
+
+
+def test_the_map_names_every_module() -> None:
+    """CONTRIBUTING.md has a row for each room: its folder, what it holds, and its modules in alphabetical order."""
+    rooms: dict[str, list[str]] = {}
+    for name, _, _ in modules():
+        rooms.setdefault(str(Path(name).parent), []).append(Path(name).stem)
+    rows = re.findall(r"^\| `([\w/]+)/` \| .+ \| (.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.M)
+    drawn = {folder: [word for word in text.split(", ") if word] for folder, text in rows}
+    assert drawn == {folder: sorted(set(stems) - {"__init__"}) for folder, stems in rooms.items()}
 
 
 def test_vllm_is_imported_only_where_it_is_used() -> None:

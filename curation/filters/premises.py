@@ -2,7 +2,8 @@
 
 No rule sees that a quantity is missing or that two conditions exclude each other. A policy is asked n times with the
 prompt `curation.prompts.premises`; its responses lie in the attempt store under that prompt's version, so a vote is a
-measurement that is made once. `tally` counts the votes, `decide` applies a threshold: a new threshold asks nobody.
+measurement that is made once. `tally_votes` counts the votes, `decide_premises` applies a threshold: a new threshold
+asks nobody.
 
 Invariants: pure functions; a response without a readable verdict is no vote (`PremiseVote.UNREADABLE`); a problem
 with fewer readable votes than asked for is kept, and its evidence says so.
@@ -52,19 +53,20 @@ def read_vote(text: str | None) -> PremiseVote:
     """
     if text is None:
         return PremiseVote.UNREADABLE
-    before, closing, said = text.rpartition("</think>")
-    if not closing and "<think>" in before + said:
+    before, closing, response = text.rpartition("</think>")
+    if not closing and "<think>" in before + response:
         return PremiseVote.UNREADABLE
-    found = list(_VERDICT.finditer(said))
-    if not found:
+    verdicts = list(_VERDICT.finditer(response))
+    if not verdicts:
         return PremiseVote.UNREADABLE
-    line = said[found[-1].start() :].partition("\n")[0]
-    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(PremiseVote)}
-    return PremiseVote(found[-1][1].lower()) if len(named) == 1 else PremiseVote.UNREADABLE
+    line = response[verdicts[-1].start() :].partition("\n")[0]
+    verdict_words = {word for word in re.findall(r"[A-Z]+", line.upper()) if word.lower() in set(PremiseVote)}
+    return PremiseVote(verdicts[-1][1].lower()) if len(verdict_words) == 1 else PremiseVote.UNREADABLE
 
 
 def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return one `TALLY` row per problem, in the order of ``problems``; without attempts all counts are 0.
+    """Count the votes: return one `TALLY` row per problem, in the order of ``problems``; without attempts all counts
+    are 0.
 
     Args:
         attempts: `ATTEMPT` rows made with the prompt of premises.
@@ -79,23 +81,24 @@ def tally_votes(problems: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
     faults = pl.sum_horizontal(fault.value for fault in FAULTS)
     frame = frame.with_columns(readable=(faults + pl.col(PremiseVote.SOUND.value)).cast(pl.Int32))
     most = pl.max_horizontal(fault.value for fault in FAULTS)
-    named = pl.coalesce(pl.when((pl.col(f.value) == most) & (most > 0)).then(pl.lit(f.value)) for f in FAULTS)
+    main_fault = pl.coalesce(pl.when((pl.col(f.value) == most) & (most > 0)).then(pl.lit(f.value)) for f in FAULTS)
     share = pl.when(pl.col("readable") > 0).then(faults / pl.col("readable"))
-    return frame.with_columns(share=share, fault=named).match_to_schema(TALLY)
+    return frame.with_columns(share=share, fault=main_fault).match_to_schema(TALLY)
 
 
 def decide_premises(tallies: pl.DataFrame, threshold: float, least: int) -> pl.DataFrame:
-    """problem, keep, evidence: a problem goes where the share of votes that name a fault reaches the threshold.
+    """Return problem, keep and evidence; a problem is dropped where the share of votes that name a fault reaches the
+    threshold.
 
     Args:
         threshold: least share, above 0 and at most 1.
         least: fewest readable votes for a decision; with fewer the problem is kept.
     """
     enough = pl.col("readable") >= max(1, least)
-    goes = (enough & (pl.col("share") >= threshold - 1e-9)).fill_null(False)
+    is_dropped = (enough & (pl.col("share") >= threshold - 1e-9)).fill_null(False)
     faults = pl.sum_horizontal(fault.value for fault in FAULTS)
-    said = pl.format(
+    fault_share = pl.format(
         "{} of {} votes name a fault, most often: {}", faults, "readable", pl.col("fault").fill_null("none")
     )
-    few = pl.format("only {} readable votes", "readable")
-    return tallies.select("problem", keep=~goes, evidence=pl.when(enough).then(said).otherwise(few))
+    too_few = pl.format("only {} readable votes", "readable")
+    return tallies.select("problem", keep=~is_dropped, evidence=pl.when(enough).then(fault_share).otherwise(too_few))

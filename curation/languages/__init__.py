@@ -4,8 +4,8 @@
     stripping       LaTeX, code, numbers and markup taken away
     words           what short tasks begin with, by language
     identification  fastText, script and words; `identify`
-    mixing          windows of sentences; `mixed` and `consistent`
+    mixing          windows of sentences; `language_shares` and `consistent`
 
-A shared room: filters, the verifier, the trainer's reward and translation ask here. Nothing is imported here, so that
+Shared by the filters, the verifier, the trainer's reward and translation. Nothing is imported here, so that
 whoever needs words only does not load the rest.
 """

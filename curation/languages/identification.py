@@ -37,11 +37,9 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u1100-\u11ff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_OWN_HAN = tuple(known.code for known in languages() if known.script == "han")
+_OWN_HAN = tuple(lang.code for lang in languages() if lang.script == "han")
 _OWN_CYRILLIC = {
-    known.code: re.compile(known.identification.letters_of_others)
-    for known in languages()
-    if known.script == "cyrillic"
+    lang.code: re.compile(lang.identification.letters_of_others) for lang in languages() if lang.script == "cyrillic"
 }
 """By language, the Cyrillic letters that it does not have."""
 _CYRILLIC_LANGUAGES = frozenset(
@@ -76,7 +74,7 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """Return the language of a text, stripped first.
+    """Return the language of a text, which is stripped first.
 
     Args:
         text: any text; LaTeX, code and markup are removed.
@@ -97,18 +95,18 @@ def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSe
 def identify_many(
     texts: Sequence[str], among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[LanguageGuess]:
-    """`identify` on each of them, in order; equal texts are judged once."""
-    known: dict[str, LanguageGuess] = {}
+    """Run `identify` on each text, in order; equal texts are identified once."""
+    guesses: dict[str, LanguageGuess] = {}
     for text in texts:
-        if text not in known:
-            known[text] = identify(text, among, settings)
-    return [known[text] for text in texts]
+        if text not in guesses:
+            guesses[text] = identify(text, among, settings)
+    return [guesses[text] for text in texts]
 
 
 def identify_prose(
     prose: str, among: Sequence[str] | None, settings: LanguageSettings = _DEFAULT, count: int | None = None
 ) -> LanguageGuess:
-    """`identify` for text that has been stripped already."""
+    """Return the language of a text that has been stripped already, as `identify` does."""
     count = letters(prose) if count is None else count
     if not count:
         return LanguageGuess(None, 0.0, 0)
@@ -129,7 +127,7 @@ def _decide(
     among: frozenset[str] | None,
     settings: LanguageSettings,
 ) -> tuple[str | None, float]:
-    """Return language and confidence by script, model and words, in this order."""
+    """Return language and confidence: by script, then by model and words."""
     settled = _by_script(prose, script, ranked, among)
     if settled is not None:
         return settled
@@ -143,12 +141,12 @@ def _decide(
                 return spoken, max(confidence, 0.9 * share)
             if (share == 1 or confidence < settings.sure) and votes > count // _SHORT:
                 return spoken, max(0.5, 1 - confidence) * share
-    if best is None or confidence < _wanted(count, settings):
+    if best is None or confidence < _needed_confidence(count, settings):
         return None, confidence
     return best, confidence
 
 
-def _wanted(count: int, settings: LanguageSettings) -> float:
+def _needed_confidence(count: int, settings: LanguageSettings) -> float:
     """Return the confidence that a text of so many letters needs: the fewer letters, the more."""
     lack = max(0.0, 1 - count / _FEW)
     return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
@@ -157,7 +155,7 @@ def _wanted(count: int, settings: LanguageSettings) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """Return what the letters alone settle: Chinese, and a language in Cyrillic letters where it is the only
+    """Return the language that the letters alone settle: Chinese, and one in Cyrillic letters where it is the only
     candidate.
     """
     if script == "han":
@@ -176,8 +174,8 @@ def _by_script(
 def _candidates(
     script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
 ) -> dict[str, float]:
-    """Return probabilities of the languages that can be meant; those of the others, and the unknown rest, weigh
-    less.
+    """Return the probabilities of the candidate languages; those that are none of the seven, and the unknown rest,
+    weigh less.
     """
     weighed = {
         lang: p if lang in LANGUAGES else p * settings.weight_of_others
@@ -199,7 +197,7 @@ def _fits(lang: str, script: str) -> bool:
 
 
 def _script(prose: str) -> str:
-    """latin, cyrillic, han or other: what most letters are; a Chinese character outweighs two letters."""
+    """Return latin, cyrillic, han or other: what most letters are; a Chinese character outweighs two letters."""
     if prose.isascii():
         return "latin"
     kana = len(_KANA_OR_HANGUL.findall(prose))
@@ -213,7 +211,7 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
-    """Return the model's probabilities of the likeliest languages; capitals throughout are made small."""
+    """Return the model's probabilities of the likeliest languages; a text all in capitals is read in small letters."""
     model = _model(settings.model)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)

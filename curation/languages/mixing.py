@@ -1,8 +1,8 @@
 """Texts in several languages, noticed by windows of sentences; and whether three texts share one language.
 
-`mixed` cuts a text into sentences, and these where the script changes, joins short ones of a kind into windows, and
-asks for each window's language. `consistent` is the rule behind the language bonus: problem, thoughts and answer are
-stripped and identified one by one (Magistral, section 2.2), and must agree.
+`language_shares` cuts a text into sentences, and these where the script changes, joins short ones of a kind into
+windows, and asks for each window's language. `consistent` is the rule behind the language bonus: problem, thoughts and
+answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
 
 Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
 language of the whole. Not here: what the bonus is worth (the trainer).
@@ -46,24 +46,24 @@ class MixingResult:
     answer: LanguageGuess
 
 
-def is_mixed(
+def language_shares(
     text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[tuple[str, float]]:
     """Return the languages of a text with their shares of its letters, the largest first; empty where none is
     determined.
 
-    Example: ``mixed("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
+    Example: ``language_shares("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
     """
     whole = identify(text, among, settings)
     if whole.lang is None:
         return []
     counts: dict[str, int] = {}
     for window in windows(strip_lines(text), settings.window_letters):
-        found = identify_prose(window, among, settings)
-        sure = found.lang is not None and found.confidence >= settings.window_confidence
-        enough = found.letters >= settings.window_letters or _scripted(window)
-        lang = found.lang if found.lang is not None and sure and enough else whole.lang
-        counts[lang] = counts.get(lang, 0) + found.letters
+        guess = identify_prose(window, among, settings)
+        sure = guess.lang is not None and guess.confidence >= settings.window_confidence
+        enough = guess.letters >= settings.window_letters or _scripted(window)
+        lang = guess.lang if guess.lang is not None and sure and enough else whole.lang
+        counts[lang] = counts.get(lang, 0) + guess.letters
     total = sum(counts.values())
     shares = [(lang, count / total) for lang, count in counts.items() if count]
     return sorted(shares, key=lambda share: (-share[1], share[0]))
@@ -76,26 +76,26 @@ def strip_lines(text: str) -> str:
 
 
 def windows(prose: str, least: int) -> list[str]:
-    """Return sentences in order, those too short joined with the next of the same script, cut where the script changes.
+    """Join sentences that are too short with the next of the same script, and cut where the script changes.
 
     Args:
         prose: stripped text; a line break ends a sentence.
         least: letters from which a window stands alone.
     """
-    made: list[str] = []
+    joined: list[str] = []
     waiting, script = "", ""
     for sentence in _SENTENCE.split(prose):
         for piece, kind in _by_script(sentence):
             if waiting and (kind != script or max(letters(waiting), letters(piece)) >= least):
-                made.append(waiting)
+                joined.append(waiting)
                 waiting = ""
             waiting, script = f"{waiting} {piece}".strip(), kind
-    return [*made, waiting] if waiting else made
+    return [*joined, waiting] if waiting else joined
 
 
 def _by_script(sentence: str) -> list[tuple[str, str]]:
-    """Return a sentence cut where its script changes for longer than a name."""
-    runs = [(found[0], str(found.lastgroup)) for found in _SCRIPTS.finditer(sentence)]
+    """Cut a sentence where its script changes for longer than a name; return (piece, script) pairs."""
+    runs = [(match[0], str(match.lastgroup)) for match in _SCRIPTS.finditer(sentence)]
     if len({kind for _, kind in runs}) < 2:
         return [(sentence, runs[0][1])] if runs else []
     weight: dict[str, int] = {}
@@ -125,7 +125,7 @@ def consistent(
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
 ) -> MixingResult:
-    """Return whether the three are in one language; the trainer adds its bonus where they are.
+    """Return whether the three texts are in one language; the trainer adds its bonus where they are.
 
     A part without a language (a formula, a number) is passed over or refused, as ``settings.undetermined`` says; at
     least two parts must have one. ``settings.most_other`` bounds foreign passages within thoughts and answer.
@@ -135,34 +135,36 @@ def consistent(
         thoughts: what stands between the think tags.
         answer: what stands behind them.
     """
-    found = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
-    known = [one.lang for one in found if one.lang is not None]
-    lang = found[0].lang or (known[0] if known else None)
+    guesses = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
+    langs = [guess.lang for guess in guesses if guess.lang is not None]
+    lang = guesses[0].lang or (langs[0] if langs else None)
     names = ("problem", "thoughts", "answer")
-    missing = [name for name, one in zip(names, found, strict=True) if one.lang is None]
+    missing = [name for name, guess in zip(names, guesses, strict=True) if guess.lang is None]
     if missing and settings.undetermined == "fail":
-        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *found)
-    if len(known) < 2:
-        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *found)
-    if len(set(known)) > 1:
-        said = ", ".join(f"{name} {one.lang}" for name, one in zip(names, found, strict=True) if one.lang is not None)
-        return MixingResult(False, lang, f"differ: {said}", *found)
+        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *guesses)
+    if len(langs) < 2:
+        return MixingResult(False, lang, f"no language: {', '.join(missing)}", *guesses)
+    if len(set(langs)) > 1:
+        listed = ", ".join(
+            f"{name} {guess.lang}" for name, guess in zip(names, guesses, strict=True) if guess.lang is not None
+        )
+        return MixingResult(False, lang, f"differ: {listed}", *guesses)
     if settings.max_other_share < 1:
         for name, text in (("thoughts", thoughts), ("answer", answer)):
-            other = sum(share for code, share in is_mixed(text, settings.among, languages) if code != lang)
+            other = sum(share for code, share in language_shares(text, settings.among, languages) if code != lang)
             if other > settings.max_other_share:
-                return MixingResult(False, lang, f"{name}: {other:.0%} in other languages", *found)
-    return MixingResult(True, lang, "same", *found)
+                return MixingResult(False, lang, f"{name}: {other:.0%} in other languages", *guesses)
+    return MixingResult(True, lang, "same", *guesses)
 
 
 def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> LanguageGuess:
     """Return a text's language among the candidates, unless it is surely another one."""
-    found = identify(text, settings.among, languages)
-    outside = found.anywhere is not None and found.anywhere not in settings.among
-    if outside and found.anywhere_confidence >= languages.sure and found.letters >= languages.window_letters:
-        return LanguageGuess(found.anywhere, found.anywhere_confidence, found.letters, *_open(found))
-    return found
+    guess = identify(text, settings.among, languages)
+    outside = guess.anywhere is not None and guess.anywhere not in settings.among
+    if outside and guess.anywhere_confidence >= languages.sure and guess.letters >= languages.window_letters:
+        return LanguageGuess(guess.anywhere, guess.anywhere_confidence, guess.letters, *_unrestricted(guess))
+    return guess
 
 
-def _open(found: LanguageGuess) -> tuple[str | None, float]:
-    return found.anywhere, found.anywhere_confidence
+def _unrestricted(guess: LanguageGuess) -> tuple[str | None, float]:
+    return guess.anywhere, guess.anywhere_confidence

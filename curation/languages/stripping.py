@@ -63,8 +63,8 @@ def strip(text: str, *, inside_formulas: bool = False) -> str:
     if "http" in text or "www." in text or "@" in text:
         text = _ADDRESS.sub(" ", text)
     text = _DIGITS.sub(" ", _SCRIPTED.sub(" ", text))
-    kept = (token if _is_prose(token) else token[-1] if token[-1] in _STOPS else "" for token in _TOKEN.findall(text))
-    return " ".join(filter(None, kept))
+    tokens = (token if _is_prose(token) else token[-1] if token[-1] in _STOPS else "" for token in _TOKEN.findall(text))
+    return " ".join(filter(None, tokens))
 
 
 def _is_prose(token: str) -> bool:
@@ -85,7 +85,7 @@ def letters(prose: str) -> int:
 
 
 def without_formulas(text: str, inside: bool = False) -> str:
-    """Return the text less code, formulas and commands, its lines and sentences as they were.
+    """Return the text without code, formulas and commands, its lines and sentences as they were.
 
     The words of ``\\text{…}`` inside formulas stay where ``inside`` is set.
     """
@@ -95,14 +95,14 @@ def without_formulas(text: str, inside: bool = False) -> str:
     text = _TAGS.sub(" ", text)
     text = _LINK.sub(" ", text)
 
-    def gone(formula: str) -> str:
-        return " " + " ".join(found[1] for found in _WORDY.finditer(formula)) + " " if inside else " "
+    def replacement(formula: str) -> str:
+        return " " + " ".join(match[1] for match in _WORDY.finditer(formula)) + " " if inside else " "
 
     for pattern in (_DISPLAY, _MATH_ENVIRONMENT, _BOXED):
         if "\\" in text or "$$" in text:
-            text = pattern.sub(lambda found: gone(found[0]), text)
+            text = pattern.sub(lambda match: replacement(match[0]), text)
     if "$" in text:
-        text = "".join(gone(part) if is_formula else part for part, is_formula in parts(text))
+        text = "".join(replacement(part) if is_formula else part for part, is_formula in parts(text))
     if "\\" in text:
         text = _NAMED.sub(" ", text)
         text = _WORDY.sub(r" \1 ", text)
@@ -115,25 +115,24 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Return a text cut at its dollars: what stands between two that enclose a formula is marked True, without the
-    dollars.
+    """Cut a text at its dollars: what stands between two that enclose a formula is marked True, without the dollars.
 
     A dollar that opens no formula is money, and stays in the text.
 
     Example: ``parts("It is $3 and $x$.") == [("It is $3 and ", False), ("x", True), (".", False)]``
     """
     pieces = text.replace("\\$", "\x00").split("$")
-    made: list[tuple[str, bool]] = []
+    segments: list[tuple[str, bool]] = []
     prose, at = pieces[0], 1
     while at < len(pieces):
         inner = pieces[at]
         if at + 1 < len(pieces) and is_formula(inner):
-            made += [(prose.replace("\x00", "\\$"), False), (inner.replace("\x00", "\\$"), True)]
+            segments += [(prose.replace("\x00", "\\$"), False), (inner.replace("\x00", "\\$"), True)]
             prose, at = pieces[at + 1], at + 2
         else:
             prose, at = f"{prose}${inner}", at + 1
-    made.append((prose.replace("\x00", "\\$"), False))
-    return made
+    segments.append((prose.replace("\x00", "\\$"), False))
+    return segments
 
 
 def is_formula(inner: str) -> bool:

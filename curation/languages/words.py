@@ -9,10 +9,10 @@ from __future__ import annotations
 from curation.languages.vocabulary import languages, neighbours
 
 _OWN: dict[str, set[str]] = {}
-for _known in (*((known.code, known.identification.tasks) for known in languages()),
-               *((known.code, known.tasks) for known in neighbours())):  # fmt: skip
-    for _word in _known[1]:
-        _OWN.setdefault(_word, set()).add(_known[0])
+for _code, _tasks in (*((lang.code, lang.identification.tasks) for lang in languages()),
+                      *((lang.code, lang.tasks) for lang in neighbours())):  # fmt: skip
+    for _word in _tasks:
+        _OWN.setdefault(_word, set()).add(_code)
 
 EVIDENCE = {word: next(iter(langs)) for word, langs in _OWN.items() if len(langs) == 1}
 """Word → the one of these languages that it belongs to; Chinese needs none."""

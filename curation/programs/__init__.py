@@ -1,1 +1,1 @@
-"""The code pipeline's own steps: what can be asked as a program, solutions on tests, tests made, languages."""
+"""The code pipeline's own steps: the format filter, solutions run on tests, test generation, language variants."""

@@ -1,6 +1,7 @@
-"""Every solution of a problem on every test, in the sandbox: what `curation.programs.tests_agreement` decides on.
+"""The execution matrix: every solution of a problem, run on every test in the sandbox.
 
-An output is named by its class, made in `curation.verify.programs.output_equivalence`.
+`curation.programs.tests_agreement` decides on it. An output is named by its class
+(`curation.verify.programs.output_equivalence`).
 
 Invariants:
   - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and say nothing;
@@ -8,7 +9,7 @@ Invariants:
   - memory holds one problem's tests and digests; outputs that are not the expected ones lie in a file until the
     problem is done, each distinct one once, and only those that could replace an expected output are handed on;
   - time limits: the problem's own, times the slack for solutions that may vote; where the source names none, the
-    slowest right solution's worst test times the multiplier, in whole seconds (`Matrix.time_limit_s`).
+    slowest right solution's worst test times the multiplier, in whole seconds (`ExecutionMatrix.time_limit_s`).
 
 Nothing is decided here.
 """
@@ -46,7 +47,7 @@ MEASURED = pl.Schema(
         "expected": pl.Boolean(),
         "lang": pl.String(),
         "cpu_s": pl.Float64(),  # null where it was not run
-        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; spared: given up before
+        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; skipped: given up before
     }
 )
 """A row of `tests_agreement.RUN`, with what was measured beside it."""
@@ -59,7 +60,7 @@ _OUTPUT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution under its position. ``right`` is the source's label, None where it says nothing."""
+    """A solution and its position among the problem's. ``right`` is the source's label, None where it says nothing."""
 
     index: int
     submission: Submission
@@ -68,7 +69,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """What became of one problem. ``broken`` counts runs of which nothing is known; ``why`` names one of them."""
+    """The runs of one problem. ``broken`` counts runs of which nothing is known; ``why`` is the reason of one of
+    them.
+    """
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -88,35 +91,35 @@ class _Run:
 def draw_candidates(
     solutions: Iterable[tuple[int, str, str, bool | None]], settings: ExecutionMatrixSettings
 ) -> list[Candidate]:
-    """Return the solutions that are run: per language the first ones of each label, a program that stands twice once.
+    """Return the solutions that are run: per language the first ones of each label. A repeated program is run once.
 
     Args:
         solutions: (index, lang, code, right) in order.
     """
-    taken: dict[tuple[str, bool], int] = {}
-    seen: set[tuple[str, str]] = set()
-    found = []
+    counts: dict[tuple[str, bool], int] = {}
+    programs: set[tuple[str, str]] = set()
+    candidates = []
     for index, lang, code, right in solutions:
         wrong = right is False
-        most = settings.wrong_solutions if wrong else settings.right_solutions
-        if (lang, code) in seen or taken.get((lang, wrong), 0) >= most:
+        limit = settings.wrong_solutions if wrong else settings.right_solutions
+        if (lang, code) in programs or counts.get((lang, wrong), 0) >= limit:
             continue
-        seen.add((lang, code))
-        taken[lang, wrong] = taken.get((lang, wrong), 0) + 1
-        found.append(Candidate(index, Submission(CodeLang(lang), code), right))
-    return found
+        programs.add((lang, code))
+        counts[lang, wrong] = counts.get((lang, wrong), 0) + 1
+        candidates.append(Candidate(index, Submission(CodeLang(lang), code), right))
+    return candidates
 
 
 @dataclass(slots=True)
 class _Bench:
-    """One problem being run."""
+    """One problem while it is run, and its runs so far."""
 
     runner: Runner
     problem: CodeProblem
     indices: Sequence[int]  # the tests' own numbers
     settings: ExecutionMatrixSettings
     spill: Spill
-    wanted: list[str | None]  # digests of the expected outputs
+    expected_digests: list[str | None]  # digests of the expected outputs
     runs: dict[int, list[_Run | None]] = field(default_factory=dict)
     broken: int = 0
     why: str = ""
@@ -126,20 +129,22 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions, each in a thread; all are done when this returns."""
+        """Run these solutions, each in a thread, and wait for all."""
         tools = self.runner.tools
-        futures = {self.runner.threads.submit(self._solution, tools, one, cpu_s): one for one in candidates}
+        futures = {
+            self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
+        }
         try:
             wait(futures)
         finally:
             for future in futures:
                 future.cancel()
-        for future, one in futures.items():
-            self.runs[one.index] = future.result()
+        for future, candidate in futures.items():
+            self.runs[candidate.index] = future.result()
 
-    def _solution(self, toolbox: Toolbox, one: Candidate, cpu_s: float) -> list[_Run | None]:
+    def _solution(self, toolbox: Toolbox, candidate: Candidate, cpu_s: float) -> list[_Run | None]:
         count = len(self.problem.tests)
-        program = toolbox.prepare(one.submission)
+        program = toolbox.prepare(candidate.submission)
         if not isinstance(program, Program):
             if program.verdict is CodeVerdict.BROKEN:
                 return self._broke(count, program.how)
@@ -148,27 +153,27 @@ class _Bench:
         limits = Limits(
             cpu_s, memory_mb=self.problem.memory_mb, output_bytes=min(_OUTPUT_BYTES, (16 << 20) + 4 * expected)
         )
-        found: list[_Run | None] = []
+        runs: list[_Run | None] = []
         exceeded = 0
         results = toolbox.run(program, [test.input for test in self.problem.tests], limits)
         try:
-            for place, ran in enumerate(results):
-                failed = failure_of(ran)
-                if failed is None:
-                    digest = canonical(ran.stdout, self.problem.comparison)
-                    if digest != self.wanted[place] and (one.right is not False or not self.exact):
-                        self.spill.put(digest, ran.stdout)
-                    found.append(_Run("ok", ran.cpu_s, digest))
-                elif failed[0] is CodeVerdict.BROKEN:
-                    found += self._broke(1, failed[1])
+            for place, result in enumerate(results):
+                failure = failure_of(result)
+                if failure is None:
+                    digest = canonical(result.stdout, self.problem.comparison)
+                    if digest != self.expected_digests[place] and (candidate.right is not False or not self.exact):
+                        self.spill.put(digest, result.stdout)
+                    runs.append(_Run("ok", result.cpu_s, digest))
+                elif failure[0] is CodeVerdict.BROKEN:
+                    runs += self._broke(1, failure[1])
                 else:
-                    found.append(_Run(failed[0].value, ran.cpu_s))
-                    exceeded += failed[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
+                    runs.append(_Run(failure[0].value, result.cpu_s))
+                    exceeded += failure[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
                     if exceeded >= self.settings.give_up:
                         break
         finally:
             results.close()
-        return found + [_Run("skipped", None) for _ in range(count - len(found))]
+        return runs + [_Run("skipped", None) for _ in range(count - len(runs))]
 
     def _broke(self, count: int, why: str) -> list[_Run | None]:
         self.broken += count
@@ -196,35 +201,40 @@ def run_execution_matrix(
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
-    has = list(known) if known is not None else [True] * len(problem.tests)
-    wanted = [
-        canonical(test.output, problem.comparison) if there else None
-        for test, there in zip(problem.tests, has, strict=True)
+    has_output = list(known) if known is not None else [True] * len(problem.tests)
+    expected_digests = [
+        canonical(test.output, problem.comparison) if has_expected else None
+        for test, has_expected in zip(problem.tests, has_output, strict=True)
     ]
     spill = Spill()
-    bench = _Bench(runner, problem, indices or range(len(problem.tests)), settings, spill, wanted)
+    bench = _Bench(runner, problem, indices or range(len(problem.tests)), settings, spill, expected_digests)
     try:
-        voters = [one for one in candidates if one.right is not False]
+        voters = [candidate for candidate in candidates if candidate.right is not False]
         bench.run(voters, problem.cpu_s * settings.slack if time_given else settings.measure_s)
-        limit = problem.cpu_s if time_given else _measured(bench, voters, settings, problem.cpu_s)
-        bench.run([one for one in candidates if one.right is False], limit)
+        limit = problem.cpu_s if time_given else _derived_limit_s(bench, voters, settings, problem.cpu_s)
+        bench.run([candidate for candidate in candidates if candidate.right is False], limit)
         classes = _classes(bench, candidates)
         runs = _rows(name, bench, candidates, classes)
-        outputs = _modal(name, bench, runs)
+        outputs = _modal_outputs(name, bench, runs)
     finally:
         spill.close()
     judged = sum(run is not None and run.cpu_s is not None for row in bench.runs.values() for run in row)
     return ExecutionMatrix(runs, outputs, limit, judged, bench.broken, bench.why)
 
 
-def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float) -> float:
-    """Return the limit that the slowest solution known to be right asks for; of all that may vote where none is."""
-    right = [one for one in voters if one.right] or list(voters)
+def _derived_limit_s(
+    bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMatrixSettings, fallback: float
+) -> float:
+    """Return the limit, in seconds, that the slowest solution known to be right needs.
+
+    Where none is known to be right, all that may vote count; ``fallback`` where no run was timed.
+    """
+    right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
-        for one in right
-        if not any(run is not None and run.ended in ("TLE", "skipped", "CE") for run in bench.runs[one.index])
-        for run in bench.runs[one.index]
+        for candidate in right
+        if not any(run is not None and run.ended in ("TLE", "skipped", "CE") for run in bench.runs[candidate.index])
+        for run in bench.runs[candidate.index]
         if run is not None and run.cpu_s is not None
     ]
     return float(max(1, math.ceil(max(times) * settings.multiplier))) if times else fallback
@@ -232,10 +242,10 @@ def _measured(bench: _Bench, voters: Sequence[Candidate], settings: ExecutionMat
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
     """Return the classes of all outputs; those of solutions known to be wrong come last."""
-    classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.wanted)
+    classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
-        ordered = sorted(candidates, key=lambda one: (one.right is False, one.index))
-        voters = [one for one in ordered if one.right is not False]
+        ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
+        voters = [candidate for candidate in ordered if candidate.right is not False]
         classes.find(_digests(bench, ordered), _digests(bench, voters))
         bench.broken += classes.broken
         bench.why = classes.why or bench.why
@@ -243,17 +253,17 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Per test, the outputs of these solutions, in order, each once."""
-    rows = [bench.runs[one.index] for one in candidates]
+    """Return per test the digests of these solutions' outputs, in order, each once."""
+    rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
-    given = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
-    return [list(dict.fromkeys(digest for digest in seen if digest is not None)) for seen in given]
+    digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
+    return [list(dict.fromkeys(digest for digest in outputs if digest is not None)) for outputs in digests]
 
 
 def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Classes) -> pl.DataFrame:
     rows = []
-    for one in candidates:
-        for place, run in enumerate(bench.runs[one.index]):
+    for candidate in candidates:
+        for place, run in enumerate(bench.runs[candidate.index]):
             if run is None:
                 continue
             group = None if run.digest is None else classes.of(place, run.digest)
@@ -262,13 +272,13 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
             rows.append(
                 (
                     name,
-                    one.index,
-                    one.right,
+                    candidate.index,
+                    candidate.right,
                     bench.indices[place],
                     run.ended == "ok",
                     group,
-                    group is not None and group == bench.wanted[place],
-                    one.submission.lang.value,
+                    group is not None and group == bench.expected_digests[place],
+                    candidate.submission.lang.value,
                     run.cpu_s,
                     run.ended,
                 )
@@ -276,9 +286,10 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
 
 
-def _modal(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the outputs, by test, of which a test's expected output could be made: the most frequent ones of
-    voters.
+def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return per test the two most frequent outputs of voters other than the expected one.
+
+    A correction takes its expected output from these.
     """
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
@@ -290,8 +301,9 @@ def _modal(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the tests that stay, corrected ones with the output that the solutions agree on; `TEST` rows, numbers
-    kept.
+    """Return the tests that stay as `TEST` rows with their numbers.
+
+    Corrected tests get the output that the solutions agree on.
 
     Args:
         tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.
@@ -305,14 +317,14 @@ def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFram
     if lacking.height:
         problem, test = lacking.row(0, named=True)["problem"], lacking.row(0, named=True)["index"]
         raise VerifierError(f"problem {problem}, test {test}: the output that solutions agree on was not kept")
-    wanted = pl.when(pl.col("decision") == "correct").then("agreed").otherwise("output")
-    return joined.with_columns(wanted.alias("output")).select(tests.columns).sort("problem", "index")
+    output = pl.when(pl.col("decision") == "correct").then("agreed").otherwise("output")
+    return joined.with_columns(output.alias("output")).select(tests.columns).sort("problem", "index")
 
 
 def with_tests(problem: CodeProblem, tests: Iterable[tuple[bytes, bytes]]) -> CodeProblem:
     """Return the problem with other tests."""
-    made = tuple(CodeTest(given, wanted, str(i)) for i, (given, wanted) in enumerate(tests))
-    return dataclasses.replace(problem, tests=made)
+    code_tests = tuple(CodeTest(test_input, expected, str(i)) for i, (test_input, expected) in enumerate(tests))
+    return dataclasses.replace(problem, tests=code_tests)
 
 
 def text_digest(text: str) -> str:

@@ -51,7 +51,7 @@ _FIGURE = re.compile(
     r"\bthe (?:figure|picture|image|diagram|illustration) (?:above|below|shows|on the (?:left|right))\b",
     re.IGNORECASE,
 )
-_ANY = re.compile(
+_ANY_OUTPUT = re.compile(
     r"if there (?:are|is) (?:multiple|several|more than one|many)(?: \w+){0,2} "
     r"(?:answers|solutions|outputs|ways|orders)|"
     r"\b(?:print|output|report|find|choose|give|return) any(?: one)? "
@@ -68,7 +68,7 @@ _SETTLED = re.compile(
     r"longest|alphabetic|least|greatest|fewest",
     re.IGNORECASE,
 )
-"""Words that settle in the same sentence which of several outputs is wanted."""
+"""Words that settle in the same sentence which of several outputs is expected."""
 _SPACES = re.compile(r"[ \t]+\n")
 _BLANK = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>|</p>\s*", re.IGNORECASE)
@@ -102,17 +102,17 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
     letters = sum(letter.isalpha() for letter in text)
     if letters < LEAST_LETTERS:
         return DropReason.MISSING_STATEMENT, f"{letters} letters"
-    found = _INTERACTIVE.search(text)
-    if about["interactive"] or found:
-        return DropReason.INTERACTIVE, found[0] if found else "the source says so"
-    found = _FILES.search(text)
-    if about["files"] or found:
-        return DropReason.NEEDS_FILES, found[0] if found else "the source names files"
+    match = _INTERACTIVE.search(text)
+    if about["interactive"] or match:
+        return DropReason.INTERACTIVE, match[0] if match else "the source says so"
+    match = _FILES.search(text)
+    if about["files"] or match:
+        return DropReason.NEEDS_FILES, match[0] if match else "the source names files"
     if about["function"]:
         return DropReason.ASKS_FUNCTION, f"the function {about['function']}"
-    found = _FIGURE.search(text) or _IMAGE_MARK.search(text)
-    if about["figures"] or found:
-        return DropReason.MISSING_FIGURE, found[0] if found else "the source says that it shows pictures"
+    match = _FIGURE.search(text) or _IMAGE_MARK.search(text)
+    if about["figures"] or match:
+        return DropReason.MISSING_FIGURE, match[0] if match else "the source says that it shows pictures"
     if about["not_usable"]:
         return DropReason.SEVERAL_OUTPUTS, str(about["not_usable"])
     if not about["solutions"]:
@@ -143,9 +143,9 @@ def filter_programs(
     for name, raw in problems.select("id", "statement").iter_rows():
         statement = clean_statement(raw) if raw is not None else None
         about = {"not_usable": None, **beside[name]} | {key: count.get(name, 0) for key, count in counts.items()}
-        verdict = drop_reason(raw, about)
-        reasons.append(verdict[0].value if verdict else None)
-        evidence.append(verdict[1] if verdict else None)
+        drop = drop_reason(raw, about)
+        reasons.append(drop[0].value if drop else None)
+        evidence.append(drop[1] if drop else None)
         cleaned.append(statement)
     frame = problems.with_columns(
         pl.lit(STAGE).alias("stage"),
@@ -164,9 +164,9 @@ def filter_programs(
 
 def says_any(statement: str) -> str | None:
     """Return the words by which a statement allows more than one output; None where it does not, or says which one."""
-    for found in _ANY.finditer(statement):
-        end = re.search(r"[.\n](?:\s|$)", statement[found.end() :])
-        sentence = found[0] + statement[found.end() : found.end() + (end.start() if end else 200)]
+    for match in _ANY_OUTPUT.finditer(statement):
+        end = re.search(r"[.\n](?:\s|$)", statement[match.end() :])
+        sentence = match[0] + statement[match.end() : match.end() + (end.start() if end else 200)]
         follows = re.search(r"\bany\b", sentence, re.IGNORECASE)
         if follows is not None or not _SETTLED.search(sentence):
             return " ".join(sentence.split())[:120]

@@ -1,4 +1,4 @@
-"""Each problem asked for in several languages: rows that differ in one line of the statement and share their group.
+"""Language variants: each problem asked in several languages. They differ in one line and share their group.
 
 A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
 problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
@@ -6,8 +6,8 @@ that the limit allows it: C++ is taken to be no slower than Python, Python to be
 `LanguageVariantSettings`' ``slowdown``. Where there are solutions in a language and none of them passes, it is not
 asked for.
 
-Invariants: twins have ids of their own and the group of their original; the language stands in ``meta`` under
-`LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
+Invariants: language variants have ids of their own and the group of their original; the language stands in ``meta``
+under `LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def time_factor(language: str, settings: LanguageVariantSettings) -> float:
 
 
 def languages_of(
-    runs: pl.DataFrame, wanted: pl.DataFrame, limits: pl.DataFrame, settings: LanguageVariantSettings
+    runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, settings: LanguageVariantSettings
 ) -> pl.DataFrame:
-    """(problem, language, passed, how) for each language that a problem is asked for in.
+    """Return (problem, language, passed, method) for each language in which a problem can be asked.
 
     Args:
-        runs: `code_matrix.MEASURED` rows of the solutions that vote.
+        runs: `execution_matrix.MEASURED` rows of the solutions that vote.
         wanted: (problem, test, output): the class that is right on each test that stays.
         limits: (problem, time_limit_s).
     """
-    judged = runs.join(wanted.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
+    judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
     right = pl.col("valid") & (pl.col("output") == pl.col("wanted"))
     solutions = (
         judged.group_by("problem", "solution", "lang")
@@ -58,13 +58,13 @@ def languages_of(
         name = str(key[0])
         limit = float(group["time_limit_s"][0])
         best: dict[str, float] = {}
-        for lang, taken in group.filter("right").select("lang", "slowest").iter_rows():
-            best[lang] = min(float(taken), best.get(lang, float(taken)))
-        tried = set(group["lang"])
+        for lang, seconds in group.filter("right").select("lang", "slowest").iter_rows():
+            best[lang] = min(float(seconds), best.get(lang, float(seconds)))
+        present = set(group["lang"])
         for language in settings.languages:
             allowed = limit * time_factor(language, settings)
             other = "cpp" if language == "python" else "python"
-            if language in tried:
+            if language in present:
                 if language in best and best[language] <= allowed:
                     rows.append((name, language, True, f"a solution takes {best[language]:.2f} of {allowed:g} s"))
             elif other in best and best[other] * slower[language] <= allowed:
@@ -73,30 +73,30 @@ def languages_of(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def make_variants(problems: pl.DataFrame, asked: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return twins in the `PROBLEM` schema, in the order of the problems, and the problems that have none (`DROPPED`).
+def make_variants(problems: pl.DataFrame, supported: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the language variants (`PROBLEM`), in the order of the problems, and the problems without any (`DROPPED`).
 
     Args:
-        asked: what `languages_of` returned.
+        supported: what `languages_of` returned.
     """
     languages: dict[str, list[tuple[str, bool]]] = {}
-    for name, language, passed in asked.select("problem", "language", "passed").iter_rows():
+    for name, language, passed in supported.select("problem", "language", "passed").iter_rows():
         languages.setdefault(name, []).append((language, passed))
     rows = []
     for row in problems.iter_rows(named=True):
         for language, passed in languages.get(row["id"], ()):
             statement = f"{row['statement'].rstrip()}\n\n{LINES[language]}"
             meta = {**json.loads(row["meta"] or "{}"), LANGUAGE: language, "solved_in_it": passed}
-            twin = {
+            variant = {
                 "id": problem_id(statement, None, Domain.CODE),
                 "statement": statement,
                 "raw_statement": row["raw_statement"] or row["statement"],
                 "meta": json.dumps(meta, ensure_ascii=False),
             }
-            rows.append({**row, **twin})
-    none = problems.filter(~pl.col("id").is_in(list(languages))).with_columns(
+            rows.append({**row, **variant})
+    dropped = problems.filter(~pl.col("id").is_in(list(languages))).with_columns(
         pl.lit(STAGE).alias("stage"),
         pl.lit(DropReason.NO_SOLUTION.value).alias("reason"),
         pl.lit("no solution passes every test within the limit of a language asked for").alias("evidence"),
     )
-    return pl.DataFrame(rows, schema=PROBLEM), none.select(DROPPED.names())
+    return pl.DataFrame(rows, schema=PROBLEM), dropped.select(DROPPED.names())

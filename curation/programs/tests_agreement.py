@@ -1,4 +1,4 @@
-"""Which tests of a code problem are believed: what its solutions say of them, run against every test.
+"""Tests agreement: which tests of a code problem are trusted, by the outputs of its solutions on every test.
 
 Pure functions over a solutions × tests matrix of outputs. The matrix is a table with one row a run (`RUN`). An output
 is named by its class: runs of one test whose outputs are the same, by the problem's comparison or checker, have the
@@ -77,11 +77,13 @@ PROBLEM_DECISION = pl.Schema(
 )
 
 _OTHERS = 3
-"""So many others must vote before a deviating solution can be told from a problem with many outputs."""
+"""This many others must vote before a deviating solution can be told from a problem with many outputs."""
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Per problem and test: ``votes``, the most frequent ``output``, how many give it and how many the expected one.
+    """Return per problem and test the most frequent ``output`` of valid runs, with its counts.
+
+    ``votes`` counts the valid runs, ``agreeing`` those with that output, ``expecting`` those with the expected one.
 
     Ties go to the expected output, then to the smaller class name, so that the order of rows decides nothing.
     """
@@ -142,7 +144,7 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def decide_tests(runs: pl.DataFrame, settings: AgreementSettings, asked: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return one `TEST_DECISION` row per (problem, test) of the runs, and of what was asked for.
+    """Return one `TEST_DECISION` row per (problem, test) of ``runs`` and ``asked``.
 
     Args:
         runs: `RUN` rows, every solution on every test.
@@ -189,11 +191,11 @@ def decide_problems(
         tests: `decide_tests` of the same runs.
         checked: names of the problems that have a checker; those may have several valid outputs.
     """
-    aside = deviating_solutions(runs, settings)
+    nonvoters = deviating_solutions(runs, settings)
     solutions = runs.select("problem", "solution").unique()
-    voters = solutions.join(aside, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
+    voters = solutions.join(nonvoters, on=["problem", "solution"], how="anti").group_by("problem").len("voting")
     caught = (
-        _caught(runs, tests)
+        _caught_solutions(runs, tests)
         .group_by("problem")
         .agg(pl.len().alias("wrong_solutions"), pl.col("caught").sum().alias("wrong_caught"))
     )
@@ -233,11 +235,11 @@ def decide_problems(
             pl.format("{} of {} tests stay, {} wanted", staying, "tests", pl.lit(settings.min_tests)),
         ),
     ]
-    kept = pl.format("{} of {} tests stay, {} corrected", staying, "tests", "tests_corrected")
+    summary = pl.format("{} of {} tests stay, {} corrected", staying, "tests", "tests_corrected")
     return (
         table.with_columns(
             pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules).alias("reason"),
-            pl.coalesce([*(pl.when(fires).then(text) for fires, _, text in rules), kept]).alias("evidence"),
+            pl.coalesce([*(pl.when(fires).then(text) for fires, _, text in rules), summary]).alias("evidence"),
         )
         .with_columns(keep=pl.col("reason").is_null())
         .select(PROBLEM_DECISION.names())
@@ -246,14 +248,14 @@ def decide_problems(
     )
 
 
-def _caught(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
+def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
     """Return each solution labelled wrong, and whether a test that stays tells it from a right one."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
     judged = wrong.join(staying, on=["problem", "test"], how="inner").with_columns(fails=fails.fill_null(True))
     outcome = judged.group_by("problem", "solution").agg(pl.col("fails").any().alias("caught"))
-    everyone = wrong.select("problem", "solution").unique()
-    return everyone.join(outcome, on=["problem", "solution"], how="left").with_columns(
+    all_wrong = wrong.select("problem", "solution").unique()
+    return all_wrong.join(outcome, on=["problem", "solution"], how="left").with_columns(
         pl.col("caught").fill_null(False)
     )

@@ -18,23 +18,23 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt under its version: ``system`` may be empty, ``user`` makes the user message of what is asked.
+    """A prompt under its version: ``system`` may be empty, ``user`` makes the user message of a request.
 
-    Example: ``Prompt("solve@1", SYSTEM, lambda asked: asked.statement)``
+    Example: ``Prompt("solve@1", SYSTEM, lambda request: request.statement)``
     """
 
     version: str
     system: str
     user: Callable[[PromptRequest], str]
 
-    def messages(self, asked: PromptRequest) -> list[Message]:
+    def messages(self, request: PromptRequest) -> list[Message]:
         """Return the chat that is sent."""
-        own: list[Message] = [{"role": "user", "content": self.user(asked)}]
+        own: list[Message] = [{"role": "user", "content": self.user(request)}]
         return [{"role": "system", "content": self.system}, *own] if self.system else own
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    """Return a chat for a model without a chat template: the contents, a blank line between them, and one line break.
+    """Write a chat for a model without a chat template: the contents, a blank line between them, and one line break.
 
     Sampling and training both use it wherever the tokenizer has no template.
 

@@ -24,4 +24,4 @@ VERDICT: MISSING
 VERDICT: CONTRADICTORY
 VERDICT: UNDETERMINED"""
 
-PREMISES = Prompt("premises@1", SYSTEM, lambda asked: f"The problem:\n\n{asked.statement}")
+PREMISES = Prompt("premises@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}")

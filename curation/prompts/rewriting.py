@@ -1,6 +1,6 @@
 """The prompt for rewriting a multiple-choice problem that rules could not open.
 
-``details`` of what is asked: ``options``, one a line, and ``answer``, the text of the right one.
+``details`` of the request: ``options``, one a line, and ``answer``, the text of the right one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Write the new problem between <problem> and </problem>. Behind it, solve your ow
 the answer into \\boxed{}."""
 
 
-def ask(asked: PromptRequest) -> str:
+def ask(request: PromptRequest) -> str:
     """Return the user message: the problem, its options, the right one."""
     return (
-        f"The problem:\n\n{asked.statement}\n\nThe options:\n{asked.details['options']}\n\n"
-        f"The right one:\n{asked.details['answer']}"
+        f"The problem:\n\n{request.statement}\n\nThe options:\n{request.details['options']}\n\n"
+        f"The right one:\n{request.details['answer']}"
     )
 
 

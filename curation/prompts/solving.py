@@ -30,10 +30,10 @@ Your summary, which ends in a clear final answer.
 
 Problem:"""
 
-BOXED = {known.code: known.prompts.boxed for known in languages()}
+BOXED = {lang.code: lang.prompts.boxed for lang in languages()}
 """How the final answer of a math problem must be written, by language (ISO 639-1)."""
 
-FENCED = {known.code: known.prompts.fenced for known in languages()}
+FENCED = {lang.code: lang.prompts.fenced for lang in languages()}
 """How a program must be written, by language (ISO 639-1); the blank is the name behind the fence."""
 
 FENCE = "language"
@@ -42,14 +42,12 @@ absent.
 """
 
 
-def answer_instructions(asked: PromptRequest) -> str:
-    """Return the sentence that says in which form the answer is wanted; English where the language has none of its
-    own.
-    """
-    if asked.domain is Domain.CODE:
-        return FENCED.get(asked.lang, FENCED["en"]).replace("{fence}", asked.details.get(FENCE, "python"))
-    return BOXED.get(asked.lang, BOXED["en"])
+def answer_instructions(request: PromptRequest) -> str:
+    """Return the sentence that says in which form to answer; in English where the language has none of its own."""
+    if request.domain is Domain.CODE:
+        return FENCED.get(request.lang, FENCED["en"]).replace("{fence}", request.details.get(FENCE, "python"))
+    return BOXED.get(request.lang, BOXED["en"])
 
 
-SOLVE = Prompt("solve@1", SYSTEM, lambda asked: f"{asked.statement}\n\n{answer_instructions(asked)}")
-PLAIN = Prompt("plain@1", "", lambda asked: asked.statement)
+SOLVE = Prompt("solve@1", SYSTEM, lambda request: f"{request.statement}\n\n{answer_instructions(request)}")
+PLAIN = Prompt("plain@1", "", lambda request: request.statement)

@@ -37,5 +37,5 @@ Think first about what wrong programs for this problem look like, then write the
 TESTING = Prompt(
     "testing@1",
     SYSTEM,
-    lambda asked: ASK.replace("{count}", asked.details.get(COUNT, "12")).replace("{statement}", asked.statement),
+    lambda request: ASK.replace("{count}", request.details.get(COUNT, "12")).replace("{statement}", request.statement),
 )

@@ -1,6 +1,6 @@
 """The prompt for translating a problem, and its second version for a translation that broke something.
 
-``details`` of what is asked: ``target``, the ISO 639-1 code; ``answer``, where the answer is words and is to be
+``details`` of the request: ``target``, the ISO 639-1 code; ``answer``, where the answer is words and is to be
 translated too; ``options``, one a line, where they came apart; for a retry ``previous``, the translation that failed,
 and ``reasons``, what it broke.
 """
@@ -13,7 +13,7 @@ from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import PromptRequest
 
-NAMES = {known.code: known.prompts.name for known in languages()}
+NAMES = {lang.code: lang.prompts.name for lang in languages()}
 """The languages as the prompt names them."""
 
 SYSTEM = """\
@@ -35,10 +35,10 @@ Write the translated problem between <translation> and </translation>. If an ans
 between <answer> and </answer>. If options are given, write them between <options> and </options>, one a line."""
 
 
-def ask(asked: PromptRequest) -> str:
+def ask(request: PromptRequest) -> str:
     """Return the user message: the language, the problem, and for a retry what was wrong before."""
-    details = asked.details
-    parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{asked.statement}"]
+    details = request.details
+    parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{request.statement}"]
     if details.get("options"):
         parts.append(f"The options:\n{details['options']}")
     if details.get("answer"):
@@ -61,10 +61,12 @@ def read_reply(text: str) -> tuple[str | None, str | None, tuple[str, ...]]:
 
     Example: ``read_reply("<translation>Combien ?</translation>") == ("Combien ?", None, ())``
     """
-    said = text.rpartition("</think>")[2]
-    found = {name: pattern.findall(said) for name, pattern in _PARTS.items()}
+    reply = text.rpartition("</think>")[2]
+    matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
     options = (
-        tuple(line.strip() for line in found["options"][-1].splitlines() if line.strip()) if found["options"] else ()
+        tuple(line.strip() for line in matches["options"][-1].splitlines() if line.strip())
+        if matches["options"]
+        else ()
     )
-    last = {name: values[-1] if values else None for name, values in found.items()}
+    last = {name: values[-1] if values else None for name, values in matches.items()}
     return last["translation"] or None, last["answer"] or None, options

@@ -39,7 +39,7 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
 _MEGABYTES = {"bytes": 1 / (1 << 20), "b": 1 / (1 << 20), "kb": 1 / 1024, "kilobytes": 1 / 1024}
 _MEGABYTES |= {"mb": 1.0, "mib": 1.0, "megabytes": 1.0, "gb": 1024.0, "gib": 1024.0, "gigabytes": 1024.0}
-_UNSAID = (None, "", "stdio", "stdin", "stdout", "standard")
+_STANDARD_STREAMS = (None, "", "stdio", "stdin", "stdout", "standard")
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class CodeTables:
 
 
 PACKAGE_BYTES = 64 << 20
-"""Packages are handed on together until their tests hold so many bytes."""
+"""Packages are handed on together until their tests hold this many bytes."""
 
 
 def read_packages(folder: Path, place: str, rows: int, limit: int | None = None) -> Iterator[list[Package]]:
@@ -66,17 +66,17 @@ def read_packages(folder: Path, place: str, rows: int, limit: int | None = None)
     if not folder.is_dir():
         raise SourceError(f"{place}: there is no folder {folder}.")
     batch: list[Package] = []
-    held = count = 0
+    batch_bytes = count = 0
     for path in find_packages(folder):
         if limit is not None and count >= limit:
             break
         count += 1
         package = read_package(path)
         batch.append(package)
-        held += sum(len(test.input) + len(test.output) for test in package.problem.tests)
-        if len(batch) >= rows or held >= PACKAGE_BYTES:
+        batch_bytes += sum(len(test.input) + len(test.output) for test in package.problem.tests)
+        if len(batch) >= rows or batch_bytes >= PACKAGE_BYTES:
             yield batch
-            batch, held = [], 0
+            batch, batch_bytes = [], 0
     if batch:
         yield batch
     if not count:
@@ -84,9 +84,7 @@ def read_packages(folder: Path, place: str, rows: int, limit: int | None = None)
 
 
 def package_row(package: Package) -> Row:
-    """Return a package as a row with the columns statement, name, title, license, source and not_usable (words, or
-    null).
-    """
+    """Return a package as a row: statement, name, title, license, source and not_usable (words, or null)."""
     return {
         "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
         "name": package.name,
@@ -101,13 +99,13 @@ def format_samples(package: Package) -> str:
     """Return the package's sample tests, as its statement does not hold them, under Markdown headings."""
     blocks = []
     for number, test in enumerate(package.problem.tests[: package.samples], start=1):
-        given, wanted = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
-        blocks.append(f"## Example {number}\n\nInput:\n```\n{given}\n```\nOutput:\n```\n{wanted}\n```")
+        test_input, expected = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
+        blocks.append(f"## Example {number}\n\nInput:\n```\n{test_input}\n```\nOutput:\n```\n{expected}\n```")
     return "\n\n".join(blocks)
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTables:
-    """Return tests, solutions and limits of some packages; a statement that stands twice counts once.
+    """Return the tests, solutions and limits of some packages; a repeated statement counts once.
 
     ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
     """
@@ -116,11 +114,11 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTable
     judging: list[tuple[Any, ...]] = []
     others: Counter[str] = Counter()
     unreadable = 0
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for name, package in zip(ids, packages, strict=True):
-        if name in seen:
+        if name in seen_ids:
             continue
-        seen.add(name)
+        seen_ids.add(name)
         for index, test in enumerate(package.problem.tests):
             try:
                 pair = test.input.decode(), test.output.decode()
@@ -128,13 +126,13 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package]) -> CodeTable
                 unreadable += 1
                 continue
             tests.append((name, index, *pair, "sample" if index < package.samples else "secret"))
-        for index, one in enumerate(package.submissions):
-            if one.lang is None:
-                others[one.skipped or "unknown"] += 1
+        for index, submission in enumerate(package.submissions):
+            if submission.lang is None:
+                others[submission.skipped or "unknown"] += 1
             else:
-                right = True if one.accepted else False if one.rejected else None
-                code = one.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-                solutions.append((name, index, one.lang.value, code, right, one.name.partition("/")[0]))
+                right = True if submission.accepted else False if submission.rejected else None
+                code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                solutions.append((name, index, submission.lang.value, code, right, submission.name.partition("/")[0]))
         words = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
         judging.append((name, *_judging_of_package(package), "; ".join(words) or None))
     return CodeTables(
@@ -168,7 +166,7 @@ def _judging_of_package(package: Package) -> tuple[Any, ...]:
 def code_tables(
     ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, place: str, start: int = 0
 ) -> CodeTables:
-    """Return tests, solutions and limits of some rows.
+    """Return the tests, solutions and limits of some rows.
 
     Args:
         ids: the problems' ids, one a row.
@@ -178,15 +176,15 @@ def code_tables(
     solutions: list[tuple[Any, ...]] = []
     judging: list[tuple[Any, ...]] = []
     others: Counter[str] = Counter()
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for number, (name, row) in enumerate(zip(ids, rows, strict=True), start):
-        if name in seen:
+        if name in seen_ids:
             continue  # the same statement twice in one shard: the duplicates stage drops the second row
-        seen.add(name)
+        seen_ids.add(name)
         where = f"{place}, row {number}"
-        made = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, where)]
-        tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(made)]
-        programs = [one for part in columns.solutions for one in _solutions_of(row, part, where, others)]
+        sourced_tests = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, where)]
+        tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(sourced_tests)]
+        programs = [solution for part in columns.solutions for solution in _solutions_of(row, part, where, others)]
         solutions += [(name, index, *program) for index, program in enumerate(programs)]
         judging.append((name, *_judging_of(row, columns, where)))
     return CodeTables(
@@ -207,22 +205,22 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where
         if isinstance(text, str) and text.strip():
             blocks.append(f"## {heading}\n\n{text.strip()}")
     if columns.examples is not None:
-        for number, (given, wanted) in enumerate(parse_tests(row, columns.examples, where), start=1):
-            shown = f"Input:\n```\n{given.rstrip()}\n```\nOutput:\n```\n{(wanted or '').rstrip()}\n```"
-            blocks.append(f"## Example {number}\n\n{shown}")
+        for number, (sample_input, sample_output) in enumerate(parse_tests(row, columns.examples, where), start=1):
+            example = f"Input:\n```\n{sample_input.rstrip()}\n```\nOutput:\n```\n{(sample_output or '').rstrip()}\n```"
+            blocks.append(f"## Example {number}\n\n{example}")
     return "\n\n".join(blocks)
 
 
 def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
-    """(input, expected output) pairs of one part of a row's tests.
+    """Return the (input, expected output) pairs of one part of a row's tests.
 
     Arguments of a function that stand as JSON values are written as JSON, one value a line.
     """
-    held = _unpacked(row, part.path, where) if part.path is not None else row
-    if held is None or held == "":
+    packed = _unpacked(row, part.path, where) if part.path is not None else row
+    if packed is None or packed == "":
         return []
-    if isinstance(held, Mapping):
-        inputs, outputs = held.get(part.inputs), held.get(part.outputs)
+    if isinstance(packed, Mapping):
+        inputs, outputs = packed.get(part.inputs), packed.get(part.outputs)
         if inputs is None and outputs is None:
             return []
         if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
@@ -231,25 +229,27 @@ def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str 
                 f"{_shape(inputs)} and {_shape(outputs)}."
             )
         pairs = list(zip(inputs, outputs, strict=True))
-    elif isinstance(held, list) and all(isinstance(one, Mapping) for one in held):
-        pairs = [(one.get(part.inputs), one.get(part.outputs)) for one in held]
+    elif isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
+        pairs = [(item.get(part.inputs), item.get(part.outputs)) for item in packed]
     else:
-        raise SourceError(f"{where}: `{part.path}` is neither a list of objects nor an object of lists: {held!r:.80}.")
-    return [(_as_input(given), _as_output(wanted)) for given, wanted in pairs]
+        raise SourceError(
+            f"{where}: `{part.path}` is neither a list of objects nor an object of lists: {packed!r:.80}."
+        )
+    return [(_as_input(test_input), _as_output(expected)) for test_input, expected in pairs]
 
 
 def _as_input(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # arguments of a function, or lines of an input
-        return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in value)
+        return "\n".join(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value)
     return json.dumps(value, ensure_ascii=False)
 
 
 def _as_output(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return "\n".join(value)
     return json.dumps(value, ensure_ascii=False)
 
@@ -257,10 +257,10 @@ def _as_output(value: Any) -> str | None:
 def _solutions_of(
     row: Row, part: SolutionColumns, where: str, others: Counter[str]
 ) -> list[tuple[str, str, bool | None, str | None]]:
-    """(lang, code, right, label) of one part of a row's solutions."""
-    found: list[tuple[str, str, bool | None, str | None]] = []
-    for one in _programs(row, part, where):
-        code, language, verdict = (one.get(name) for name in ("code", "language", "verdict"))
+    """Return (lang, code, right, label) of each program in one part of a row's solutions."""
+    solutions: list[tuple[str, str, bool | None, str | None]] = []
+    for program in _programs(row, part, where):
+        code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
         if not isinstance(code, str) or not code.strip():
             continue
         lang = part.only if part.language is None else part.languages.get(str(language))
@@ -268,28 +268,28 @@ def _solutions_of(
             others[str(language)] += 1
             continue
         right = part.right if part.verdict is None else str(verdict) in part.accepted
-        found.append((lang, code, right, None if verdict is None else str(verdict)))
-    return found[: part.limit]
+        solutions.append((lang, code, right, None if verdict is None else str(verdict)))
+    return solutions[: part.limit]
 
 
 def _programs(row: Row, part: SolutionColumns, where: str) -> list[Mapping[str, Any]]:
-    held = _unpacked(row, part.path, where)
+    packed = _unpacked(row, part.path, where)
     names = {"code": part.code, "language": part.language, "verdict": part.verdict}
-    if held is None or held == "":
+    if packed is None or packed == "":
         return []
-    if isinstance(held, list) and part.code is None:
-        return [{"code": one} for one in held]
-    if isinstance(held, list) and all(isinstance(one, Mapping) for one in held):
-        return [{key: one.get(name) for key, name in names.items() if name is not None} for one in held]
-    if isinstance(held, Mapping) and part.code is not None:
-        lists = {key: held.get(name) for key, name in names.items() if name is not None}
+    if isinstance(packed, list) and part.code is None:
+        return [{"code": item} for item in packed]
+    if isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
+        return [{key: item.get(name) for key, name in names.items() if name is not None} for item in packed]
+    if isinstance(packed, Mapping) and part.code is not None:
+        lists = {key: packed.get(name) for key, name in names.items() if name is not None}
         if (
             all(isinstance(values, list) for values in lists.values())
             and len({len(v) for v in lists.values() if v}) <= 1
         ):
             keys = list(lists)
             return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
-    raise SourceError(f"{where}: `{part.path}` does not hold programs as the recipe says: {held!r:.80}.")
+    raise SourceError(f"{where}: `{part.path}` does not hold programs as the recipe says: {packed!r:.80}.")
 
 
 def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
@@ -306,13 +306,13 @@ def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
         _text(row, columns.function, where),
         _text(row, columns.starter, where),
         columns.interactive is not None and bool(value_at(row, columns.interactive)),
-        any(value_at(row, path) not in _UNSAID for path in columns.input_file),
+        any(value_at(row, path) not in _STANDARD_STREAMS for path in columns.input_file),
         columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
     )
 
 
 def _text(row: Row, path: str | None, where: str) -> str | None:
-    """Return text at a path, which may lead into a column of JSON text; null where empty."""
+    """Return the text at a path, which may lead into a column of JSON text; None where it is empty."""
     if path is None:
         return None
     value = value_at(row, path)

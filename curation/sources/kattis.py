@@ -9,8 +9,8 @@ Invariants: nothing of a package is executed or interpreted here, and nothing ou
 be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
 
 Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
-has none ``time_given`` is False and the problem carries a generous limit, until whoever runs the accepted submissions
-derives one from their slowest time (`curation.programs.execution_matrix`).
+has none ``has_time_limit`` is False and the problem carries a generous limit, until whoever runs the accepted
+submissions derives one from their slowest time (`curation.programs.execution_matrix`).
 
 What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
 """
@@ -80,19 +80,19 @@ class PackagedSubmission:
 
     @property
     def accepted(self) -> bool:
-        """Known to be right."""
+        """Return whether it is known to be right."""
         return self.expected == {CodeVerdict.AC}
 
     @property
     def rejected(self) -> bool:
-        """Known to be wrong in some way."""
+        """Return whether it is known to be wrong in some way."""
         return bool(self.expected) and CodeVerdict.AC not in self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
     """A problem package. ``reasons`` are words for what keeps it from being used as a text problem: ``interactive``,
-    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with what was seen."""
+    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with its evidence."""
 
     path: Path
     name: str
@@ -111,7 +111,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """Yield the packages in a folder, at any depth, in order of their names. A package holds no others."""
+    """Yield the package folders in a folder, at any depth, in order of their names. A package holds no others."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -122,7 +122,7 @@ def find_packages(folder: Path) -> Iterator[Path]:
 
 def read_package(path: Path) -> Package:
     """Return a package with its tests in memory. Raises `SourceError` where the folder is no package."""
-    about = _yaml(path / "problem.yaml")
+    metadata = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
     tests, samples, untested = _tests(path)
@@ -133,20 +133,20 @@ def read_package(path: Path) -> Package:
         reasons["image"] = "the statement shows a picture"
     if not tests:
         reasons["no_tests"] = "data/sample and data/secret hold no input with its answer"
-    reasons |= _kinds(about)
-    comparison, checker, refused = _judging(path, about)
+    reasons |= _kinds(metadata)
+    comparison, checker, refused = _judging(path, metadata)
     if refused is not None:
         reasons["checker"] = refused
     unjudged = next(
         (reasons[word] for word in ("interactive", "multi_pass", "scoring", "checker") if word in reasons), None
     )
-    limits = about.get("limits") if isinstance(about.get("limits"), dict) else {}
+    limits = metadata.get("limits") if isinstance(metadata.get("limits"), dict) else {}
     assert isinstance(limits, dict)
-    given = _given_limit(path, limits)
+    time_limit = _own_time_limit(path, limits)
     problem = CodeProblem(
         path.name,
         tests,
-        cpu_s=given if given is not None else MAX_TIME_LIMIT_S,
+        cpu_s=time_limit if time_limit is not None else MAX_TIME_LIMIT_S,
         memory_mb=int(_number(limits.get("memory")) or MEMORY_MB),
         comparison=comparison,
         checker=checker,
@@ -155,16 +155,16 @@ def read_package(path: Path) -> Package:
     return Package(
         path=path,
         name=path.name,
-        title=_title(about, raw, path.name),
+        title=_title(metadata, raw, path.name),
         statement=statement_text(raw, markdown=statement_file is not None and statement_file.suffix == ".md"),
-        license=_words(about.get("license")),
-        source=_words(about.get("source")),
+        license=_words(metadata.get("license")),
+        source=_words(metadata.get("source")),
         problem=problem,
         validator=_validator(path),
         samples=samples,
         submissions=tuple(_submissions(path)),
-        has_time_limit=given is not None,
-        multiplier=_multiplier(about, limits),
+        has_time_limit=time_limit is not None,
+        multiplier=_multiplier(metadata, limits),
         reasons=reasons,
         untested=untested,
     )
@@ -174,12 +174,12 @@ def _yaml(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(_text(path))
+        content = yaml.safe_load(_text(path))
     except (OSError, yaml.YAMLError) as error:
         raise SourceError(f"{path} cannot be read as a problem.yaml: {str(error).splitlines()[0]}") from error
-    if found is not None and not isinstance(found, dict):
-        raise SourceError(f"{path} holds {type(found).__name__}, not a mapping of names to values")
-    return found or {}
+    if content is not None and not isinstance(content, dict):
+        raise SourceError(f"{path} holds {type(content).__name__}, not a mapping of names to values")
+    return content or {}
 
 
 def _text(path: Path) -> str:
@@ -201,40 +201,40 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _title(about: Mapping[str, Any], raw: str, name: str) -> str:
-    found = re.search(r"\\problemname\{((?:[^{}]|\{[^{}]*\})+)\}", raw)
-    given = _words(about.get("name"))
-    return given or (found[1] if found and "\\problemyamlname" not in found[1] else name)
+def _title(metadata: Mapping[str, Any], raw: str, name: str) -> str:
+    match = re.search(r"\\problemname\{((?:[^{}]|\{[^{}]*\})+)\}", raw)
+    title = _words(metadata.get("name"))
+    return title or (match[1] if match and "\\problemyamlname" not in match[1] else name)
 
 
-def _kinds(about: Mapping[str, Any]) -> dict[str, str]:
-    said = f"{about.get('validation', '')} {about.get('type', '')}".lower()
+def _kinds(metadata: Mapping[str, Any]) -> dict[str, str]:
+    description = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
     words = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
-    return {word: f"problem.yaml says it is {seen}" for seen, word in words.items() if seen in said}
+    return {word: f"problem.yaml says it is {keyword}" for keyword, word in words.items() if keyword in description}
 
 
-def _given_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
+def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
     own = _number(limits.get("time_limit"))
     if own is None and (path / ".timelimit").is_file():
         own = _number(_text(path / ".timelimit").strip())
     ini = path / "domjudge-problem.ini"
     if own is None and ini.is_file():
-        found = re.search(r"^\s*timelimit\s*=\s*['\"]?([\d.]+)", _text(ini), re.MULTILINE)
-        own = _number(found[1]) if found else None
+        match = re.search(r"^\s*timelimit\s*=\s*['\"]?([\d.]+)", _text(ini), re.MULTILINE)
+        own = _number(match[1]) if match else None
     return own if own is not None and own > 0 else None
 
 
-def _multiplier(about: Mapping[str, Any], limits: Mapping[str, Any]) -> float:
+def _multiplier(metadata: Mapping[str, Any], limits: Mapping[str, Any]) -> float:
     newer = limits.get("time_multipliers")
     if isinstance(newer, dict):
         return _number(newer.get("ac_to_time_limit")) or 2.0
-    default = MULTIPLIER if str(about.get("problem_format_version", "legacy")) == "legacy" else 2.0
+    default = MULTIPLIER if str(metadata.get("problem_format_version", "legacy")) == "legacy" else 2.0
     return _number(limits.get("time_multiplier")) or default
 
 
 def _statement(path: Path) -> Path | None:
     names = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
-    places = (path / room / name for room in ("problem_statement", "statement") for name in names)
+    places = (path / folder / name for folder in ("problem_statement", "statement") for name in names)
     return next((place for place in places if place.is_file()), None)
 
 
@@ -243,8 +243,8 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
     tests: list[CodeTest] = []
     untested: list[str] = []
     samples = 0
-    for room in ("sample", "secret"):
-        folder = path / "data" / room
+    for part in ("sample", "secret"):
+        folder = path / "data" / part
         for file in sorted(folder.rglob("*.in")):
             answer = file.with_suffix(".ans")
             name = file.relative_to(path / "data").with_suffix("").as_posix()
@@ -252,18 +252,18 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
                 tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
             else:
                 untested.append(name)
-        if room == "sample":
+        if part == "sample":
             samples = len(tests)
     return tuple(tests), samples, tuple(untested)
 
 
-def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
-    """Return how outputs are compared, or by which checker, or why they cannot be."""
-    flags = " ".join(str(about.get("validator_flags") or "").split()) or _flags(path, "output_validator")
-    room = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
-    legacy = str(about.get("problem_format_version", "legacy")).startswith("legacy")
-    if "custom" in str(about.get("validation", "")) or (not legacy and room is not None):
-        checker = _program(room, tuple(flags.split())) if room is not None else "it names a checker but has none"
+def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
+    """Return how outputs are compared, the checker where there is one, and why they cannot be judged."""
+    flags = " ".join(str(metadata.get("validator_flags") or "").split()) or _flags(path, "output_validator")
+    folder = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
+    legacy = str(metadata.get("problem_format_version", "legacy")).startswith("legacy")
+    if "custom" in str(metadata.get("validation", "")) or (not legacy and folder is not None):
+        checker = _program(folder, tuple(flags.split())) if folder is not None else "it names a checker but has none"
         return Comparison(), *((None, checker) if isinstance(checker, str) else (checker, None))
     try:
         return comparison_of_flags(flags), None, None
@@ -272,38 +272,37 @@ def _judging(path: Path, about: Mapping[str, Any]) -> tuple[Comparison, Checker 
 
 
 def _flags(path: Path, program: str) -> str:
-    """Return the arguments that the test data's settings give a program: ``output_validator`` or
-    ``input_validator``.
-    """
+    """Return the arguments in the test data's settings for ``output_validator`` or ``input_validator``."""
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
-            found = _yaml(folder / file).get(key) if (folder / file).is_file() else None
-            if isinstance(found, list) and found:
-                return " ".join(map(str, found))
-            if isinstance(found, str) and found:
-                return found
+            value = _yaml(folder / file).get(key) if (folder / file).is_file() else None
+            if isinstance(value, list) and value:
+                return " ".join(map(str, value))
+            if isinstance(value, str) and value:
+                return value
     return ""
 
 
 def _validator(path: Path) -> Checker | None:
-    """Return the package's input validator, where one is in Python or C++ (a format may be checked by several
-    programs).
+    """Return the package's first input validator in Python or C++, None where there is none.
+
+    A format may be checked by several programs.
     """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         entries = sorted((path / name).iterdir()) if (path / name).is_dir() else []
         for entry in entries:
-            found = _program(entry, flags)
-            if isinstance(found, Checker):
-                return found
+            program = _program(entry, flags)
+            if isinstance(program, Checker):
+                return program
     return None
 
 
-def _program(room: Path, flags: tuple[str, ...]) -> Checker | str:
-    """Return a checker or validator: the program that a folder holds, or a file is."""
-    if room.is_file():
-        return _of_files([room], flags)
-    entries = [entry for entry in sorted(room.iterdir()) if not entry.name.startswith(".")]
+def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
+    """Return the checker or validator in a folder or file, or why it cannot be used."""
+    if path.is_file():
+        return _of_files([path], flags)
+    entries = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]
     folders = [entry for entry in entries if entry.is_dir()]
     files = [entry for entry in entries if entry.is_file()]
     if folders and not any(file.suffix in _CPP | _PYTHON for file in files):
@@ -328,8 +327,8 @@ def _of_files(files: Sequence[Path], flags: tuple[str, ...]) -> Checker | str:
 
 
 def _submissions(path: Path) -> Iterator[PackagedSubmission]:
-    room = path / "submissions"
-    for folder in sorted(entry for entry in room.iterdir() if entry.is_dir()) if room.is_dir() else ():
+    submissions = path / "submissions"
+    for folder in sorted(entry for entry in submissions.iterdir() if entry.is_dir()) if submissions.is_dir() else ():
         for file in sorted(folder.iterdir()):
             if not file.name.startswith("."):
                 yield _submission(file, folder.name)
@@ -343,8 +342,8 @@ def _submission(file: Path, folder: str) -> PackagedSubmission:
     code = _text(file)
     header = _EXPECTED.search(code)
     if header is not None:
-        said = {_WORDS.get(word.strip().upper()) for word in header[1].split(",")}
-        expected = frozenset(word for word in said if word is not None) or expected
+        verdicts = {_WORDS.get(word.strip().upper()) for word in header[1].split(",")}
+        expected = frozenset(word for word in verdicts if word is not None) or expected
     lang = CodeLang.CPP if file.suffix in _CPP else CodeLang.PYTHON if file.suffix in _PYTHON else None
     skipped = None if lang is not None else f"{file.suffix or 'a file without ending'} is not judged"
     if lang is CodeLang.PYTHON and _PYTHON_2.search(code):

@@ -24,8 +24,8 @@ _ENVIRONMENTS = re.compile(
 )
 _ARGUMENT = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
 _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE | re.DOTALL), put)
-    for pattern, put in (
+    (re.compile(pattern, re.MULTILINE | re.DOTALL), replacement)
+    for pattern, replacement in (
         (rf"\\illustration\s*{_ARGUMENT}\s*{_ARGUMENT}\s*{_ARGUMENT}", ""),
         (
             r"\\(?:problemname|label|vspace|hspace|includegraphics|caption|centerline)\*?(?:\[[^\]]*\])?"
@@ -74,15 +74,15 @@ def statement_text(raw: str, *, markdown: bool = False) -> str:
     pieces = re.split(r"(\$\$.*?(?<!\\)\$\$|(?<!\\)\$.*?(?<!\\)\$|\\\[.*?\\\])", text, flags=re.DOTALL)
     if len(pieces) == 1:
         return _tidy(_plain(text))
-    kept: list[str] = []
+    formulas: list[str] = []
     marked = ""
     for place, piece in enumerate(pieces):
         if place % 2:
-            marked += f"\x00{len(kept)}\x00"
-            kept.append(piece)
+            marked += f"\x00{len(formulas)}\x00"
+            formulas.append(piece)
         else:
             marked += piece
-    return _tidy(re.sub(r"\x00(\d+)\x00", lambda found: kept[int(found[1])], _plain(marked)))
+    return _tidy(re.sub(r"\x00(\d+)\x00", lambda match: formulas[int(match[1])], _plain(marked)))
 
 
 def _without_comments(raw: str) -> str:
@@ -90,7 +90,7 @@ def _without_comments(raw: str) -> str:
 
 
 def _expanded(text: str) -> str:
-    """Return the author's own words for constants (``\\newcommand{\\maxn}{100}``) put in their places."""
+    """Replace the author's own names for constants (``\\newcommand{\\maxn}{100}``) by their text."""
     own = dict(re.findall(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\([a-zA-Z]+)\}}?{_ARGUMENT}", text))
     text = re.sub(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\[a-zA-Z]+\}}?(?:\[\d\])?{_ARGUMENT}", "", text)
     for name, body in own.items():
@@ -98,16 +98,16 @@ def _expanded(text: str) -> str:
     return text
 
 
-def _accented(found: re.Match[str]) -> str:
-    letter = (found[2] or found[3] or found[5]).removeprefix("\\")
-    return unicodedata.normalize("NFC", letter + _ACCENTS[found[1] or found[4]])
+def _accented(match: re.Match[str]) -> str:
+    letter = (match[2] or match[3] or match[5]).removeprefix("\\")
+    return unicodedata.normalize("NFC", letter + _ACCENTS[match[1] or match[4]])
 
 
 def _plain(text: str) -> str:
-    text = _LETTER.sub(lambda found: _LETTERS[found[1]], _ACCENT.sub(_accented, text))
+    text = _LETTER.sub(lambda match: _LETTERS[match[1]], _ACCENT.sub(_accented, text))
     for _ in range(2):  # emphasis within emphasis
-        for pattern, put in _STEPS:
-            text = pattern.sub(put, text)
+        for pattern, replacement in _STEPS:
+            text = pattern.sub(replacement, text)
     return text.replace("{}", "")
 
 

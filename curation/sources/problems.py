@@ -52,7 +52,7 @@ def source_digest(source: Source, folder: Path) -> str:
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the source as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
+    """Yield the source's rows as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order.
 
     Args:
         folder: what relative paths are relative to.
@@ -78,7 +78,7 @@ def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tupl
 
 
 def check_source(source: Source, folder: Path) -> None:
-    """Refuse a source that is not there, is empty, or lacks a column, by reading its first rows.
+    """Read the first rows of a source, and refuse one that is not there, is empty, or lacks a column.
 
     Raises:
         SourceError: what is wrong, and what is there instead.
@@ -145,13 +145,13 @@ def read_texts(column: Column | None, rows: Sequence[Row], place: str, start: in
     pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
     if pick.path is None:
         return [pick.value or None] * len(rows)
-    found: list[str | None] = []
+    texts: list[str | None] = []
     for number, row in enumerate(rows, start):
         value = value_at(row, pick.path)
         if value is not None and type(value) is not str:
             value = _as_text(value, pick.path, f"{place}, row {number}")
-        found.append(_take(pick.take, value) if value is not None else None)
-    return found
+        texts.append(_take(pick.take, value) if value is not None else None)
+    return texts
 
 
 def read_choices(column: Column | None, rows: Sequence[Row], place: str, start: int = 0) -> list[list[str] | None]:
@@ -210,10 +210,10 @@ def _files(source: Source, folder: Path) -> list[Path]:
     pattern = pattern if pattern.is_absolute() else folder / pattern
     if pattern.is_file():
         return [pattern]
-    found = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
-    if not found:
+    paths = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+    if not paths:
         raise SourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
-    return found
+    return paths
 
 
 def _neighbours(path: Path) -> str:
@@ -221,8 +221,8 @@ def _neighbours(path: Path) -> str:
     while not parent.is_dir():
         parent = parent.parent
     names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in parent.iterdir())
-    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return f"{parent} holds {shown or 'nothing'}"
+    listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return f"{parent} holds {listed or 'nothing'}"
 
 
 def _load_dataset(source: Source, folder: Path) -> Any:
@@ -233,14 +233,14 @@ def _load_dataset(source: Source, folder: Path) -> Any:
     datasets.disable_progress_bars()
     try:
         if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
-            found = datasets.load_from_disk(str(local))
+            dataset = datasets.load_from_disk(str(local))
         else:
             name = str(local) if local.exists() else source.path
-            found = datasets.load_dataset(name, source.subset, revision=source.revision)
+            dataset = datasets.load_dataset(name, source.subset, revision=source.revision)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise SourceError(f"{where} cannot be loaded: {type(error).__name__}: {str(error).splitlines()[0]}") from error
-    if isinstance(found, datasets.DatasetDict):
-        if source.split not in found:
-            raise SourceError(f"{where} has no split `{source.split}`; it has: {', '.join(found)}.")
-        found = found[source.split]
-    return found
+    if isinstance(dataset, datasets.DatasetDict):
+        if source.split not in dataset:
+            raise SourceError(f"{where} has no split `{source.split}`; it has: {', '.join(dataset)}.")
+        dataset = dataset[source.split]
+    return dataset

@@ -28,7 +28,7 @@ _LONG_INTEGER = re.compile(rb"\d{19}")
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Rows of one .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file."""
+    """Return an iterator over the rows of one .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file."""
     kinds = {".jsonl": read_jsonl, ".json": read_jsonl, ".ndjson": read_jsonl, ".csv": read_csv}
     suffixes = [s for s in path.suffixes if s not in (".gz", ".zst")]
     kind = suffixes[-1] if suffixes else ""
@@ -40,9 +40,9 @@ def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
 
 
 def value_at(row: Any, path: str) -> Any:
-    """The value at a dotted path; numbers index lists. Absent steps give `None`."""
-    found = _walk(row, path)
-    return None if found is _ABSENT else found
+    """Return the value at a dotted path, None where a step is absent; numbers index lists."""
+    value = _walk(row, path)
+    return None if value is _ABSENT else value
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
@@ -65,20 +65,20 @@ def _walk(row: Any, path: str) -> Any:
 
 
 def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
-    """Dotted paths that occur in the rows, for error messages."""
-    seen: dict[str, None] = {}
+    """Return the dotted paths that occur in the rows, for error messages."""
+    paths: dict[str, None] = {}
     for row in rows[:100]:
         for key, value in row.items():
-            seen[key] = None
+            paths[key] = None
             if isinstance(value, Mapping) and depth > 1:
-                seen.update({f"{key}.{inner}": None for inner in value})
+                paths.update({f"{key}.{inner}": None for inner in value})
             if isinstance(value, list) and value and isinstance(value[0], Mapping):
-                seen.update({f"{key}.0.{inner}": None for inner in value[0]})
-    return list(seen)
+                paths.update({f"{key}.0.{inner}": None for inner in value[0]})
+    return list(paths)
 
 
 def parse_options(value: Any, where: str) -> list[str] | None:
-    """Options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
+    """Read the options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
     if isinstance(value, Mapping):
@@ -93,7 +93,7 @@ def parse_options(value: Any, where: str) -> list[str] | None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""What stands inside the last ``\boxed{}`` or ``\fbox{}``, with balanced braces; None where there is none."""
+    r"""Return the content of the last ``\boxed{}`` or ``\fbox{}``, with balanced braces; None where there is none."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
         return None
@@ -115,7 +115,7 @@ def last_boxed(text: str) -> str | None:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """The boundary at which a missing or damaged file becomes a `SourceError`."""
+    """Raise `SourceError` for a missing or damaged file."""
     try:
         yield
     except FileNotFoundError as error:
@@ -140,7 +140,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_jsonl(path: Path) -> Iterator[Row]:
-    """Rows of a .jsonl, .jsonl.gz or .jsonl.zst file; blank lines are passed over."""
+    """Yield the rows of a .jsonl, .jsonl.gz or .jsonl.zst file; blank lines are skipped."""
     with _readable(path), _opened(path) as handle:
         for number, line in enumerate(handle, start=1):
             if not line.isspace():
@@ -152,15 +152,15 @@ def _json_row(line: bytes, path: Path, number: int) -> Row:
         # orjson makes floats of integers beyond 64 bits; the standard library keeps their digits
         row = json.loads(line) if _LONG_INTEGER.search(line) else orjson.loads(line)
     except ValueError as error:
-        shown = line[:60].decode("utf-8", "replace")
-        raise SourceError(f"{path}, line {number}: not JSON ({error}): {shown!r}.") from error
+        excerpt = line[:60].decode("utf-8", "replace")
+        raise SourceError(f"{path}, line {number}: not JSON ({error}): {excerpt!r}.") from error
     if not isinstance(row, dict):
         raise SourceError(f"{path}, line {number}: a JSON object is wanted, found {str(row)[:60]!r}.")
     return row
 
 
 def read_csv(path: Path) -> Iterator[Row]:
-    """Rows of a .csv file with a header; an empty field is None."""
+    """Yield the rows of a .csv file with a header; an empty field is None."""
     csv.field_size_limit(1 << 30)
     with _readable(path), _opened(path) as handle, io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
         reader = csv.DictReader(text, restkey="_surplus", strict=True)
@@ -176,7 +176,7 @@ def read_csv(path: Path) -> Iterator[Row]:
 
 
 def read_parquet(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Rows of a parquet file, ``batch_rows`` of them in memory at once."""
+    """Yield the rows of a parquet file, ``batch_rows`` of them in memory at once."""
     import pyarrow
     import pyarrow.parquet
 

@@ -1,20 +1,20 @@
 r"""The final answer of a response.
 
-An attempt is asked for ``\boxed{}`` after its reasoning, so that is what counts: the last top-level box after the
-last ``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts made elsewhere
-were often asked for something else; for them, and only where there is no box at all, these fall-backs are tried in
-order, each named in `ExtractedAnswer.how`:
+A prompt asks for ``\boxed{}`` after the reasoning, so that is what counts: the last top-level box after the last
+``</think>`` (boxes that follow one another joined by "and" or commas are one answer). Attempts from elsewhere often
+answer another prompt; for them, and only where there is no box at all, these fall-backs are tried in order, each
+named in `ExtractedAnswer.method`:
 
     hashes     the last ``#### 18``
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", "Réponse : …" …
     bare       the whole response is one short line
-    sentence   (lenient only) the last formula or number of the last sentence that holds one
+    sentence   (lenient only) the last formula or number of the last sentence with one
     display    (lenient only) the last formula of the text, ``$…$``, ``\[…\]``, ``\(…\)``
     emphasis   (lenient only) the last ``**…**``
     number     (lenient only) the last number
 
 A response that was cut off has no final answer: an open ``<think>`` or an unfinished last box gives None unless
-``lenient``. Lenient reading is for pairs of texts made by people (`goldilocks verify answers`), never for rewards.
+``lenient``. Lenient reading is for pairs of texts that people wrote (`goldilocks verify answers`), never for rewards.
 
 Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
 """
@@ -44,7 +44,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    """A final answer and the rule that found it.
+    """A final answer and the rule that extracted it.
 
     Example: ``ExtractedAnswer("boxed", "\\frac{1}{2}")``
     """
@@ -57,19 +57,19 @@ _THINK_END = "</think>"
 _BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 _BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
 _BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
-_SPACED_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=True)
-_HAN_JOINERS = one_of(lambda known: known.answers.box_joiners, spaced=False)
+_SPACED_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=True)
+_HAN_JOINERS = one_of(lambda vocab: vocab.answers.box_joiners, spaced=False)
 _JOINER = re.compile(
     r"(?:\s|\\\\|[,;.&$~]|\\(?:quad|qquad|text|textbf|mbox|mathrm|land|lor|cup|[(),;:!\[\] ])|[{}]"
     rf"|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|、|，|；|\*\*"
-    rf"|\b(?:{one_of(lambda known: known.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
+    rf"|\b(?:{one_of(lambda vocab: vocab.answers.box_fillers)})\b|\([a-z]\)|[a-zA-Z](?:_\{{?\w\}}?)?\s*=)*"
 )
-_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.connectives_at_start)})\b")
-_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda known: known.answers.second_thoughts)})\b", re.IGNORECASE)
+_CONNECTIVE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.connectives_at_start)})\b")
+_SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_thoughts)})\b", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
-_NEIGHBOURS_CUES = "|".join(cue for known in neighbours() for cue in known.cues)
-ANSWER_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
-_WEAK_CUE = re.compile(rf"(?:{one_of(lambda known: known.answers.weak_cues)})\b", re.IGNORECASE)
+_NEIGHBOURS_CUES = "|".join(cue for vocab in neighbours() for cue in vocab.cues)
+ANSWER_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.cues)}|{_NEIGHBOURS_CUES})", re.IGNORECASE)
+_WEAK_CUE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.weak_cues)})\b", re.IGNORECASE)
 _LINE_CUE = re.compile(r"A:", re.IGNORECASE)
 _DISPLAY = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)|\$((?:\\.|[^$\\\n]){1,2000})\$", re.DOTALL
@@ -82,7 +82,7 @@ _NUMBER = re.compile(
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 _CHAFF_END = re.compile(
-    rf"(?:\.?\s*(?:{one_of(lambda known: known.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
     r"|</s>|<eos>)\.?)+\s*$",
     re.IGNORECASE,
 )
@@ -105,16 +105,16 @@ def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer |
     if "\\" in text and _BOX.search(text):
         return _boxed(text, lenient)
     tail = text[-TAIL_CHARS:]
-    found = _by_hashes(tail) or _by_cue(tail)
-    if found is not None:
-        return found
+    extracted = _by_hashes(tail) or _by_cue(tail)
+    if extracted is not None:
+        return extracted
     if lenient:
         return _by_last_sentence(tail) or _by_display(tail) or _by_emphasis(tail) or _by_number(tail)
     return _bare(text)
 
 
 def strip_boxes(text: str) -> str:
-    """``text`` without its box commands, their contents kept."""
+    """Return ``text`` without its box commands, but with their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()
@@ -139,10 +139,10 @@ def _boxed(text: str, lenient: bool) -> ExtractedAnswer | None:
             break
         parts.append(span)
     parts.reverse()
-    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _inner(parts)))
+    return _answer("boxed", ", ".join(strip_boxes(text[inner:end]).strip() for _, inner, end in _without_braces(parts)))
 
 
-def _inner(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def _without_braces(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return [(start, inner, end - 1) for start, inner, end in spans]
 
 
@@ -156,7 +156,10 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[tuple[int, int, int]], int | None]:
-    """(start, start of content, end after the brace) of each outermost box; and where an unfinished one begins."""
+    """Return (start, start of content, end after the brace) of each outermost box.
+
+    The second value is where the content of an unfinished box starts; None where there is none.
+    """
     spans: list[tuple[int, int, int]] = []
     stack: list[tuple[int, int] | None] = []
     boxes = 0
@@ -184,23 +187,24 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str) -> ExtractedAnswer | None:
-    """Return what follows the last cue, up to the end of its sentence; a mere "so" or "hence" counts if nothing
-    better.
+    """Return what follows the last cue, up to the end of its sentence.
+
+    A mere "so" or "hence" counts where there is no better cue.
     """
     weak: ExtractedAnswer | None = None
     for match in list(ANSWER_CUE.finditer(text))[: -MAX_CUES - 1 : -1]:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
-        found = _after(text, match.end())
-        if found and _WEAK_CUE.match(match.group()) is None:
-            return ExtractedAnswer("cue", found)
-        if found and weak is None and _short(found):
-            weak = ExtractedAnswer("cue", found)
+        answer = _text_after(text, match.end())
+        if answer and _WEAK_CUE.match(match.group()) is None:
+            return ExtractedAnswer("cue", answer)
+        if answer and weak is None and _is_short(answer):
+            weak = ExtractedAnswer("cue", answer)
     return weak
 
 
-def _after(text: str, start: int) -> str:
+def _text_after(text: str, start: int) -> str:
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
@@ -214,8 +218,8 @@ def _after(text: str, start: int) -> str:
     return _strip_markup(rest[: end.start()] if end else rest)
 
 
-def _short(found: str) -> bool:
-    return len(found) <= 40 and any(char.isdigit() for char in found)
+def _is_short(text: str) -> bool:
+    return len(text) <= 40 and any(char.isdigit() for char in text)
 
 
 def _bare(text: str) -> ExtractedAnswer | None:
@@ -235,8 +239,8 @@ def _by_last_sentence(text: str) -> ExtractedAnswer | None:
         if sentence.count("$") % 2:
             return None
         if any(char.isdigit() for char in sentence):
-            found = _by_display(sentence) or _by_number(sentence)
-            return ExtractedAnswer("sentence", found.answer) if found is not None else None
+            extracted = _by_display(sentence) or _by_number(sentence)
+            return ExtractedAnswer("sentence", extracted.answer) if extracted is not None else None
     return None
 
 
@@ -257,13 +261,13 @@ def _by_number(text: str) -> ExtractedAnswer | None:
         for match in matches
         if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
     ]
-    found = (money or matches)[-1:]
-    return _answer("number", found[0].group()) if found else None
+    last = (money or matches)[-1:]
+    return _answer("number", last[0].group()) if last else None
 
 
-def _answer(how: str, text: str) -> ExtractedAnswer | None:
+def _answer(method: str, text: str) -> ExtractedAnswer | None:
     tidy = _strip_markup(text)
-    return ExtractedAnswer(how, tidy) if tidy else None
+    return ExtractedAnswer(method, tidy) if tidy else None
 
 
 def _strip_markup(text: str) -> str:
@@ -276,14 +280,14 @@ def _strip_markup(text: str) -> str:
 _EMPTY = frozenset(
     {
         *("", "null", "none", "nan", "n/a", "undefined", "{", "}", "{}", "[", "]", "[]", '"'),
-        *every(lambda known: known.answers.nothing_recorded),
+        *every(lambda vocab: vocab.answers.nothing_recorded),
     }
 )
 _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    """Return a recorded final answer without the debris of the JSON it was cut from; None where it says nothing.
+    """Return a recorded final answer without the debris of the JSON it was cut from; None where it is empty.
 
     Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
     """

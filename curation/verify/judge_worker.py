@@ -1,4 +1,4 @@
-"""What `judge`'s workers do: compare answers, one announced step a comparison, and group equal ones.
+"""The work of `math_judge`'s workers: compare answers, one announced step a comparison, and group equal ones.
 
 Runs inside a worker process only. A job is ``{"do": "judge" | "check" | "pair", "reference": …, "lang": …}`` with
 ``answers`` (distinct strings) and perhaps ``letter`` for "judge", and ``answer`` for "pair"; the values are JSON.
@@ -23,7 +23,7 @@ OWN_ENGINE = "goldilocks"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Do one job. What a comparison needs is imported before the first step: that is no part of its limit."""
+    """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
     (answers if job.get("engine", OWN_ENGINE) == OWN_ENGINE else math_verify).load()
     if job["do"] == "check":
         return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
@@ -37,13 +37,13 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
     failed = guard.enter("reference")
     if failed is not None:
         return {"failed": failed.value, "why": f"verifying the reference against itself ended as {failed.value}"}
-    why = (
+    defect = (
         answers.check_reference(reference, lang=lang)
         if engine == OWN_ENGINE
         else math_verify.check_reference(reference)
     )
     guard.leave()
-    return {"failed": None, "why": why}
+    return {"failed": None, "why": defect}
 
 
 def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any]:
@@ -53,54 +53,54 @@ def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any
     failed = guard.enter("pair")
     if failed is not None:
         return {"verdict": failed.value, "method": _failure_reason(failed), "doubtful": True, "ms": None}
-    found = answers.compare_texts(reference, answer, lang=lang)
+    comparison = answers.compare_texts(reference, answer, lang=lang)
     guard.leave()
     ms = round((time.perf_counter() - start) * 1000, 3)
-    how = f"{found.method}: {found.reference_form[:200]} ~ {found.answer_form[:200]}"
-    return {"verdict": found.outcome.value, "method": how, "doubtful": found.doubtful, "ms": ms}
+    method = f"{comparison.method}: {comparison.reference_form[:200]} ~ {comparison.answer_form[:200]}"
+    return {"verdict": comparison.outcome.value, "method": method, "doubtful": comparison.doubtful, "ms": ms}
 
 
 def _judge(
     reference: str, letter: str | None, distinct: list[str], compare: _GuardedComparison
 ) -> dict[str, tuple[str, str, int | None]]:
     verdicts: dict[str, tuple[str, str, int | None]] = {}
-    others: list[str] = []
+    wrong_answers: list[str] = []
     for position, answer in enumerate(distinct):
-        outcome, how = compare(f"reference:{position}", reference, answer)
+        outcome, method = compare(f"reference:{position}", reference, answer)
         if outcome is Outcome.WRONG and letter is not None:
-            named, tier = compare(f"letter:{position}", letter, answer)
-            if named is Outcome.CORRECT:
-                outcome, how = named, f"names the option: {tier}"
-        verdicts[answer] = (outcome.value, how, 0 if outcome is Outcome.CORRECT else None)
+            letter_outcome, letter_method = compare(f"letter:{position}", letter, answer)
+            if letter_outcome is Outcome.CORRECT:
+                outcome, method = letter_outcome, f"names the option: {letter_method}"
+        verdicts[answer] = (outcome.value, method, 0 if outcome is Outcome.CORRECT else None)
         if outcome is Outcome.WRONG:
-            others.append(answer)
-    for answer, group in _answer_classes(others, compare).items():
-        outcome_name, how, _ = verdicts[answer]
-        verdicts[answer] = (outcome_name, how, group)
+            wrong_answers.append(answer)
+    for answer, group in _answer_classes(wrong_answers, compare).items():
+        outcome_name, method, _ = verdicts[answer]
+        verdicts[answer] = (outcome_name, method, group)
     return verdicts
 
 
-def _answer_classes(others: list[str], compare: _GuardedComparison) -> dict[str, int]:
-    """1, 2, … for wrong answers, equal ones joined transitively, numbered by first appearance."""
+def _answer_classes(wrong_answers: list[str], compare: _GuardedComparison) -> dict[str, int]:
+    """Return the class of each wrong answer: 1, 2, … by first appearance, equal ones joined transitively."""
     groups: list[list[str]] = []
-    for position, answer in enumerate(others):
-        joined = [answer]
-        kept: list[list[str]] = []
-        at: int | None = None
+    for position, answer in enumerate(wrong_answers):
+        merged = [answer]
+        updated: list[list[str]] = []
+        merged_at: int | None = None
         for group in groups:
             if compare(f"{group[0]}\x1f{position}", group[0], answer)[0] is Outcome.CORRECT:
-                at = len(kept) if at is None else at
-                if len(kept) == at:
-                    kept.append(group)
+                merged_at = len(updated) if merged_at is None else merged_at
+                if len(updated) == merged_at:
+                    updated.append(group)
                     group.append(answer)
-                    joined = group
+                    merged = group
                 else:
-                    joined.extend(group)
+                    merged.extend(group)
             else:
-                kept.append(group)
-        if at is None:
-            kept.append(joined)
-        groups = kept
+                updated.append(group)
+        if merged_at is None:
+            updated.append(merged)
+        groups = updated
     return {answer: number for number, group in enumerate(groups, 1) for answer in group}
 
 
@@ -121,8 +121,9 @@ class _GuardedComparison:
         if failed is not None:
             return failed, _failure_reason(failed)
         if self.engine == OWN_ENGINE:
-            found = answers.compare(reference, answer, lang=self.lang)
-            verdict = found.outcome, f"{found.method} (doubtful)" if found.doubtful else found.method
+            comparison = answers.compare(reference, answer, lang=self.lang)
+            doubt = " (doubtful)" if comparison.doubtful else ""
+            verdict = comparison.outcome, comparison.method + doubt
         else:
             verdict = math_verify.compare(reference, answer)
         self.guard.leave()

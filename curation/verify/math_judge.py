@@ -1,7 +1,7 @@
 """Judging attempts at math problems: extraction, comparison behind a hard limit, and grouping of equal answers.
 
-The parent extracts final answers and settles with `answers.quick` what needs no care; only what is left goes to
-worker processes, one job a problem, one announced step a comparison.
+The parent extracts final answers and decides with `answers.quick_compare` what it can; only the rest goes to worker
+processes, one job a problem, one announced step a comparison.
 
 Which text is judged: a response's own ``text`` where there is one; its recorded ``answer`` only where there is no
 text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer out of it: the verifier must
@@ -33,7 +33,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One attempt: its whole text, or only the final answer that somebody recorded.
+    """One attempt at a problem: its whole text, or only the final answer that somebody recorded.
 
     Example: ``Response("… so we get\\nA: 26", None)``
     """
@@ -46,7 +46,7 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
-    ``letter`` is the reference of a multiple-choice problem before it was opened: responses made to the original
+    ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
     question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
     problem of code in the place of the judge's own.
 
@@ -63,11 +63,11 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response. ``how`` names the tier that decided, or what failed.
+    """The verdict on one response. ``method`` names the tier that decided, or what failed.
 
     ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
 
-    Example: ``Judged(Outcome.CORRECT, "18", 0, "number")``
+    Example: ``Verdict(Outcome.CORRECT, "18", 0, "number")``
     """
 
     outcome: Outcome
@@ -87,7 +87,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """Whether a reference can be verified against. ``failed`` tells the verifier's own failure from a bad reference.
+    """Whether a reference can be verified against. ``failure`` tells the verifier's own failure from a bad reference.
 
     Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
     """
@@ -98,7 +98,7 @@ class ReferenceCheck:
 
 
 class Judge(Protocol):
-    """What sampling and the difficulty stages ask of a verifier, of answers or of programs. A context manager."""
+    """A verifier of answers or of programs, as sampling and the difficulty stages use it. A context manager."""
 
     version: str
 
@@ -109,11 +109,11 @@ class Judge(Protocol):
     ) -> None: ...
 
     def final_answer(self, response: Response) -> str | None:
-        """Return what is judged of a response, as text; None where its form holds no answer."""
+        """Return the part of a response that is judged, as text; None where its form has no answer."""
         ...
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Return the verdicts on each task's responses, in order."""
+        """Yield the verdicts on each task's responses, in order."""
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
@@ -121,11 +121,11 @@ class Judge(Protocol):
         ...
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Return whether each (reference, language) can be verified against."""
+        """Yield whether each (reference, language) can be verified against."""
         ...
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Return the outcome of comparing each (reference, answer)."""
+        """Yield the outcome of comparing each (reference, answer)."""
         ...
 
 
@@ -168,34 +168,34 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for task in tasks:
-                found = [final_answer(response) for response in task.responses]
-                waiting.append((task, found))
-                distinct = list(dict.fromkeys(answer for answer in found if answer is not None))
-                settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
-                if settled is not None:
-                    yield settled, None
+                final_answers = [final_answer(response) for response in task.responses]
+                waiting.append((task, final_answers))
+                distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
+                quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+                if quick_verdicts is not None:
+                    yield quick_verdicts, None
                 else:
                     yield None, self._judge_job(task, distinct)
 
-        for settled, reply in self._in_order(prepared()):
-            task, found = waiting.popleft()
-            verdicts = settled if settled is not None else _verdicts(reply, found)
-            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in found))
+        for quick_verdicts, reply in self._in_order(prepared()):
+            task, final_answers = waiting.popleft()
+            verdicts = quick_verdicts if quick_verdicts is not None else _verdicts(reply, final_answers)
+            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return the verdicts on one task's responses, as a future: done at once where no worker is needed for them.
 
         Args:
-            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+            final_answers: the final answers of the responses where they are known; ``task.responses`` are then ignored.
         """
-        answers_found = (
+        extracted_answers = (
             [final_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
         )
-        distinct = list(dict.fromkeys(answer for answer in answers_found if answer is not None))
-        settled = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+        distinct = list(dict.fromkeys(answer for answer in extracted_answers if answer is not None))
+        quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
         result: Future[tuple[Verdict, ...]] = Future()
-        if settled is not None or not distinct:
-            result.set_result(tuple(_verdict_on(answer, settled or {}) for answer in answers_found))
+        if quick_verdicts is not None or not distinct:
+            result.set_result(tuple(_verdict_on(answer, quick_verdicts or {}) for answer in extracted_answers))
             return result
 
         def finish(reply: Future[JobReply]) -> None:
@@ -206,8 +206,8 @@ class MathJudge:
             if error is not None:
                 result.set_exception(error)
             else:
-                verdicts = _verdicts(reply.result(), answers_found)
-                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in answers_found))
+                verdicts = _verdicts(reply.result(), extracted_answers)
+                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in extracted_answers))
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
@@ -238,15 +238,15 @@ class MathJudge:
                 else:
                     yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
 
-        for settled, reply in self._in_order(prepared()):
-            if settled is not None:
-                yield settled
-            elif reply.failed is not None:
-                yield ReferenceCheck(False, reply.failed, reply.why)
+        for ready, reply in self._in_order(prepared()):
+            if ready is not None:
+                yield ready
+            elif reply.failure is not None:
+                yield ReferenceCheck(False, reply.failure, reply.reason)
             else:
                 failed = reply.value["failed"]
-                why = reply.value["why"]
-                yield ReferenceCheck(why is None, Outcome(failed) if failed else None, why or "")
+                defect = reply.value["why"]
+                yield ReferenceCheck(defect is None, Outcome(failed) if failed else None, defect or "")
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
         """Yield the outcome of comparing each (reference, answer)."""
@@ -259,32 +259,35 @@ class MathJudge:
                 else:
                     yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
 
-        for settled, reply in self._in_order(prepared()):
-            yield settled if settled is not None else _outcome(reply)
+        for ready, reply in self._in_order(prepared()):
+            yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield each (settled, None) as it is, each (None, job) with its reply, in order and with few in flight."""
-        flying: deque[tuple[Any, Future[JobReply] | None]] = deque()
+        """Yield each (result, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
-        room = 4 * self._pool.workers
+        capacity = 4 * self._pool.workers
         try:
-            for settled, job in items:
+            for ready, job in items:
                 if job is None:
-                    flying.append((settled, None))
+                    in_flight.append((ready, None))
                 else:
-                    flying.append((None, self._start().submit(job)))
+                    in_flight.append((None, self._start().submit(job)))
                     busy += 1
-                while flying and (
-                    flying[0][1] is None or flying[0][1].done() or busy >= room or len(flying) >= 256 * room
+                while in_flight and (
+                    in_flight[0][1] is None
+                    or in_flight[0][1].done()
+                    or busy >= capacity
+                    or len(in_flight) >= 256 * capacity
                 ):
-                    done, future = flying.popleft()
+                    result, future = in_flight.popleft()
                     busy -= future is not None
-                    yield done, future.result() if future is not None else None
-            while flying:
-                done, future = flying.popleft()
-                yield done, future.result() if future is not None else None
+                    yield result, future.result() if future is not None else None
+            while in_flight:
+                result, future = in_flight.popleft()
+                yield result, future.result() if future is not None else None
         finally:
-            for _, future in flying:
+            for _, future in in_flight:
                 if future is not None:
                     future.cancel()
 
@@ -293,42 +296,44 @@ def final_answer(response: Response) -> str | None:
     """Return the final answer of a response, from its text or, where it has none, from what was recorded."""
     if response.text is None:
         return clean_recorded_answer(response.answer)
-    found = extract_answer(response.text)
-    return found.answer if found is not None else None
+    extracted = extract_answer(response.text)
+    return extracted.answer if extracted is not None else None
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts of a problem where `answers.quick` decides every comparison, else None."""
+    """Return all verdicts of a problem where `answers.quick_compare` decides every comparison, else None."""
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:
-        found = answers.quick_compare(task.reference, answer, lang=task.lang)
-        if found is None or (task.letter is not None and found.outcome is not Outcome.CORRECT):
+        comparison = answers.quick_compare(task.reference, answer, lang=task.lang)
+        if comparison is None or (task.letter is not None and comparison.outcome is not Outcome.CORRECT):
             return None
-        if found.outcome is Outcome.CORRECT:
-            verdicts[answer] = _AnswerVerdict(found.outcome, found.method, 0)
+        if comparison.outcome is Outcome.CORRECT:
+            verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, 0)
             continue
         group = None
         for index, leader in enumerate(leaders):
-            twin = answers.quick_compare(leader, answer, lang=task.lang)
-            if twin is None:
+            leader_comparison = answers.quick_compare(leader, answer, lang=task.lang)
+            if leader_comparison is None:
                 return None
-            if twin.outcome is Outcome.CORRECT:
+            if leader_comparison.outcome is Outcome.CORRECT:
                 group = index + 1
                 break
         if group is None:
             leaders.append(answer)
             group = len(leaders)
-        verdicts[answer] = _AnswerVerdict(found.outcome, found.method, group)
+        verdicts[answer] = _AnswerVerdict(comparison.outcome, comparison.method, group)
     return verdicts
 
 
-def _verdicts(reply: JobReply, found: list[str | None]) -> dict[str, _AnswerVerdict]:
+def _verdicts(reply: JobReply, final_answers: list[str | None]) -> dict[str, _AnswerVerdict]:
     if reply.failure is not None:
-        return {answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in found if answer is not None}
+        return {
+            answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in final_answers if answer is not None
+        }
     return {
-        answer: _AnswerVerdict(Outcome(outcome), how, group)
-        for answer, (outcome, how, group) in reply.value["verdicts"].items()
+        answer: _AnswerVerdict(Outcome(outcome), method, group)
+        for answer, (outcome, method, group) in reply.value["verdicts"].items()
     }
 
 

@@ -15,7 +15,7 @@ from curation.records import Outcome
 
 
 def engine_version() -> str:
-    """Return name and version of the engine."""
+    """Return the name and version of the engine."""
     return f"math-verify@{version('math-verify')}"
 
 
@@ -25,9 +25,7 @@ def load() -> None:
 
 
 def compare(reference: str, answer: str) -> tuple[Outcome, str]:
-    """Return whether Math-Verify holds the answer for the reference, and how: parsed values and strings are told
-    apart.
-    """
+    """Return whether Math-Verify takes the answer for the reference, and what decided: it or a failed parse."""
     from math_verify import verify
 
     gold, target = _parse(reference), _parse(answer)
@@ -54,7 +52,7 @@ def _parse(text: str) -> list[Any]:
 
     configs = [LatexExtractionConfig(), ExprExtractionConfig()]
     for writing in (text, f"${text}$"):
-        found = parse(writing, configs, parsing_timeout=None, raise_on_error=False)
-        if found:
-            return list(found)
+        parsed = parse(writing, configs, parsing_timeout=None, raise_on_error=False)
+        if parsed:
+            return list(parsed)
     return []

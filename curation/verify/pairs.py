@@ -1,9 +1,9 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
 Rows in are JSON lines with ``gold`` and ``pred`` (strings with LaTeX, ``$``, a box, or plain text; a null ``pred``
-is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``how`` and ``ms`` (time of the
-comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final answer is found
-leniently, unlike in judging.
+is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``method``, ``doubtful`` and
+``ms`` (time of the comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final
+answer is extracted leniently, unlike in judging.
 
 Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
 """
@@ -31,7 +31,7 @@ def verify_pairs(
     limit_s: float = 2.0,
     lang: str = "en",
 ) -> dict[str, int]:
-    """Judge every pair of ``path_in`` into ``path_out``; returns the number of rows per verdict.
+    """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
 
     ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
     """
@@ -46,12 +46,12 @@ def verify_pairs(
 
     pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))
     with pool, atomic_replace(verdicts_path) as out:
-        for done, reply in enumerate(pool.map(jobs()), 1):
+        for rows_done, reply in enumerate(pool.map(jobs()), 1):
             row = {**rows.popleft(), **_verdict(reply)}
             counts[row["verdict"]] += 1
             out.write(json.dumps(row, ensure_ascii=True).encode() + b"\n")
             if progress is not None:
-                progress(done)
+                progress(rows_done)
     return counts
 
 
@@ -84,5 +84,5 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
             yield {**row, "pred": row.get("pred")}
 
 
-def _pair_error(path: Path, number: int, line: bytes, why: str) -> SourceError:
-    return SourceError(f"{path}, line {number}: {why}: {line.strip()[:120].decode('utf-8', 'replace')!r}")
+def _pair_error(path: Path, number: int, line: bytes, reason: str) -> SourceError:
+    return SourceError(f"{path}, line {number}: {reason}: {line.strip()[:120].decode('utf-8', 'replace')!r}")

@@ -1,7 +1,7 @@
-"""The worker's side of `workers`: a loop that reads jobs, announces steps and writes values.
+"""The worker's side of `worker_pool`: a loop that reads jobs, announces steps and writes values.
 
-Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `workers.WorkerPool`. Messages are JSON
-lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
+Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `worker_pool.WorkerPool`. Messages are
+JSON lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
 
 Invariants:
   - a step's announcement has left the process before the step begins;
@@ -68,21 +68,23 @@ def die_with_parent(parent: int) -> None:
 
 
 def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
-    """Answer jobs until stdin ends."""
+    """Run jobs and send their values until stdin ends."""
 
     def send(message: Any) -> None:
         data = json.dumps(message).encode() + b"\n"
         while data:
             data = data[os.write(channel, data) :]
 
-    half = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
+    max_rss_kib = settings["memory_mb"] * 1024 / 2  # ru_maxrss is in KiB
     send({"ready": True})
     for count, line in enumerate(sys.stdin.buffer, 1):
         request = json.loads(line)
         guard = PipeGuard(send, request["written_off"], settings["step_s"])
         value = handler(request["job"], guard)
-        tired = count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > half
-        send({"value": value, "tired": tired})
+        needs_replacement = (
+            count >= settings["jobs"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > max_rss_kib
+        )
+        send({"value": value, "tired": needs_replacement})
 
 
 def main() -> None:

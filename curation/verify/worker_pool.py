@@ -54,7 +54,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """What became of one job: its value, or, where the worker failed outside every announced step, why.
+    """The result of one job: its value, or, where the worker failed outside every announced step, the reason.
 
     Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
     11)")``
@@ -67,7 +67,7 @@ class JobReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What a worker may use: CPU seconds per step, MiB of address space, jobs before it is replaced."""
+    """The limits of a worker: CPU seconds per step, MiB of address space, jobs before it is replaced."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
@@ -106,7 +106,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, killing those at work; jobs not yet done are cancelled."""
+        """End all workers, killing those at work, and cancel the jobs not yet done."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -114,9 +114,9 @@ class WorkerPool:
             thread.join()
         self._threads.clear()
         while not self._jobs.empty():
-            left = self._jobs.get()
-            if left is not None:
-                left[1].cancel()
+            item = self._jobs.get()
+            if item is not None:
+                item[1].cancel()
 
     def submit(self, job: Any) -> Future[JobReply]:
         """Queue one job."""
@@ -128,16 +128,16 @@ class WorkerPool:
 
     def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
         """Yield the replies to ``jobs``, in their order."""
-        flying: deque[Future[JobReply]] = deque()
+        in_flight: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
-                flying.append(self.submit(job))
-                while len(flying) >= 4 * self.workers or (flying and flying[0].done()):
-                    yield flying.popleft().result()
-            while flying:
-                yield flying.popleft().result()
+                in_flight.append(self.submit(job))
+                while len(in_flight) >= 4 * self.workers or (in_flight and in_flight[0].done()):
+                    yield in_flight.popleft().result()
+            while in_flight:
+                yield in_flight.popleft().result()
         finally:
-            for future in flying:
+            for future in in_flight:
                 future.cancel()
 
     def _serve(self) -> None:
@@ -160,7 +160,7 @@ class WorkerPool:
                 worker.kill()
 
     def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
-        """Run one job, as often as steps must be written off."""
+        """Run one job, again after each step that is written off."""
         written_off: dict[str, str] = {}
         while True:
             worker = worker or self._start()
@@ -178,16 +178,16 @@ class WorkerPool:
             written_off[event.step] = event.outcome.value
 
     def _start(self) -> _Worker:
-        why = ""
+        reason = ""
         for _ in range(MAX_STARTS):
             worker = _Worker(self.target, self.limits)
-            why = worker.await_ready(self._closing)
-            if not why:
+            reason = worker.await_ready(self._closing)
+            if not reason:
                 return worker
             worker.kill()
             if self._closing.is_set():
                 break
-        raise VerifierError(f"a verifier's worker for {self.target} does not start: {why}")
+        raise VerifierError(f"a verifier's worker for {self.target} does not start: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Empty when the worker is ready, else why it is not."""
+        """Wait for the worker; return an empty text when it is ready, else why it is not."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
@@ -292,10 +292,10 @@ class _Worker:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         while (end := self.buffer.find(b"\n")) < 0:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0:
                 return "late"
-            if not poll.poll(min(left, 0.2) * 1000):
+            if not poll.poll(min(remaining_s, 0.2) * 1000):
                 if closing.is_set():
                     self.process.kill()
                 continue

@@ -1,4 +1,4 @@
-"""`goldilocks classify`, `contamination`, `verify answers`, `export`: one room of the line on files, without a run."""
+"""`goldilocks classify`, `decontaminate`, `verify answers`, `export`: one room of the line on files, without a run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def verify_file(path: Path, out: Path, workers: int | None) -> None:
     _say(f"{sum(counts.values()):,} pairs: {shown}: {out}")
 
 
-def contamination_of_file(
+def decontaminate_file(
     path: Path,
     against: Sequence[Path],
     out: Path,

@@ -34,7 +34,7 @@ def classify(
 
 
 @tools.command()
-def contamination(
+def decontaminate(
     rows: Rows,
     against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
@@ -46,9 +46,9 @@ def contamination(
     benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
 ) -> None:
     """Find rows that overlap with benchmarks: which row, by which method, with which score."""
-    from flows.cli.files import contamination_of_file
+    from flows.cli.files import decontaminate_file
 
-    contamination_of_file(rows, against, out, methods or [], field, benchmark_field)
+    decontaminate_file(rows, against, out, methods or [], field, benchmark_field)
 
 
 @verify_app.command()

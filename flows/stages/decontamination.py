@@ -75,7 +75,7 @@ def _describe(run: Run) -> Iterator[str]:
 
 DECONTAMINATION = Stage(
     name="decontamination",
-    title="Overlap with benchmarks",
+    title="Decontamination",
     folder="stages/07-decontamination",
     work=find_contamination,
     enabled=_has_benchmarks,

@@ -41,4 +41,4 @@ def _conflicts(run: Run, duplicates: exact.ExactDuplicates) -> dict[str, str]:
     }
 
 
-EXACT_DEDUP = Stage(name="exact_dedup", title="Exact duplicates", folder="stages/05-exact-dedup", work=find_duplicates)
+EXACT_DEDUP = Stage(name="exact_dedup", title="Exact dedup", folder="stages/05-exact-dedup", work=find_duplicates)

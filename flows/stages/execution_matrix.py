@@ -68,7 +68,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
 
 EXECUTION_MATRIX = Stage(
     name="execution_matrix",
-    title="Solutions on tests",
+    title="Execution matrix",
     folder="stages/08-execution-matrix",
     work=run_execution_matrix,
     domains=CODE,

@@ -46,7 +46,7 @@ def language_of(meta: str | None) -> str:
 
 LANGUAGE_VARIANTS = Stage(
     name="language_variants",
-    title="Languages asked for",
+    title="Language variants",
     folder="stages/11-language-variants",
     work=make_variants,
     domains=CODE,

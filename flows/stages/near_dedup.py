@@ -49,7 +49,7 @@ def _is_enabled(run: Run) -> bool:
 
 NEAR_DEDUP = Stage(
     name="near_dedup",
-    title="Near duplicates",
+    title="Near dedup",
     folder="stages/06-near-dedup",
     work=find_near_duplicates,
     enabled=_is_enabled,

@@ -1,6 +1,6 @@
-"""Overlap of problems with benchmark sets, so that a curated set does not teach the test.
+"""Contamination: problems that overlap with benchmark sets, so that a curated set does not teach the test.
 
-    find_contamination(problems, benchmarks, Overlap()) -> hits
+    find_contamination(problems, benchmarks, OverlapSettings()) -> hits
     drop_contaminated(problems, hits) -> kept, dropped
 
 Each hit names the benchmark, its row, the method and the score. Hits are measurements; `drop_contaminated` is the

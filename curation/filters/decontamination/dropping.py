@@ -13,26 +13,26 @@ STAGE = "decontamination"
 
 
 def drop_contaminated(problems: pl.DataFrame, hits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return one shard parted into the rows that stay (`PROBLEM`) and those that overlap (`DROPPED`), in order.
+    """Split one shard into the rows that stay (`PROBLEM`) and the contaminated ones (`DROPPED`), in order.
 
     Args:
         hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
     """
     best = hits.group_by("row", "method", maintain_order=True).first()
-    said = pl.format("{} {} with row {} of {}", "method", pl.col("score").round(3), "benchmark_row", "benchmark")
-    evidence = best.group_by("row", maintain_order=True).agg(said.str.join("; ").alias("evidence"))
-    seen = (
+    hit_text = pl.format("{} {} with row {} of {}", "method", pl.col("score").round(3), "benchmark_row", "benchmark")
+    evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
+    joined = (
         problems.with_row_index("_at")
         .with_columns(pl.col("_at").cast(pl.Int64))
         .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
         .with_columns(stage=pl.lit(STAGE), reason=pl.lit(DropReason.CONTAMINATED.value))
     )
-    met = pl.col("evidence").is_not_null()
-    return seen.filter(~met).select(problems.columns), seen.filter(met).select(DROPPED.names())
+    has_hit = pl.col("evidence").is_not_null()
+    return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
     """Return the hits with the problem's id, source and row in the place of its position."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
-    found = places.hstack(hits.drop("row"))
-    return found.rename({"source_row": "row"})
+    located = places.hstack(hits.drop("row"))
+    return located.rename({"source_row": "row"})

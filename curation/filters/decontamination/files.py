@@ -65,9 +65,9 @@ def contamination_file(
     hits: dict[str, int] = {}
     with aside.open("wb") as lines:
         for batch in _batches(path, field):
-            found: dict[int, list[Row]] = {}
+            hits_by_row: dict[int, list[Row]] = {}
             for hit in index.hits(batch["statement"]).iter_rows(named=True):
-                found.setdefault(hit["row"], []).append(
+                hits_by_row.setdefault(hit["row"], []).append(
                     {
                         "benchmark": hit["benchmark"],
                         "row": hit["benchmark_row"],
@@ -77,10 +77,10 @@ def contamination_file(
                 )
                 hits[hit["method"]] = hits.get(hit["method"], 0) + 1
             for place, name in enumerate(batch["id"]):
-                line = {"row": rows + place, "id": name, "hits": found.get(place, [])}
+                line = {"row": rows + place, "id": name, "hits": hits_by_row.get(place, [])}
                 lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             rows += batch.height
-            hit_rows += len(found)
+            hit_rows += len(hits_by_row)
     os.replace(aside, out)
     return OverlapCounts(rows, hit_rows, hits)
 
@@ -95,7 +95,7 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """``id`` and ``statement`` of the file's rows, `BATCH_ROWS` at a time."""
+    """Yield ``id`` and ``statement`` of the file's rows, `BATCH_ROWS` at a time."""
     rows = read_rows(path)
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):

@@ -1,13 +1,14 @@
-"""Three ways to see that a problem comes from a benchmark: shared runs of tokens, similar shingles, near vectors.
+"""Three ways to see that a problem comes from a benchmark: shared runs of tokens, similar shingles (token bigrams),
+near vectors.
 
   ``ngram``      a run of 13 tokens (Brown et al. 2020, appendix C) stands in both; of a text shorter than that, the
                  whole text stands in the other, if it has 6 tokens or more. The score is the part of the problem's
                  runs that the benchmark row holds: 1 for a whole text.
   ``minhash``    the Jaccard similarity of the token bigrams reaches a threshold; MinHash proposes, the score is exact.
-                 Numbers need not agree: a benchmark's problem with other numbers is overlap too.
+                 Numbers need not agree: a benchmark's problem with other numbers is contamination too.
   ``embedding``  the cosine of the sentence embeddings reaches a threshold: paraphrases.
 
-Tokens are those of `shingles`: case, LaTeX, punctuation and the writing of numbers do not count.
+Tokens are those of `curation.filters.dedup.minhash`: case, LaTeX, punctuation and the writing of numbers do not count.
 
 Invariants: a row's hits depend on that row, the benchmarks and the settings alone; with the same input the output is
 the same, in the order of problems, then methods, then falling score, then benchmark row.
@@ -65,7 +66,7 @@ class OverlapSettings:
 
 
 class BenchmarkIndex:
-    """Benchmarks, made ready to be met by batches of problems.
+    """Benchmarks, indexed for comparison with batches of problems.
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its position there), ``statement``; null statements are skipped.
@@ -87,35 +88,37 @@ class BenchmarkIndex:
     def hits(self, statements: pl.Series) -> pl.DataFrame:
         """Return all hits of the problems, in the `HIT` schema; ``row`` is the position in the series."""
         rows = tokenize_rows(statements)
-        found = []
+        frames = []
         if "ngram" in self.settings.methods:
-            found.append(self._by_runs(rows).with_columns(order=pl.lit(0)))
+            frames.append(self._by_runs(rows).with_columns(order=pl.lit(0)))
         if "minhash" in self.settings.methods:
-            found.append(self._by_shingles(rows).with_columns(order=pl.lit(1)))
+            frames.append(self._by_shingles(rows).with_columns(order=pl.lit(1)))
         if "embedding" in self.settings.methods:
-            found.append(self._by_vectors(statements).with_columns(order=pl.lit(2)))
-        lines = pl.concat(found).sort("row", "order", -pl.col("score"), "at")
+            frames.append(self._by_vectors(statements).with_columns(order=pl.lit(2)))
+        lines = pl.concat(frames).sort("row", "order", -pl.col("score"), "at")
         lines = lines.filter(pl.int_range(pl.len()).over("row", "order") < self.settings.most)
         names = self.benchmarks.select("benchmark", benchmark_row=pl.col("row").cast(pl.Int64))[lines["at"]]
         method = pl.col("order").replace_strict(range(len(METHODS)), METHODS, return_dtype=pl.String)
         return lines.select("row", "score", method=method).hstack(names).match_to_schema(HIT, extra_columns="ignore")
 
     def _by_runs(self, rows: TokenizedRows) -> pl.DataFrame:
-        mine = pl.concat(_runs(rows, length, self.settings) for length in _lengths(self.settings))
-        met = mine.join(self._runs, on=["length", "run"]).filter(
+        runs = pl.concat(_runs(rows, length, self.settings) for length in _lengths(self.settings))
+        shared = runs.join(self._runs, on=["length", "run"]).filter(
             (pl.col("length") == self.settings.ngram) | pl.col("whole") | pl.col("whole_right")
         )
         part = pl.col("run").n_unique() / pl.col("runs").first()
         whole = (pl.col("whole") | pl.col("whole_right")).any()
-        return met.group_by("row", at="row_right").agg(score=pl.when(whole).then(1.0).otherwise(part)).pipe(_scored)
+        return shared.group_by("row", at="row_right").agg(score=pl.when(whole).then(1.0).otherwise(part)).pipe(_scored)
 
     def _by_shingles(self, rows: TokenizedRows) -> pl.DataFrame:
-        mine = _keys(rows, self.settings.similarity)
-        met = mine.join(self._keys, on="key").select("row", at="row_right").unique().sort("row", "at")
-        left, right = met["row"].to_numpy(), met["at"].to_numpy()
+        keys = _keys(rows, self.settings.similarity)
+        candidates = keys.join(self._keys, on="key").select("row", at="row_right").unique().sort("row", "at")
+        left, right = candidates["row"].to_numpy(), candidates["at"].to_numpy()
         scores = jaccard(rows, self._rows, (left, right))
         return (
-            met.with_columns(score=pl.Series(scores)).filter(pl.col("score") >= self.settings.similarity).pipe(_scored)
+            candidates.with_columns(score=pl.Series(scores))
+            .filter(pl.col("score") >= self.settings.similarity)
+            .pipe(_scored)
         )
 
     def _by_vectors(self, statements: pl.Series) -> pl.DataFrame:
@@ -131,7 +134,7 @@ class BenchmarkIndex:
 def find_contamination(
     problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
-    """Return hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT`
+    """Return the hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT`
     schema.
     """
     return BenchmarkIndex(benchmarks, settings or OverlapSettings()).hits(problems["statement"])
@@ -146,8 +149,8 @@ def _lengths(settings: OverlapSettings) -> Iterable[int]:
 
 
 def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.DataFrame:
-    """Return runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether it is
-    whole.
+    """Return the runs of ``length`` tokens: row, length, run (a hash), the row's number of such runs, and whether the
+    run is the whole text.
     """
     row, run = gram_hashes(rows, length)
     runs = np.diff(rows.token_starts)[row] - length + 1
@@ -157,7 +160,7 @@ def _runs(rows: TokenizedRows, length: int, settings: OverlapSettings) -> pl.Dat
 
 def _keys(rows: TokenizedRows, threshold: float) -> pl.DataFrame:
     """Return band keys of the rows that have tokens: key, row."""
-    found = signatures(rows)
+    matrix = signatures(rows)
     some: NDArray[np.int64] = np.flatnonzero(np.diff(rows.shingle_starts))
-    keys = [key[some] for key in band_keys(found, band_rows(threshold, MINHASH_RECALL))]
+    keys = [key[some] for key in band_keys(matrix, band_rows(threshold, MINHASH_RECALL))]
     return pl.DataFrame({"key": np.concatenate(keys), "row": np.tile(some, len(keys))})

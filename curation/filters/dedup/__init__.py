@@ -1,1 +1,1 @@
-"""The same problem twice: exact copies, near duplicates, and what both are found with."""
+"""The same problem twice: exact copies, near duplicates, and the hashes and embeddings that find them."""

@@ -37,10 +37,10 @@ Floats = NDArray[np.float32]
 
 
 def require_embeddings() -> None:
-    """Refuse where the extra is not installed, before anything is read.
+    """Refuse to go on where the extra is not installed, before anything is read.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: the extra is not installed.
     """
     if any(importlib.util.find_spec(name) is None for name in (PACKAGE, "tokenizers", "safetensors")):
         raise ConfigError(
@@ -56,7 +56,7 @@ def embed(texts: Sequence[str]) -> Floats:
         ConfigError: the extra is not installed, or its weights are not the published ones.
     """
     weights, tokenizer = _model()
-    tokens = [found.ids for found in tokenizer.encode_batch(list(texts))]
+    tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
     vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))  # little padding
     for first in range(0, len(order), BATCH):
@@ -77,10 +77,10 @@ def _model() -> tuple[dict[str, Floats], Any]:
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    found = importlib.util.find_spec(PACKAGE)
-    assert found is not None
-    assert found.origin is not None
-    folder = Path(found.origin).parent / "model"
+    spec = importlib.util.find_spec(PACKAGE)
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "model"
     data = (folder / "model.safetensors").read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     if digest != WEIGHTS:
@@ -140,7 +140,7 @@ def _norm(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
 
 
 def _gelu(values: Floats) -> Floats:
-    """x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
+    """Return x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
     size = np.abs(values) * np.float32(math.sqrt(0.5))
     near: Floats = np.reciprocal(1 + np.float32(0.3275911) * size)
     series: Floats = np.full(near.shape, 1.061405429, dtype=np.float32)

@@ -4,8 +4,8 @@ Two rows are the same problem when their ids are equal, that is when their norma
 order stays. Where the copies name references that are not equal, none of them can be trusted and all go, each naming
 the references: nothing is settled by order of arrival.
 
-Invariants: pure functions; equality of references is asked of the verifier by the caller, pair by pair, and a pair
-that the verifier could not settle counts as a conflict. Not here: near duplicates and overlap with benchmarks.
+Invariants: pure functions; the caller asks the verifier whether references are equal, pair by pair, and a pair
+that the verifier could not settle counts as a conflict. Not here: near duplicates and contamination.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ class ExactDuplicates:
     references: Mapping[str, tuple[str, ...]]
 
     def pairs(self) -> list[tuple[str, str, str]]:
-        """(id, reference, other reference) for every two writings that the verifier must compare."""
+        """Return (id, reference, other reference) for every two writings that the verifier must compare."""
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
 def exact_duplicates(index: pl.DataFrame) -> ExactDuplicates:
     """Find repeated ids in a frame with the columns id, source, row and answer, in source order."""
-    again = index.filter(pl.col("id").is_duplicated())
-    first = again.group_by("id", maintain_order=True).first().select("id", "source", "row")
-    several = again.group_by("id", maintain_order=True).agg(pl.col("answer").unique(maintain_order=True))
+    repeated = index.filter(pl.col("id").is_duplicated())
+    first = repeated.group_by("id", maintain_order=True).first().select("id", "source", "row")
+    several = repeated.group_by("id", maintain_order=True).agg(pl.col("answer").unique(maintain_order=True))
     references = {name: tuple(answers) for name, answers in several.iter_rows() if len(answers) > 1}
     return ExactDuplicates(first, references)
 
 
 def drop_exact_duplicates(
-    problems: pl.DataFrame, found: ExactDuplicates, conflicts: Mapping[str, str]
+    problems: pl.DataFrame, duplicates: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split one shard into the rows that stay (`PROBLEM`) and those that go (`DROPPED`), in order.
 
     Args:
         conflicts: id → evidence, for ids whose references are not equal.
     """
-    named = pl.DataFrame(
+    conflict_rows = pl.DataFrame(
         {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}
     )
-    seen = problems.join(
-        found.first.rename({"source": "first_source", "row": "first_row"}),
+    joined = problems.join(
+        duplicates.first.rename({"source": "first_source", "row": "first_row"}),
         on="id",
         how="left",
         maintain_order="left",
-    ).join(named, on="id", how="left", maintain_order="left")
+    ).join(conflict_rows, on="id", how="left", maintain_order="left")
     is_first = (pl.col("source") == pl.col("first_source")) & (pl.col("row") == pl.col("first_row"))
     reason = (
         pl.when(pl.col("conflict").is_not_null())
@@ -68,7 +68,7 @@ def drop_exact_duplicates(
         .then(pl.lit(DropReason.DUPLICATE.value))
     )
     evidence = pl.coalesce("conflict", pl.format("same as row {} of {}", "first_row", "first_source"))
-    judged = seen.with_columns(reason.alias("reason"), evidence.alias("evidence"), pl.lit(STAGE).alias("stage"))
+    judged = joined.with_columns(reason.alias("reason"), evidence.alias("evidence"), pl.lit(STAGE).alias("stage"))
     kept = judged.filter(pl.col("reason").is_null()).select(problems.columns)
     dropped = judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
     return kept, dropped

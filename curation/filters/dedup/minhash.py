@@ -11,7 +11,8 @@ Invariants:
   - hashes depend on the text alone: not on row order, shards, the process, or the version of any library but the
     MinHash library's own algorithm; and that only proposes pairs, every similarity here is exact.
 
-Not here: what is done with similar rows (`near_duplicates`, `contamination`), and any meaning beyond the tokens.
+Not here: what is done with similar rows (`near`, `curation.filters.decontamination`), and any meaning beyond the
+tokens.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _WORDS = {
 }
 
 TELLING = frozenset(
-    ("=", "<", ">", "≤", "≥", "≠", "sin", "cos", "tan", "max", "min", *every(lambda known: known.duplicates.telling))
+    ("=", "<", ">", "≤", "≥", "≠", "sin", "cos", "tan", "max", "min", *every(lambda lang: lang.duplicates.telling))
 )
 """Tokens that, like numbers, make another problem of a text when they change."""
 
@@ -75,8 +76,8 @@ _FIGURE = r"^\d"
 class TokenizedRows:
     """Texts as token and shingle hashes, row after row in flat arrays.
 
-    ``tokens[token_ends[i - 1]:token_ends[i]]`` are row i's token hashes in order; ``shingles`` likewise its distinct
-    bigrams (the text's edges count as tokens), sorted. ``figures`` is a hash of row i's multiset of figures.
+    ``tokens[token_starts[i]:token_starts[i + 1]]`` are row i's token hashes in order; ``shingles`` likewise its
+    distinct bigrams (the text's edges count as tokens), sorted. ``figures`` is a hash of row i's multiset of figures.
     """
 
     tokens: NDArray[np.uint64]
@@ -105,24 +106,28 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def tokenize_rows(statements: pl.Series) -> TokenizedRows:
-    """Return tokens, shingles and figures of each text. Nulls become rows without tokens."""
+    """Hash the tokens, shingles and figures of each text. Nulls become rows without tokens."""
     lines = tokenize(statements)
     vocabulary = lines["token"].unique()
-    told = vocabulary.str.contains(_FIGURE) | vocabulary.is_in(list(TELLING))
+    is_figure = vocabulary.str.contains(_FIGURE) | vocabulary.is_in(list(TELLING))
     names = pl.DataFrame(
-        {"token": vocabulary, "hash": pl.Series([_hash(token) for token in vocabulary], dtype=pl.UInt64), "told": told}
+        {
+            "token": vocabulary,
+            "hash": pl.Series([_hash(token) for token in vocabulary], dtype=pl.UInt64),
+            "is_figure": is_figure,
+        }
     )
     lines = lines.join(names, on="token", how="left", maintain_order="left")
     row, token = lines["row"].to_numpy().astype(np.int64), lines["hash"].to_numpy()
     height = len(statements)
     starts = _starts(row, height)
     figures = np.zeros(height, dtype=np.uint64)
-    told_here = lines["told"].to_numpy()
+    figure_lines = lines["is_figure"].to_numpy()
     signs = np.isin(token, np.array([_hash("plus"), _hash("minus")], dtype=np.uint64))
     follows = np.zeros_like(token)
     follows[:-1] = np.where(row[1:] == row[:-1], token[1:], 0)
     bound = np.where(signs, _mixed(token) + follows, token)  # a sign counts together with what follows it
-    np.add.at(figures, row[told_here], _mixed(bound[told_here]))  # a sum: order does not count, repetition does
+    np.add.at(figures, row[figure_lines], _mixed(bound[figure_lines]))  # a sum: order does not count, repetition does
     shingle_row, shingle = _bigrams(row, token)
     return TokenizedRows(token, starts, shingle, _starts(shingle_row, height), figures)
 
@@ -141,10 +146,10 @@ def gram_hashes(rows: TokenizedRows, length: int) -> tuple[NDArray[np.int64], ND
 
 
 def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
-    """MinHash signatures of the rows' shingles, rows × `SLOTS`."""
+    """Return the MinHash signatures of the rows' shingles, rows × `SLOTS`."""
     from rensa import RMinHash
 
-    found = np.empty((rows.height, SLOTS), dtype=np.uint32)
+    slots = np.empty((rows.height, SLOTS), dtype=np.uint32)
     for first in range(0, rows.height, CHUNK_ROWS):
         last = min(first + CHUNK_ROWS, rows.height)
         starts = rows.shingle_starts[first : last + 1]
@@ -152,57 +157,59 @@ def signatures(rows: TokenizedRows) -> NDArray[np.uint32]:
         matrix = RMinHash.digest_matrix_from_flat_token_hashes(
             hashes, (starts - starts[0]).astype(np.uint64), SLOTS, SEED
         )
-        found[first:last] = matrix.to_rows()
-    return found
+        slots[first:last] = matrix.to_rows()
+    return slots
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return slots in a band: as many as still propose ``recall`` of the pairs with exactly this Jaccard similarity."""
+    """Return how many slots a band has: as many as still propose ``recall`` of the pairs with just this similarity."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size
     return 1
 
 
-def band_keys(found: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
-    """Yield one key a row for each band of ``size`` slots; rows with equal keys are candidates."""
+def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield one key per row for each band of ``size`` slots; rows with equal keys are candidates."""
     for band in range(SLOTS // size):
-        key = np.full(len(found), band + 1, dtype=np.uint64)
+        key = np.full(len(matrix), band + 1, dtype=np.uint64)
         for slot in range(band * size, (band + 1) * size):
-            key = _mixed(key + found[:, slot])
+            key = _mixed(key + matrix[:, slot])
         yield key
 
 
 def jaccard(
     left: TokenizedRows, right: TokenizedRows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """Exact Jaccard similarity of the shingle sets of ``left`` row and ``right`` row, pair by pair."""
-    found = np.zeros(len(pairs[0]))
-    for first in range(0, len(found), CHUNK_PAIRS):
-        one, other = pairs[0][first : first + CHUNK_PAIRS], pairs[1][first : first + CHUNK_PAIRS]
-        mine, sizes = _gathered(left, one)
-        theirs, other_sizes = _gathered(right, other)
+    """Return the exact Jaccard similarity of the shingle sets of ``left`` row and ``right`` row, pair by pair."""
+    similarity = np.zeros(len(pairs[0]))
+    for first in range(0, len(similarity), CHUNK_PAIRS):
+        left_rows, right_rows = pairs[0][first : first + CHUNK_PAIRS], pairs[1][first : first + CHUNK_PAIRS]
+        mine, sizes = _gathered(left, left_rows)
+        theirs, other_sizes = _gathered(right, right_rows)
         # equal (pair, shingle) keys are what both sides share; within a side they are distinct
         keys = np.concatenate([mine, theirs])
         order = np.argsort(keys, kind="stable")
-        owner = np.concatenate([np.repeat(np.arange(len(one)), sizes), np.repeat(np.arange(len(one)), other_sizes)])
-        again = keys[order][1:] == keys[order][:-1]
-        shared = np.bincount(owner[order][1:][again], minlength=len(one))
-        found[first : first + len(one)] = shared / np.maximum(1, sizes + other_sizes - shared)
-    return found
+        owner = np.concatenate(
+            [np.repeat(np.arange(len(left_rows)), sizes), np.repeat(np.arange(len(left_rows)), other_sizes)]
+        )
+        is_repeated = keys[order][1:] == keys[order][:-1]
+        shared = np.bincount(owner[order][1:][is_repeated], minlength=len(left_rows))
+        similarity[first : first + len(left_rows)] = shared / np.maximum(1, sizes + other_sizes - shared)
+    return similarity
 
 
-def _gathered(rows: TokenizedRows, wanted: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    starts = rows.shingle_starts[wanted]
-    sizes = rows.shingle_starts[wanted + 1] - starts
-    pair = np.repeat(np.arange(len(wanted)), sizes)
+def _gathered(rows: TokenizedRows, indices: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    starts = rows.shingle_starts[indices]
+    sizes = rows.shingle_starts[indices + 1] - starts
+    pair = np.repeat(np.arange(len(indices)), sizes)
     inside = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     shingles = rows.shingles[np.repeat(starts, sizes) + inside]
     return _mixed(shingles + _mixed(pair.astype(np.uint64))), sizes
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return distinct bigrams of each row, the edges included, sorted by row and hash."""
+    """Return the distinct bigrams of each row, the edges included, sorted by row and hash."""
     if not len(row):
         return row, token
     inner = row[1:] == row[:-1]
@@ -227,7 +234,7 @@ def _hash(token: str) -> int:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sebastiano Vigna's finaliser of SplitMix64: every bit in moves every bit out."""
+    """Mix the bits by Sebastiano Vigna's finaliser of SplitMix64: every bit in moves every bit out."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

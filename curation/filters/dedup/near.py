@@ -1,7 +1,7 @@
 """Near duplicates: the same problem in slightly other words, within a source or across sources.
 
 Two rows are near duplicates when the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(numbers, signs, telling words: `shingles.TELLING`) are the same multiset: problems made from one template that differ
+(numbers, signs, telling words: `minhash.TELLING`) are the same multiset: problems made from one template that differ
 in their numbers are different problems. MinHash proposes the pairs; each is then compared exactly.
 
 A cluster is a star: one row stays, and every other member is a near duplicate *of that row*, with the similarity as
@@ -14,7 +14,7 @@ Invariants:
     with both references, for a person to look at; a pair the verifier could not settle counts as not equal;
   - in = kept + duplicates + disputed.
 
-Not here: exact duplicates (`duplicates`, which run before), translations, and paraphrases that share few words.
+Not here: exact duplicates (`exact`, which runs before), translations, and paraphrases that share few words.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def near_duplicates(
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
-    """(reference that stays, reference that goes): every two different writings that the verifier must compare."""
+    """Return (reference that stays, reference that goes) for every two different writings that the verifier must
+    compare.
+    """
     differ = members.filter(pl.col("answer").is_not_null() & (pl.col("answer") != pl.col("kept_answer")))
     return differ.select("kept_answer", "answer").unique().sort("kept_answer", "answer").rows()
 
@@ -103,7 +105,7 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> NearDuplicateSplit:
-    """Return part one shard into rows that stay, near duplicates, and members with another reference, each in order.
+    """Split one shard into rows that stay, near duplicates, and members with another reference, each in order.
 
     Args:
         members: what `near_duplicates` found, over all shards.
@@ -115,7 +117,7 @@ def drop_near_duplicates(
         schema={"kept_answer": pl.String, "member_answer": pl.String},
         orient="row",
     ).with_columns(settled=True)
-    named = members.rename({"answer": "member_answer"}).join(pairs, on=["kept_answer", "member_answer"], how="left")
+    compared = members.rename({"answer": "member_answer"}).join(pairs, on=["kept_answer", "member_answer"], how="left")
     agree = (
         pl.col("settled").fill_null(False)
         | pl.col("member_answer").is_null()
@@ -124,7 +126,7 @@ def drop_near_duplicates(
     )
     like = pl.format("{} like row {} of {}", pl.col("similarity").round(3), "kept_row", "kept_source")
     against = pl.format("{}; references: {} | {}", like, "kept_answer", "member_answer")
-    judged = named.select(
+    judged = compared.select(
         "source",
         "row",
         stage=pl.lit(STAGE),
@@ -133,24 +135,24 @@ def drop_near_duplicates(
         .otherwise(pl.lit(DropReason.CONFLICTING_ANSWERS.value)),
         evidence=pl.when(agree).then(like).otherwise(against),
     )
-    seen = problems.join(judged, on=["source", "row"], how="left", maintain_order="left")
+    joined = problems.join(judged, on=["source", "row"], how="left", maintain_order="left")
     disputed = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
     stays = disputed & pl.col("id").is_in(list(settled))
-    seen = seen.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
-    gone = seen.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
-    kept = seen.filter(pl.col("reason").is_null()).select(problems.columns)
+    joined = joined.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
+    gone = joined.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+    kept = joined.filter(pl.col("reason").is_null()).select(problems.columns)
     return NearDuplicateSplit(kept, gone.filter(~disputed), gone.filter(disputed))
 
 
 def _ranked(problems: pl.DataFrame, sources: Sequence[str]) -> pl.DataFrame:
-    """Return rows in the order in which they may stay."""
+    """Sort the rows into the order in which they may stay."""
     verified = pl.col("verified").fill_null(False) if "verified" in problems.columns else pl.lit(False)
     place = pl.col("source").replace_strict(
         list(sources), range(len(sources)), default=len(sources), return_dtype=pl.Int64
     )
     lang = pl.col("lang") if "lang" in problems.columns else pl.lit(None, pl.String)
-    wanted = problems.select("id", "source", "row", "statement", "answer", lang=lang, verified=verified, place=place)
-    return wanted.sort(~pl.col("verified"), "place", "source", "row")
+    columns = problems.select("id", "source", "row", "statement", "answer", lang=lang, verified=verified, place=place)
+    return columns.sort(~pl.col("verified"), "place", "source", "row")
 
 
 def _similar_candidates(
@@ -162,22 +164,24 @@ def _similar_candidates(
     ``alike_in`` (one line a rank) is part of the bucket: a template of many problems does not make a crowd.
     """
     size = band_rows(threshold)
-    found = signatures(rows)
+    matrix = signatures(rows)
     some = np.flatnonzero(np.diff(rows.shingle_starts))
     packed = np.zeros(0, dtype=np.uint64)
-    for key in band_keys(found, size):
+    for key in band_keys(matrix, size):
         lines = alike_in[some].with_columns(key=pl.Series(key[some]), rank=pl.Series(some.astype(np.uint64)))
         packed = np.union1d(packed, np.concatenate([np.zeros(0, dtype=np.uint64), *_bucket_pairs(lines)]))
     return (packed >> np.uint64(32)).astype(np.int64), (packed & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def _bucket_pairs(lines: pl.DataFrame) -> Iterator[NDArray[np.uint64]]:
-    """Packed pairs (rank << 32 | rank) of the rows in each bucket; a crowd's rows meet the first and the next only."""
+    """Yield packed pairs (rank << 32 | rank) of the rows in each bucket; a crowd's rows meet the first and the next
+    only.
+    """
     bucket = ["key", "lang", "figures"]
     sized = lines.with_columns(size=pl.len().over(bucket)).filter(pl.col("size") > 1)
     small = sized.filter(pl.col("size") <= CROWD)
-    met = small.join(small, on=bucket, nulls_equal=True).filter(pl.col("rank") < pl.col("rank_right"))
-    yield _packed(met["rank"], met["rank_right"])
+    paired = small.join(small, on=bucket, nulls_equal=True).filter(pl.col("rank") < pl.col("rank_right"))
+    yield _packed(paired["rank"], paired["rank_right"])
     crowd = sized.filter(pl.col("size") > CROWD).sort(*bucket, "rank")
     first, previous = pl.col("rank").first().over(bucket), pl.col("rank").shift(1).over(bucket)
     chained = crowd.with_columns(first=first, previous=previous).filter(pl.col("previous").is_not_null())
@@ -202,10 +206,10 @@ def _stars(
     keeper: list[int] = []
     alike: list[float] = []
     order = np.lexsort((left, -similarity, right))
-    for one, other, value in zip(left[order].tolist(), right[order].tolist(), similarity[order].tolist(), strict=True):
-        if other not in gone and one not in gone:
-            gone.add(other)
-            member.append(other)
-            keeper.append(one)
+    for stays, goes, value in zip(left[order].tolist(), right[order].tolist(), similarity[order].tolist(), strict=True):
+        if goes not in gone and stays not in gone:
+            gone.add(goes)
+            member.append(goes)
+            keeper.append(stays)
             alike.append(value)
     return member, keeper, alike

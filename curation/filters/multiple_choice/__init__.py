@@ -1,6 +1,6 @@
 """Multiple choice: found, resolved to the option that is right, and rewritten to an open question.
 
-    candidates()            which rows are worth a closer look, as one expression over a frame
+    is_multiple_choice()    which rows are worth a closer look, as one expression over a frame
     open_questions(rows)    those rows opened, or refused with a reason, or left alone
 
 Options come as a field of their own or inside the statement, in many styles (options.py); the reference names one by
@@ -70,7 +70,7 @@ _INLINE = (
     r"|\n\s*1\s*\.\s[\s\S]*\n\s*2\s*\.\s[\s\S]*\n\s*3\s*\.\s"
 )
 # Questions that send the reader to options.
-_SENDS = re.compile(rf"(?i){one_of(lambda known: known.choices.sends)}")
+_SENDS = re.compile(rf"(?i){one_of(lambda lang: lang.choices.sends)}")
 _LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
 _OUTCOME = pl.Schema(
     {
@@ -88,7 +88,7 @@ _OUTCOME = pl.Schema(
 class ParsedChoice:
     """A multiple choice taken apart: the question without its options, their texts, the index of the right one.
 
-    Example: ``Parted("Which is even?", ("3", "4"), 1)``
+    Example: ``ParsedChoice("Which is even?", ("3", "4"), 1)``
     """
 
     question: str
@@ -97,7 +97,7 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Return rows that may be multiple choice, by literals only: options as a field, or a second label in the
+    """Return whether a row may be multiple choice, by literals only: options as a field, or a second label in the
     statement.
     """
     inline = pl.col("statement").str.contains_any(_SECOND)
@@ -106,7 +106,8 @@ def is_multiple_choice() -> pl.Expr:
 
 
 def open_questions(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per multiple choice: ``_at``, ``opened`` with statement and answer, or reason and evidence.
+    """Open each multiple choice; return one row for each: ``_at``, ``opened`` with statement and answer, or reason and
+    evidence.
 
     ``rows`` holds ``_at``, ``statement``, ``answer``, ``choices``, ``lang`` and ``source``. Rows that turn out not to
     be multiple choice are not in the result.
@@ -132,20 +133,20 @@ def open_one(
     lang: str | None = None,
     first: int | None = None,
 ) -> OpenQuestion | Refusal | None:
-    """Return one problem opened or refused; null where it is no multiple choice.
+    """Open or refuse one problem; return None where it is no multiple choice.
 
     ``first`` is the number of the first option where the source's answers are option numbers.
     """
-    parted = _parted(statement, answer, choices, first)
+    parsed = _parse(statement, answer, choices, first)
     return (
-        open_question(parted.question, parted.options, parted.index, lang)
-        if isinstance(parted, ParsedChoice)
-        else parted
+        open_question(parsed.question, parsed.options, parsed.index, lang)
+        if isinstance(parsed, ParsedChoice)
+        else parsed
     )
 
 
 def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice]]:
-    """``_at`` and parts of every multiple choice whose right option is known, for whoever opens it by other means.
+    """Yield ``_at`` and parts of every multiple choice whose right option is known, to be opened by other means.
 
     ``rows`` holds what `open_questions` takes, and all the rows that are handed to that together.
     """
@@ -153,34 +154,34 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice]]:
     first = _counting_from(rows)
     columns = ("_at", "statement", "answer", "choices", "source")
     for at, statement, answer, choices, source in rows.select(columns).iter_rows():
-        parted = _parted(statement, answer, choices, first.get(source))
-        if isinstance(parted, ParsedChoice):
-            yield at, parted
+        parsed = _parse(statement, answer, choices, first.get(source))
+        if isinstance(parsed, ParsedChoice):
+            yield at, parsed
 
 
 def _usable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with a text, an answer, and options as a field or something like them inside the statement."""
+    """Return the rows with a text, an answer, and options as a field or something like them inside the statement."""
     listed = pl.col("choices").list.len().fill_null(0) > 0
     usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
     return rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
 
 
-def _parted(
+def _parse(
     statement: str, answer: str, choices: Sequence[str | None] | None, first: int | None
 ) -> ParsedChoice | Refusal | None:
-    """Return the multiple choice taken apart; null where it is none."""
+    """Take a multiple choice apart; return None where it is none, and a refusal where its answer names no option."""
     if choices:
         options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
         inline = split_options(statement) if _LABELLED.search(statement) else None
         question = inline.question if inline and _same(inline.options, options) else statement
-        return _settled(question, answer, options, "upper", first)
-    found = split_options(statement)
-    if found is None or not _meant(found, answer):
+        return _resolve(question, answer, options, "upper", first)
+    split = split_options(statement)
+    if split is None or not _is_choice(split, answer):
         return None
-    return _settled(found.question, answer, found.options, found.kind, None)
+    return _resolve(split.question, answer, split.options, split.kind, None)
 
 
-def _settled(
+def _resolve(
     question: str, answer: str, options: Sequence[str], kind: str, first: int | None
 ) -> ParsedChoice | Refusal:
     """Return the question with the option that the answer names."""
@@ -190,51 +191,51 @@ def _settled(
         options = [tidy_option(option) for option in options]
     index = resolve_option(answer, options, kind, first)
     if index is None or not options[index]:
-        shown = " | ".join(options)
-        return Refusal(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {shown}")
+        listed = " | ".join(options)
+        return Refusal(DropReason.CHOICES_UNRESOLVED, f"{answer} not in: {listed}")
     if not question.strip():
         return Refusal(DropReason.CHOICES_NEEDED, "no question before the options")
     return ParsedChoice(question, tuple(options), index)
 
 
-def _meant(found: OptionSplit, answer: str) -> bool:
+def _is_choice(split: OptionSplit, answer: str) -> bool:
     """Return whether a run of labels is a set of options, going by the answer and the question."""
     letter = named_letter(answer)
-    label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(found.options)
-    sends = bool(_SENDS.search(found.question))
-    short = max(map(len, found.options)) <= 200
-    asked_in_options = sum("?" in option or "？" in option for option in found.options)
-    if asked_in_options >= 2:
+    label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(split.options)
+    sends = bool(_SENDS.search(split.question))
+    short = max(map(len, split.options)) <= 200
+    asking_options = sum("?" in option or "？" in option for option in split.options)
+    if asking_options >= 2:
         return False
-    if found.kind == "upper":
-        by_text = resolve_option(answer, found.options) is not None
+    if split.kind == "upper":
+        by_text = resolve_option(answer, split.options) is not None
         return (
             label
             or by_text
-            or names_several(answer, len(found.options))
-            or (len(found.options) >= 4 and short and sends)
+            or names_several(answer, len(split.options))
+            or (len(split.options) >= 4 and short and sends)
         )
-    if found.kind == "lower":
-        by_text = resolve_option(answer, found.options) is not None and len(found.options) >= 3
-        return (label or by_text or (_values_asked_for(found) and is_only_letter(answer))) and short
+    if split.kind == "lower":
+        by_text = resolve_option(answer, split.options) is not None and len(split.options) >= 3
+        return (label or by_text or (_values_asked_for(split) and is_only_letter(answer))) and short
     bracketed = bool(re.match(r"^\W*[(（][1-8][)）]\W*$|^[①-⑧]$", answer.strip()))
     labelled = (
         re.match(r"^[(（]?[1-8][)）.、]\s*\S", answer.strip())
-        and resolve_option(answer, found.options, found.kind) is not None
+        and resolve_option(answer, split.options, split.kind) is not None
     )
-    named = bracketed or bool(labelled) or resolve_option(answer, found.options, "upper") is not None
-    if len(found.options) >= 3 and sends and short and named:
+    names_an_option = bracketed or bool(labelled) or resolve_option(answer, split.options, "upper") is not None
+    if len(split.options) >= 3 and sends and short and names_an_option:
         return True
     number = re.match(r"^\W*([1-8])\W*$", answer.strip())
-    counted = number is not None and int(number.group(1)) <= len(found.options)
-    return _values_asked_for(found) and (named or counted or is_only_letter(answer))
+    counted = number is not None and int(number.group(1)) <= len(split.options)
+    return _values_asked_for(split) and (names_an_option or counted or is_only_letter(answer))
 
 
-def _values_asked_for(found: OptionSplit) -> bool:
+def _values_asked_for(split: OptionSplit) -> bool:
     """Return whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
-    values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in found.options)
-    closed = not any(re.search(r"[。?？；;]", option) for option in found.options)
-    return len(found.options) >= 3 and values and closed and found.question.rstrip().endswith(("?", "？", "____"))
+    values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in split.options)
+    closed = not any(re.search(r"[。?？；;]", option) for option in split.options)
+    return len(split.options) >= 3 and values and closed and split.question.rstrip().endswith(("?", "？", "____"))
 
 
 def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
@@ -243,7 +244,7 @@ def _same(inline: Sequence[str], options: Sequence[str]) -> bool:
 
 
 def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
-    """Per source whose answers are all small integers: 0 or 1, as its answers show where they start counting."""
+    """Return, for each source whose answers are all small integers, where they start counting: 0 or 1."""
     numbered = (
         rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
         .with_columns(

@@ -51,20 +51,18 @@ _CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\
 _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
-_YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda known: known.choices.yes_no)})\W*$")
-_HAN_CODES = tuple(known.code for known in languages() if not known.spaced)
+_YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda lang: lang.choices.yes_no)})\W*$")
+_HAN_CODES = tuple(lang.code for lang in languages() if not lang.spaced)
 _FALLBACK = "en"
 """The language that a question without a known tag is taken for."""
 
 
 def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> OpenQuestion | Refusal:
-    """Return the question opened, with ``options[index]`` as its answer; or why it makes no sense without the
-    options.
-    """
+    """Open the question, with ``options[index]`` as its answer, or say why it makes no sense without the options."""
     answer = tidy_answer(tidy_option(options[index]))
-    wrong = _answer_trouble(answer, question, options)
-    if wrong:
-        return Refusal(DropReason.CHOICES_NEEDED, wrong)
+    trouble = _answer_trouble(answer, question, options)
+    if trouble:
+        return Refusal(DropReason.CHOICES_NEEDED, trouble)
     text = _tidied(question)
     text = _asked_for(text, answer)
     points = _pointing(text, lang)
@@ -78,7 +76,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
 
 
 def _asked_for(text: str, answer: str) -> str:
-    """Return a question that only repeats its options, made to ask for the thing itself."""
+    """Make a question that only repeats its options ask for the thing itself."""
     if not any(needle in text for needle in WHICH_NEEDLES):
         return text
     if _is_number(answer):
@@ -103,7 +101,7 @@ def _answer_trouble(answer: str, question: str, options: Sequence[str]) -> str |
         return answer
     if _is_label(answer, question):
         return answer
-    if mathematical(answer):
+    if is_mathematical(answer):
         return None
     if len(answer) <= 24 and len(options) > 1 and all(_named_in(tidy_option(option), question) for option in options):
         return None
@@ -120,8 +118,10 @@ def _is_label(answer: str, question: str) -> bool:
     return bool(re.search(rf"[(（]\s*\$*{re.escape(name)}\$*\s*[)）]|\b{re.escape(name)}\s*[.)]\s", question))
 
 
-def mathematical(answer: str) -> bool:
-    """Return a number, a formula, or either with a currency before and a unit of at most three words after."""
+def is_mathematical(answer: str) -> bool:
+    """Return whether an answer is a number or a formula, with a currency before and a unit of at most three words
+    after.
+    """
     text = _CURRENCY.sub("", answer.strip())
     if _SENTENCE_START.match(text):
         return False
@@ -143,14 +143,14 @@ def mathematical(answer: str) -> bool:
     return len(words) <= 3 and not (starts_with_word and leads and leads.group().lower() not in _FUNCTIONS)
 
 
-_SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda known: known.choices.sentence_starts)})\s+[a-z]{{2,}}")
+_SENTENCE_START = re.compile(rf"(?i)(?:{one_of(lambda lang: lang.choices.sentence_starts)})\s+[a-z]{{2,}}")
 _FUNCTIONS = frozenset(
     "sin cos tan cot sec csc log ln lg exp sqrt pi mod arcsin arccos arctan max min gcd lcm or and am pm".split()
 )  # fmt: skip
 
 
 def _is_number(answer: str) -> bool:
-    """Return no unknowns in the answer: digits and LaTeX commands only."""
+    """Return whether the answer has no unknowns: digits and LaTeX commands only."""
     return not re.search(r"[A-Za-z]", re.sub(r"\\(?:d?frac|sqrt|pi|cdot|times|left|right|text\{[^}]*\})", "", answer))
 
 
@@ -161,11 +161,11 @@ def _named_in(option: str, question: str) -> bool:
 
 
 def _pointing(text: str, lang: str | None) -> str | None:
-    """Return the words of a question that point at options, or null."""
+    """Return the words of a question that point at options, or None."""
     if _HAN.search(text):
         if COUNTS.search(text.rstrip(" 。．.?？_（）()~")) and LISTS.search(text):
             return None
-        match = next((found for code in _HAN_CODES if (found := _points(text, code))), None)
+        match = next((pointer for code in _HAN_CODES if (pointer := _points(text, code))), None)
         return match.group() if match else None
     plain = lang in (None, _FALLBACK) or lang not in POINTS
     if plain and not _points_possible(text, _FALLBACK):
@@ -192,7 +192,8 @@ def _points_possible(text: str, code: str) -> bool:
 def _question_part(text: str) -> str:
     """Return the sentences that ask: those with a question mark, and the last one."""
     sentences = re.split(
-        r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|\n+", _FORMULA.sub(lambda found: found.group().replace(". ", ", "), text)
+        r"(?<=[.!?;])\s+(?=[A-ZÀ-ÝА-Я\"$(\[])|\n+",
+        _FORMULA.sub(lambda formula: formula.group().replace(". ", ", "), text),
     )
     asking = [sentence for sentence in sentences[:-1] if "?" in sentence]
     return " ".join([*asking, sentences[-1]]) if sentences else text
@@ -206,40 +207,40 @@ _EMPTY_BRACKETS = re.compile(
 )
 # A sentence that ends in "then ____": nothing says what the blank stands for.
 _BARE_BLANK = re.compile(
-    rf"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:{one_of(lambda known: known.choices.then_words)})[\s,，]*____[\s．。.]*"
+    rf"(?i)(?:^|[，,。．；;:：]|\$)\s*(?:{one_of(lambda lang: lang.choices.then_words)})[\s,，]*____[\s．。.]*"
     r"(?:[（(][^（）()]{0,120}[)）])?[\s．。.]*$"
 )
-_HAN_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=False)
-_SPACED_THEN = one_of(lambda known: known.choices.then_words_at_end, spaced=True)
+_HAN_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=False)
+_SPACED_THEN = one_of(lambda lang: lang.choices.then_words_at_end, spaced=True)
 _BARE_END = re.compile(rf"(?i)(?:，|,|。|．|；|;)\s*(?:{_HAN_THEN})\s*$|\b(?:{_SPACED_THEN})\s*[:.]?$")
 # A bracket that the source lost the end of: $a=($
 _OPEN_BRACKET = re.compile(r"[（(]\s*\$\s*(?:____)?\s*$")
-_MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda known: known.choices.choice_notes)})\s*[)）]")
+_MARKED_AS_CHOICE = re.compile(rf"[（(]\s*(?:{one_of(lambda lang: lang.choices.choice_notes)})\s*[)）]")
 _CHOOSES = re.compile(
-    "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for known in languages() for verb in known.choices.choose_verbs)
+    "|".join(f"[{verb[0].upper()}{verb[0]}]{verb[1:]}" for lang in languages() for verb in lang.choices.choose_verbs)
 )
 _INSTRUCTION = re.compile(
-    rf"(?i)\s*\(?(?:{'|'.join(known.choices.instruction for known in languages() if known.choices.instruction)})"
+    rf"(?i)\s*\(?(?:{'|'.join(lang.choices.instruction for lang in languages() if lang.choices.instruction)})"
     r"[^.?]{0,30}[.:)]?\s*$"
 )
 # A key that the source left behind the statement: 【本题欣赏题】答案：B
 _LEFT_KEY = re.compile(
-    rf"\s*(?:{'|'.join(known.choices.left_key for known in languages() if known.choices.left_key)})\s*[A-E][\s．。.]*$"
+    rf"\s*(?:{'|'.join(lang.choices.left_key for lang in languages() if lang.choices.left_key)})\s*[A-E][\s．。.]*$"
 )
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _BLANKS = re.compile(r"[_＿]{2,}")
-_SPACED_ENDS = one_of(lambda known: known.choices.ends_open, spaced=True)
-_HAN_ENDS = one_of(lambda known: known.choices.ends_open, spaced=False)
+_SPACED_ENDS = one_of(lambda lang: lang.choices.ends_open, spaced=True)
+_HAN_ENDS = one_of(lambda lang: lang.choices.ends_open, spaced=False)
 _END = re.compile(rf"(?i)\b(?:{_SPACED_ENDS})\s*[．.]?$")
 _HAN_END = re.compile(rf"({_HAN_ENDS}|=|＝|：|:)\s*(\$*)\s*[．。.]?\s*$")
 # A measure word with nothing to measure, near the end: 则共有种不同的方法．
-_UNIT_END = re.compile("|".join(known.choices.unit_end for known in languages() if known.choices.unit_end))
-_GAPS = {known.code: re.compile(known.choices.gap) for known in languages() if known.choices.gap}
-_NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda known: known.choices.number_questions)})[^？?]*____\s*[?？]")
+_UNIT_END = re.compile("|".join(lang.choices.unit_end for lang in languages() if lang.choices.unit_end))
+_GAPS = {lang.code: re.compile(lang.choices.gap) for lang in languages() if lang.choices.gap}
+_NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda lang: lang.choices.number_questions)})[^？?]*____\s*[?？]")
 
 
 def _tidied(question: str) -> str:
-    """Return brackets left for a letter become a blank; instructions about choosing go."""
+    """Replace brackets that were left for a letter by a blank, and remove instructions about choosing."""
     text = question.strip()
     if "(" in text or "（" in text:
         text = _EMPTY_BRACKETS.sub(_blank, text)
@@ -255,15 +256,15 @@ def _tidied(question: str) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Empty brackets as a blank; one dollar more or less among them belongs to the formula beside."""
-    found = match.group()
-    if not found.count("$") % 2:
-        return "____" if "$" in found or not found.startswith((" ", "\n")) else " ____"
-    return " $____" if found.startswith("$") else "$ ____"
+    """Return a blank for empty brackets; an odd dollar among them belongs to the formula beside."""
+    brackets = match.group()
+    if not brackets.count("$") % 2:
+        return "____" if "$" in brackets or not brackets.startswith((" ", "\n")) else " ____"
+    return " $____" if brackets.startswith("$") else "$ ____"
 
 
 def _filled(text: str, lang: str | None) -> str:
-    """Return a question that ends where its answer would stand gets a blank there."""
+    """Add a blank to a question that ends where its answer would stand."""
     if "____" in text or re.search(r"[?？]", text):
         return re.sub(r"____\s*([?？])", r"\1", text) if _NUMBER_ASKED.search(text) else text
     if _HAN.search(text):
@@ -273,9 +274,9 @@ def _filled(text: str, lang: str | None) -> str:
     if re.search(r"=\s*\$+\s*[．.]?$", text):
         return f"{text.rstrip(' ．.')} ____."
     gap = _GAPS.get(_FALLBACK if lang is None else lang)
-    lost = gap.search(text) if gap else None
-    if lost:
-        return f"{text[: lost.start()]} ____ {text[lost.end() :]}".rstrip()
+    lost_blank = gap.search(text) if gap else None
+    if lost_blank:
+        return f"{text[: lost_blank.start()]} ____ {text[lost_blank.end() :]}".rstrip()
     if re.search(r"[:=]\s*\$*$", text) and not text.endswith("$"):
         return f"{text.rstrip(' :')} ____." if text.endswith(":") else f"{text} ____."
     if _END.search(text):

@@ -1,7 +1,7 @@
 """Options inside a statement: found in whatever style they are written, and cut off from the question.
 
-`split` finds a run of labels (A, B, C, … or 1, 2, 3, … or ①②③) in one style, in order, each with a text of its own, and
-gives the question before it and the options' texts.
+`split_options` finds a run of labels (A, B, C, … or 1, 2, 3, … or ①②③) in one style, in order, each with a text of its
+own, and gives the question before it and the options' texts.
 
 Invariants:
   - labels are consecutive from the first (A, 1, a or ①), all in the same style;
@@ -64,9 +64,9 @@ _STYLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _HEADER = re.compile(
-    rf"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:{one_of(lambda known: known.choices.headers)})\**\s*[:：.]?\s*$"
+    rf"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:{one_of(lambda lang: lang.choices.headers)})\**\s*[:：.]?\s*$"
 )
-_INSTRUCTS = re.compile(rf"(?i)\W*(?:{one_of(lambda known: known.choices.leads_after_options)})\b")
+_INSTRUCTS = re.compile(rf"(?i)\W*(?:{one_of(lambda lang: lang.choices.leads_after_options)})\b")
 _LAYOUT_AFTER = re.compile(
     r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item"
     r"|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
@@ -74,7 +74,7 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Return full-width labels made plain and font commands around labels removed."""
+    """Make full-width labels plain and remove font commands around labels."""
     text = statement
     if "\\" in text:
         text = _WRAPPED.sub(_unwrapped, text)
@@ -91,16 +91,16 @@ def _unwrapped(match: re.Match[str]) -> str:
 
 
 def split_options(statement: str) -> OptionSplit | None:
-    """Return the question and the options of a statement, or null where no run of labels is found."""
+    """Return the question and the options of a statement, or None where no run of labels is found."""
     text = normalise_layout(statement)
     best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
     for kind, style in _STYLES:
         if not present[kind]:
             continue
-        found = _run(text, kind, style)
-        if found and (best is None or len(found.options) > len(best.options)):
-            best = found
+        split = _run(text, kind, style)
+        if split and (best is None or len(split.options) > len(best.options)):
+            best = split
         if best and best.kind == "upper" and kind != "upper":
             break
     return best
@@ -152,9 +152,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Return the last option without what follows the options: a new paragraph that is longer than any of the
-    others.
-    """
+    """Cut what follows the options off the last one: a new paragraph that is longer than any of the other options."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()

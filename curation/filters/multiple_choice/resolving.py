@@ -14,13 +14,13 @@ from curation.languages.vocabulary import one_of
 
 _MARKUP = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\b\s*|[{}$*\s]|\\[ ,;:!]|\\\\")
 _LEAD = re.compile(
-    rf"(?i)^\W*(?:the\s+)?(?:(?:{one_of(lambda known: known.choices.answer_adjectives)})\s+)?"
-    rf"(?:{one_of(lambda known: known.choices.answer_leads)})\s*"
-    rf"(?:{one_of(lambda known: known.choices.copulas)})?\s*[:：]?\s*"
+    rf"(?i)^\W*(?:the\s+)?(?:(?:{one_of(lambda lang: lang.choices.answer_adjectives)})\s+)?"
+    rf"(?:{one_of(lambda lang: lang.choices.answer_leads)})\s*"
+    rf"(?:{one_of(lambda lang: lang.choices.copulas)})?\s*[:：]?\s*"
 )
 _LETTER = re.compile(r"^[(（\[]?([A-Ja-j])(?:[)）\].．:：、,，;]|$)")
 _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
-_JOINERS = one_of(lambda known: known.choices.letter_joiners)
+_JOINERS = one_of(lambda lang: lang.choices.letter_joiners)
 _LETTERS = re.compile(rf"^[(（]?[A-J](?:(?:[)）,，、;/&\s]|{_JOINERS})*[(（]?[A-J])+[)）.]?$")
 _NUMBER = re.compile(r"^[(（\[]?([0-9])[)）\].、]?$")
 _NUMBERED = re.compile(r"^[(（]?([1-8])[)）.、](.+)$")
@@ -42,7 +42,7 @@ def names_several(answer: str, count: int) -> bool:
     if not _LETTERS.match(plain):
         return False
     letters = re.findall(r"[A-J]", plain.replace("AND", " "))
-    return len(letters) > 1 and letters == sorted(set(letters)) and all(ord(one) - 65 < count for one in letters)
+    return len(letters) > 1 and letters == sorted(set(letters)) and all(ord(letter) - 65 < count for letter in letters)
 
 
 @lru_cache(maxsize=4096)
@@ -67,13 +67,13 @@ def is_only_letter(answer: str) -> bool:
 
 
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
-    """Return the index of the option that ``answer`` names, or null.
+    """Return the index of the option that ``answer`` names, or None.
 
     ``kind`` is the kind of labels. ``first`` is the number of the first option where answers are numbers: 0 or 1 as
-    the source counts, null where unknown; then a bare number that is no option's text resolves to nothing, unless
+    the source counts, None where unknown; then a bare number that is no option's text resolves to nothing, unless
     the options themselves are numbered.
 
-    >>> resolve("B", ["6", "7"]), resolve("7", ["6", "7"]), resolve("9", ["6", "7"])
+    >>> resolve_option("B", ["6", "7"]), resolve_option("7", ["6", "7"]), resolve_option("9", ["6", "7"])
     (1, 1, None)
     """
     lone = named_letter(answer) if is_only_letter(answer) else None
@@ -84,12 +84,12 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
     ):
         return _within(ord(lone) - 65, options)
     texts = [strip_markup(option) for option in options]
-    said = strip_markup(_LEAD.sub("", answer.strip()))
-    same = [index for index, text in enumerate(texts) if text == said]
+    bare_answer = strip_markup(_LEAD.sub("", answer.strip()))
+    same = [index for index, text in enumerate(texts) if text == bare_answer]
     circled = _CIRCLED.find(answer.strip()) if len(answer.strip()) == 1 else -1
     if kind == "circled" and 0 <= circled < len(options):
         return circled
-    number, labelled = _NUMBER.match(said), _NUMBERED.match(said)
+    number, labelled = _NUMBER.match(bare_answer), _NUMBERED.match(bare_answer)
     if kind == "digit" and labelled:
         index = int(labelled.group(1)) - 1
         if _within(index, options) is not None and texts[index] == labelled.group(2):

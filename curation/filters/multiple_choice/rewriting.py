@@ -29,9 +29,9 @@ from curation.records import DropReason
 
 _PROBLEM = re.compile(r"<problem>(.*?)</problem>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_MARKED = re.compile(rf"(?i){one_of(lambda known: known.choices.marks_an_answer)}|\\boxed")
-_POINTS = re.compile(rf"(?i){one_of(lambda known: known.choices.names_options)}")
-_ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda known: known.choices.asks)}")
+_MARKED = re.compile(rf"(?i){one_of(lambda lang: lang.choices.marks_an_answer)}|\\boxed")
+_POINTS = re.compile(rf"(?i){one_of(lambda lang: lang.choices.names_options)}")
+_ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda lang: lang.choices.asks)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,14 @@ class ProposedRewriting:
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """Return the last rewriting in a response behind its thoughts; None where there is none or the policy found
-    none.
-    """
+    """Return the last rewriting in a response behind its thoughts; None where there is none, or it is NONE."""
     if text is None:
         return None
-    said = text.rpartition("</think>")[2]
-    found = list(_PROBLEM.finditer(said))
-    if not found or found[-1][1].strip().strip(".").upper() in ("", "NONE"):
+    response = text.rpartition("</think>")[2]
+    matches = list(_PROBLEM.finditer(response))
+    if not matches or matches[-1][1].strip().strip(".").upper() in ("", "NONE"):
         return None
-    return ProposedRewriting(found[-1][1].strip(), said[found[-1].end() :].strip())
+    return ProposedRewriting(matches[-1][1].strip(), response[matches[-1].end() :].strip())
 
 
 def accept_rewriting(
@@ -62,7 +60,7 @@ def accept_rewriting(
 
     Args:
         question: the problem without its options. options: their texts. index: the right one.
-        verified: whether the verifier accepts the answer in ``rewriting.solved`` against the right option.
+        verified: whether the verifier accepts the answer in ``rewriting.answer`` against the right option.
     """
     if rewriting is None:
         return _refused("no rewriting")
@@ -77,13 +75,13 @@ def accept_rewriting(
     if not listed and (points := _POINTS.search(statement)):
         return _refused(f"the rewriting points at options that are gone: {points[0]}")
     answer = tidy_option(options[index])
-    given = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
-    if given and not listed:
+    gives_away = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
+    if gives_away and not listed:
         return _refused(f"the rewriting gives the answer away: {answer}")
-    asked, made = _numbers(question), _numbers(statement)
-    whole = asked + sum((_numbers(option) for option in options), Counter())
-    if made not in (asked, whole):
-        return _refused(f"the numbers changed: {_shown(asked)} became {_shown(made)}")
+    numbers_before, numbers_after = _numbers(question), _numbers(statement)
+    with_options = numbers_before + sum((_numbers(option) for option in options), Counter())
+    if numbers_after not in (numbers_before, with_options):
+        return _refused(f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}")
     if _script(statement) != _script(question):
         return _refused(f"the language changed: {_script(question)} became {_script(statement)}")
     if not verified:
@@ -100,7 +98,7 @@ def _numbers(text: str) -> Counter[str]:
     return Counter(number.replace(",", "") for number in _NUMBER.findall(unicodedata.normalize("NFKC", text)))
 
 
-def _shown(numbers: Counter[str]) -> str:
+def _list_numbers(numbers: Counter[str]) -> str:
     return " ".join(sorted(numbers.elements())) or "none"
 
 

@@ -1,12 +1,12 @@
 """The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
 
-    filter_statements(problems) -> Filtered(kept, dropped)     for the line
-    classify(rows)              -> one verdict per row         for the command line
+    filter_statements(problems) -> FilterResult(kept, dropped)     for the pipeline
+    classify(rows)              -> one verdict per row             for the command line
 
-Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs), outside.py (what
-a statement points at), asking.py (questions and answers) and wholeness.py (cut off, debris, no problem). Debris is
-removed in cleaning.py, labels and points in clutter.py; tags.py compares text and language tag; multiple choice is
-opened by `curation.filters.multiple_choice`.
+Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs),
+external_references.py (what a statement points at), question_type.py (questions and answers) and completeness.py (cut
+off, debris, no problem). Debris is removed in cleaning.py, labels and points in clutter.py; language_tags.py compares
+text and language tag; multiple choice is opened by `curation.filters.multiple_choice`.
 
 It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
 """

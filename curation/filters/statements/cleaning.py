@@ -53,7 +53,7 @@ NEEDLES = [
     "\u2028",
     "\u00a0",
     "\r",
-    *every(lambda known: known.statements.points_needles),
+    *every(lambda lang: lang.statements.points_needles),
     "★",
     "AMC",
     "AIME",
@@ -114,17 +114,16 @@ LEAST_LEFT = 4
 
 
 def has_debris(column: str, labels: bool = True) -> pl.Expr:
-    """Cheap test whether `clean` could change the column."""
+    """Return a cheap test of whether `clean_text` could change the column."""
     text = pl.col(column)
     headed = has_head(text) if labels else pl.lit(False)
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
-    """Return the frame with the column rid of debris, and a problem of its labels; blank lines that are left are closed
-    up.
+    """Remove debris from the column, and a problem's labels; close up blank lines that remain.
 
-    Step by step, since an expression that is used twice is worked out twice.
+    The steps are separate, since polars evaluates an expression that is used twice two times.
     """
     text = pl.col(column)
     dirty = text

@@ -15,12 +15,12 @@ import polars as pl
 from curation.filters.statements.words import cheap
 from curation.languages.vocabulary import one_of
 
-_WORD = f"(?:{one_of(lambda known: known.statements.label_words)})"
+_WORD = f"(?:{one_of(lambda lang: lang.statements.label_words)})"
 _NUMBER = r"(?:no\.?|nr\.?|n[°º]|№|#)?\s*[0-9]{1,4}(?:[.-][0-9]{1,3})*[a-z]?"
 # [5 points], (3 marks), （本小题满分 12 分）, (5 Punkte)
 _POINTS = (
-    rf"[(\[（【]\s*(?:{one_of(lambda known: known.statements.before_points)})?\s*\$?[0-9]{{1,3}}(?:\.[0-9])?\$?\s*"
-    rf"(?:{one_of(lambda known: known.statements.points)})\s*[)\]）】]"
+    rf"[(\[（【]\s*(?:{one_of(lambda lang: lang.statements.before_points)})?\s*\$?[0-9]{{1,3}}(?:\.[0-9])?\$?\s*"
+    rf"(?:{one_of(lambda lang: lang.statements.points)})\s*[)\]）】]"
 )
 # (2014 AMC 10A, Problem 3), （2019·全国卷）: a year and a name between brackets, and no formula
 _INSIDE = r"[^()\[\]（）【】$=+*^\\<>?？!\n]"
@@ -33,8 +33,8 @@ _HEADING = (
 _LABEL = (
     rf"\**{_WORD}\s*{_NUMBER}\s*(?:[:.)：．、]\**\s|[–—-]\s|\**\s*\n|\*\*\s)"
     rf"|\**{_WORD}\s*{_NUMBER}\s*(?:{_POINTS})\s*[:.：]?"
-    rf"|\**(?:{one_of(lambda known: known.statements.label_words_alone)})\s*[:：]\**\s"
-    rf"|{one_of(lambda known: known.statements.label_patterns)}|\\item\s"
+    rf"|\**(?:{one_of(lambda lang: lang.statements.label_words_alone)})\s*[:：]\**\s"
+    rf"|{one_of(lambda lang: lang.statements.label_patterns)}|\\item\s"
 )
 _BARE_NUMBER = r"[0-9]{1,3}\s*(?:[.)]\s+|[．、]\s*)"
 
@@ -47,7 +47,7 @@ TAILS = cheap(
 )
 _HAS_HEAD = cheap(
     rf"(?i)\A\s*(?:[0-9]{{1,3}}\s*[.)．、]|#{{1,6}}\s|\\(?:textbf|section|subsection|paragraph|item)\b|\**{_WORD}[\s:*№#]"
-    rf"|【|{one_of(lambda known: known.statements.label_starts)}|[(\[（]{_INSIDE}*(?:19|20)[0-9]{{2}}"
+    rf"|【|{one_of(lambda lang: lang.statements.label_starts)}|[(\[（]{_INSIDE}*(?:19|20)[0-9]{{2}}"
     r"|[(\[（]\s*[0-9]{1,3}\s*[a-z]|★)"
 )
 _FIRST_NUMBER = r"\A\s*(?:[^0-9\s]{0,12}\s*)?([0-9]{1,3})\s*[.)．、]"
@@ -55,7 +55,7 @@ _MARKS = r"[\s。；;?？][0-9]{1,3}[.)．、]"
 
 
 def has_head(text: pl.Expr) -> pl.Expr:
-    """Cheap test whether a text may begin with a label."""
+    """Return a cheap test of whether a text may begin with a label."""
     return text.str.contains(_HAS_HEAD)
 
 

@@ -14,21 +14,23 @@ from curation.languages.vocabulary import Language, every, one_of
 TASK = either(
     r"[?？]|____|_{2,}|\\_|\\boxed|\\underline|\\square|□|（\s*）|\(\s*\)|[=＝:：]\s*(?:\$*|\\[)\]])\s*[.。．]?\s*$"
     r"|\\q?quad[\s$]*\\?[)）]|[(（][\s$]*[)）]",
-    *every(lambda known: known.statements.task),
+    *every(lambda lang: lang.statements.task),
 )
 
 # Literals that ask beyond doubt; only what has none of them is looked at more closely.
-TASK_NEEDLES = ("?", "？", "____", *every(lambda known: known.statements.task_needles))
+TASK_NEEDLES = ("?", "？", "____", *every(lambda lang: lang.statements.task_needles))
 
 # --- cut off ---------------------------------------------------------------------------------------------------------
 
 
-def _unfinished(known: Language) -> tuple[str]:
-    """Return what a text of a language does not end in: behind its code, where its words stand apart."""
-    words = "|".join(known.statements.unfinished)
-    if not known.spaced:
+def _unfinished(lang: Language) -> tuple[str]:
+    """Return the expression of what a whole text of a language does not end in; behind its code, where words stand
+    apart.
+    """
+    words = "|".join(lang.statements.unfinished)
+    if not lang.spaced:
         return (rf"(?:{words})\s*$",)
-    return (rf"^{known.code}\s[\s\S]*[\s,;«(¿¡](?:{words})\s*$",)
+    return (rf"^{lang.code}\s[\s\S]*[\s,;«(¿¡](?:{words})\s*$",)
 
 
 CUT_OFF = either(
@@ -45,21 +47,21 @@ OPEN_DOLLAR = cheap(r"\$(?:[^$?？\\]|\\[^\[(])*(?:\\[a-zA-Z]{2,}|[_^]\{)(?:[^$?
 # --- no problem ------------------------------------------------------------------------------------------------------
 
 NOT_A_PROBLEM = either(
-    *every(lambda known: known.statements.not_a_problem),
+    *every(lambda lang: lang.statements.not_a_problem),
     r"\bhttps?://\S+|\bwww\.[a-z0-9-]+\.\w+",
-    rf"^\s*(?:\**\s*)?(?:{one_of(lambda known: known.statements.headings)})\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
+    rf"^\s*(?:\**\s*)?(?:{one_of(lambda lang: lang.statements.headings)})\s*(?:\d+(?:\.\d+)*)?\s*[:.：]",
 )
-NOT_A_PROBLEM_NEEDLES = ("404", "http", "www.", *every(lambda known: known.statements.not_a_problem_needles))
+NOT_A_PROBLEM_NEEDLES = ("404", "http", "www.", *every(lambda lang: lang.statements.not_a_problem_needles))
 
 # The next number of a series, where no law is stated: any continuation is defensible.
-SERIES_GUESS = either(*every(lambda known: known.statements.series_guess))
-SERIES_NEEDLES = every(lambda known: known.statements.series_needles)
+SERIES_GUESS = either(*every(lambda lang: lang.statements.series_guess))
+SERIES_NEEDLES = every(lambda lang: lang.statements.series_needles)
 
 
-def _laws(known: Language) -> tuple[str, ...]:
-    """Return what begins the rest of a text, from the law of a series on."""
-    boundary = "" if not known.spaced else r"\b"
-    return tuple(rf"{boundary}{law}{boundary}[\s\S]*" for law in known.statements.series_laws)
+def _laws(lang: Language) -> tuple[str, ...]:
+    """Return expressions of a text's rest, from the law of a series on."""
+    boundary = "" if not lang.spaced else r"\b"
+    return tuple(rf"{boundary}{law}{boundary}[\s\S]*" for law in lang.statements.series_laws)
 
 
 SERIES_HARMLESS = either(*every(_laws))

@@ -8,7 +8,7 @@ import polars as pl
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Return any of the literals, whatever the case of their ASCII letters."""
+    """Return whether a text holds any of the literals, whatever the case of their ASCII letters."""
     return column.str.contains_any(list(needles), ascii_case_insensitive=True)
 
 
@@ -19,7 +19,7 @@ def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> 
 
 
 def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """``text`` where ``condition`` holds, else null."""
+    """Return ``text`` where ``condition`` holds, else null."""
     return pl.when(condition).then(text)
 
 
@@ -29,8 +29,8 @@ def tail(column: pl.Expr, length: int = 60) -> pl.Expr:
 
 
 def tokens(column: pl.Expr) -> pl.Expr:
-    """Return numbers and words between single spaces, with one before and behind: what is compared, not how it is
-    set.
+    """Return a text's numbers and words between single spaces, with one before and behind, for comparing texts whatever
+    their typography.
     """
     words_only = (
         column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")

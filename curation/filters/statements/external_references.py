@@ -12,14 +12,14 @@ from curation.languages.vocabulary import Language, every, one_of
 
 FIGURE_NEEDLES = (
     *("![", "[asy]", "<img", "includegraphics", "tikz"),
-    *every(lambda known: known.statements.figure_needles),
+    *every(lambda lang: lang.statements.figure_needles),
 )
 
 
-def _figures(known: Language) -> tuple[str, ...]:
+def _figures(lang: Language) -> tuple[str, ...]:
     """Return a language's expressions that point at figures, with its kinds of figures in them."""
-    kinds = "(?:" + "|".join(known.statements.figure_kinds) + ")"
-    return tuple(pattern.replace("<figure>", kinds) for pattern in known.statements.figure)
+    kinds = "(?:" + "|".join(lang.statements.figure_kinds) + ")"
+    return tuple(pattern.replace("<figure>", kinds) for pattern in lang.statements.figure)
 
 
 FIGURE = either(
@@ -29,10 +29,10 @@ FIGURE = either(
 )
 
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
-FIGURE_HARMLESS = either(*every(lambda known: known.statements.figure_harmless))
+FIGURE_HARMLESS = either(*every(lambda lang: lang.statements.figure_harmless))
 
-TABLE_NEEDLES = every(lambda known: known.statements.table_needles)
-TABLE = either(*every(lambda known: known.statements.table))
+TABLE_NEEDLES = every(lambda lang: lang.statements.table_needles)
+TABLE = either(*every(lambda lang: lang.statements.table))
 # The table itself: cells, whatever draws them.
 TABLE_HERE = cheap(
     r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
@@ -41,25 +41,23 @@ TABLE_HERE = cheap(
 
 # --- references to elsewhere -----------------------------------------------------------------------------------------
 
-ELSEWHERE_NEEDLES = every(lambda known: known.statements.elsewhere_needles)
+ELSEWHERE_NEEDLES = every(lambda lang: lang.statements.elsewhere_needles)
 
 _NUMBER = r"(?:№|#|no\.?|nr\.?|n[°º])?\s*\(?\d+(?:[.-]\d+)*\)?"
-ELSEWHERE = either(
-    *(pattern.replace("<number>", _NUMBER) for pattern in every(lambda known: known.statements.elsewhere))
-)
+ELSEWHERE = either(*(pattern.replace("<number>", _NUMBER) for pattern in every(lambda lang: lang.statements.elsewhere)))
 
 # --- the answer itself -----------------------------------------------------------------------------------------------
 
 # "Answer: 42", "the answer is 42", "答案：42", "#### 42": what stands behind the last label
-_SPACED_COPULAS = one_of(lambda known: known.statements.copulas, spaced=True)
-_HAN_COPULAS = one_of(lambda known: known.statements.copulas, spaced=False)
+_SPACED_COPULAS = one_of(lambda lang: lang.statements.copulas, spaced=True)
+_HAN_COPULAS = one_of(lambda lang: lang.statements.copulas, spaced=False)
 GIVEN = cheap(
-    rf"(?i)^[\s\S]*(?:(?:{one_of(lambda known: known.statements.answer_labels)})\W{{0,3}}?"
+    rf"(?i)^[\s\S]*(?:(?:{one_of(lambda lang: lang.statements.answer_labels)})\W{{0,3}}?"
     rf"(?:[:：=】\]]|\.\s|\s(?:{_SPACED_COPULAS})\s|{_HAN_COPULAS})|####|\\boxed\s*\{{)([^?？]*)$"
 )
 # A worked solution behind the question.
 WORKED_OUT = cheap(
-    rf"(?i)(?:^|[\n.?!。？！)）*\[【(]\s*)(?:{one_of(lambda known: known.statements.worked_labels)})"
+    rf"(?i)(?:^|[\n.?!。？！)）*\[【(]\s*)(?:{one_of(lambda lang: lang.statements.worked_labels)})"
     r"\s?\**\s*[:：】\]]([\s\S]*)$"
 )
-GIVEN_NEEDLES = (*every(lambda known: known.statements.given_needles), "####", "\\boxed")
+GIVEN_NEEDLES = (*every(lambda lang: lang.statements.given_needles), "####", "\\boxed")

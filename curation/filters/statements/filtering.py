@@ -95,21 +95,23 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Per row, in order: statement, answer and choices after rewriting; rule, reason, evidence, null where kept."""
+    """Return for each row, in order: statement, answer and choices after rewriting; rule, reason and evidence, null
+    where kept.
+    """
     settings = settings or StatementSettings()
     work = clean_statements(problems, settings)
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
         judged = _judged(work, settings)
     else:
-        asked = is_multiple_choice()
+        is_choice = is_multiple_choice()
         with ThreadPoolExecutor(max_workers=1) as beside:
-            others = beside.submit(_judged, work.filter(~asked), settings)
-            judged = pl.concat([_judged(work.filter(asked), settings), others.result()]).sort("_at")
+            others = beside.submit(_judged, work.filter(~is_choice), settings)
+            judged = pl.concat([_judged(work.filter(is_choice), settings), others.result()]).sort("_at")
     return judged.drop("_at")
 
 
 def clean_statements(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """Return the rows as the rules see them: what the filter reads of them, without debris, and their place as
+    """Return the rows as the rules see them: the columns that the filter reads, without debris, and their place as
     ``_at``.
     """
     work = problems.select(_WORKED_ON).with_row_index("_at")
@@ -138,7 +140,7 @@ def _raw(name: str) -> pl.Expr:
 
 
 def _replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """``work`` with the columns of ``changes`` put in at its ``_at``; a null there is a change, too."""
+    """Return ``work`` with the columns of ``changes`` put in at its ``_at``; a null there is a change, too."""
     if changes.is_empty():
         return work
     names = [name for name in changes.columns if name != "_at"]
@@ -151,7 +153,7 @@ def _replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
-    """Debris removed, working only on the rows that hold any."""
+    """Remove debris, working only on the rows that hold any."""
     for name in ("statement", "answer"):
         labels = name == "statement"
         dirty = work.select("_at", name).filter(cleaning.has_debris(name, labels))
@@ -168,11 +170,11 @@ def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return multiple choice rewritten to open questions; which rows those are; and the verdicts on those that cannot
-    be.
+    """Rewrite multiple choice to open questions; return the rows, which of them were rewritten, and the verdicts on
+    those that cannot be.
     """
-    asked = work.filter(is_multiple_choice())
-    outcome = open_questions(asked)
+    candidates = work.filter(is_multiple_choice())
+    outcome = open_questions(candidates)
     opened = outcome.filter(pl.col("opened"))
     refused = outcome.filter(pl.col("reason").is_not_null())
     changes = opened.select("_at", "statement", "answer", pl.lit(None, dtype=PROBLEM["choices"]).alias("choices"))
@@ -181,7 +183,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
 
 
 def _ruled(work: pl.DataFrame, settings: StatementSettings, settled: pl.DataFrame) -> list[pl.DataFrame]:
-    """Return the verdicts of the rules on rows not yet settled; each rule sees what the ones before it left."""
+    """Run the rules on rows not yet settled, and return their verdicts; each rule sees what the ones before it left."""
     rules = rules_for(settings)
     gates = work.select(rule.gate.fill_null(False).alias(rule.name) for rule in rules)
     alive = work["_at"].is_in(settled["_at"].implode()).not_()

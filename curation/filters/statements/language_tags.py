@@ -17,19 +17,21 @@ from curation.languages.vocabulary import language, languages
 LEAST_LETTERS = 20
 LEAST_SURE = 0.8
 
-TAGS = tuple(known.code for known in languages())
+TAGS = tuple(lang.code for lang in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
     """Return whether a text's words and letters leave open that it is in the tag's language."""
-    text, known = pl.col("statement"), language(tag).identification
-    if known.telling:
-        return (text.str.contains_any(list(known.telling)) & text.str.contains_any(list(known.further))).not_()
+    text, vocabulary = pl.col("statement"), language(tag).identification
+    if vocabulary.telling:
+        return (
+            text.str.contains_any(list(vocabulary.telling)) & text.str.contains_any(list(vocabulary.further))
+        ).not_()
     doubt = pl.lit(False)
-    if known.own_letters:
-        doubt |= text.str.contains(known.own_letters).not_()
-    if known.foreign_letters:
-        doubt |= text.str.contains(known.foreign_letters)
+    if vocabulary.own_letters:
+        doubt |= text.str.contains(vocabulary.own_letters).not_()
+    if vocabulary.foreign_letters:
+        doubt |= text.str.contains(vocabulary.foreign_letters)
     return doubt
 
 
@@ -37,10 +39,11 @@ def another_language() -> pl.Expr:
     """Return evidence, as in ``tag de, text fr (0.97)``, where the text is in another language than its tag; else
     null.
     """
-    return pl.struct("statement", "lang").map_batches(_spoken, return_dtype=pl.String)
+    return pl.struct("statement", "lang").map_batches(_evidence, return_dtype=pl.String)
 
 
-def _spoken(rows: pl.Series) -> pl.Series:
+def _evidence(rows: pl.Series) -> pl.Series:
+    """Return the evidence of each row, a struct of statement and lang; null where the tag may be right."""
     frame = rows.struct.unnest().with_row_index("at")
     evidence: list[str | None] = [None] * frame.height
     for tag in frame["lang"].unique().drop_nulls().sort():
@@ -48,8 +51,8 @@ def _spoken(rows: pl.Series) -> pl.Series:
             continue
         doubted = frame.filter((pl.col("lang") == tag) & pl.col("statement").is_not_null()).filter(_in_doubt(tag))
         identified = identify_many(doubted["statement"].to_list())
-        for at, found in zip(doubted["at"], identified, strict=True):
-            sure = found.letters >= LEAST_LETTERS and found.confidence >= LEAST_SURE
-            if sure and found.lang is not None and found.lang != tag:
-                evidence[at] = f"tag {tag}, text {found.lang} ({found.confidence:.2f})"
+        for at, guess in zip(doubted["at"], identified, strict=True):
+            sure = guess.letters >= LEAST_LETTERS and guess.confidence >= LEAST_SURE
+            if sure and guess.lang is not None and guess.lang != tag:
+                evidence[at] = f"tag {tag}, text {guess.lang} ({guess.confidence:.2f})"
     return pl.Series("evidence", evidence, pl.String)

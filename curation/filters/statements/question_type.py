@@ -9,11 +9,11 @@ from curation.filters.statements.words import either
 from curation.languages.vocabulary import every, one_of
 
 # A verb or a question word that asks for something, right after the mark of a part.
-_ASKS = f"(?:{one_of(lambda known: known.statements.asks, spaced=True)})\\b"
-_HAN_ASKS = f"(?:{one_of(lambda known: known.statements.asks, spaced=False)})"
+_ASKS = f"(?:{one_of(lambda lang: lang.statements.asks, spaced=True)})\\b"
+_HAN_ASKS = f"(?:{one_of(lambda lang: lang.statements.asks, spaced=False)})"
 # The same for parts that stand after a condition of their own ("(b) …" with a condition before the mark).
-_ORDERS = f"(?:{one_of(lambda known: known.statements.orders, spaced=True)})\\b"
-_HAN_ORDERS = f"(?:{one_of(lambda known: known.statements.orders, spaced=False)})"
+_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=True)})\\b"
+_HAN_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=False)})"
 # Anything between the first part and the second: no bracket that opens the second.
 _UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
 
@@ -42,8 +42,8 @@ MULTI_PART_NEEDLES = [
 ]  # fmt: skip
 
 # "find also", two asked quantities in two sentences
-ALSO_ASKED_NEEDLES = every(lambda known: known.statements.also_asked_needles)
-ALSO_ASKED = either(*every(lambda known: known.statements.also_asked))
+ALSO_ASKED_NEEDLES = every(lambda lang: lang.statements.also_asked_needles)
+ALSO_ASKED = either(*every(lambda lang: lang.statements.also_asked))
 
 # Several answers in the reference, by their marks: "(a) 3 (b) 5", "（1）2；（2）3", "① 4 ② 5", "a) 1; b) 2"
 MARKED_ANSWERS = either(
@@ -54,10 +54,10 @@ MARKED_ANSWERS = either(
 )
 
 # What separates answers, and statements that ask for more than one of them.
-SEVERAL = rf"[^,;，；]\s*(?:[;；]|,\s|，|、|{one_of(lambda known: known.statements.several_joiners)})\s*[^,;，；\s]"
+SEVERAL = rf"[^,;，；]\s*(?:[;；]|,\s|，|、|{one_of(lambda lang: lang.statements.several_joiners)})\s*[^,;，；\s]"
 ASKS_SEVERAL = either(
     r"____[\s\S]*____",
-    *every(lambda known: known.statements.asks_several),
+    *every(lambda lang: lang.statements.asks_several),
     r"\?[^?]{8,}\?",
 )
 
@@ -65,32 +65,32 @@ ASKS_SEVERAL = either(
 
 YES_NO_ANSWER = (
     r"(?i)^[\s$(\[*\"'“「]*(?:\\(?:text|mathrm|textbf|boxed|operatorname)\s*\{\s*)*"
-    rf"(?:{one_of(lambda known: known.statements.yes_no_answers)}|√|×|✓|✗)"
+    rf"(?:{one_of(lambda lang: lang.statements.yes_no_answers)}|√|×|✓|✗)"
     r"[\s}$)\]*.。．\"'”」]*(?:$|[,，;；:：—–-]\s*\D|\.\s+\D)"
 )
-TRUE_FALSE_NEEDLES = every(lambda known: known.statements.true_false_needles)
-TRUE_FALSE = either(*every(lambda known: known.statements.true_false))
+TRUE_FALSE_NEEDLES = every(lambda lang: lang.statements.true_false_needles)
+TRUE_FALSE = either(*every(lambda lang: lang.statements.true_false))
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 NO_ANSWER = (
     r"(?i)^[\s$.*(\[]*(?:n/?a|none|null|nan|nil|tbd|todo|unknown|undefined answer|-+|\?+"
-    rf"|{one_of(lambda known: known.statements.no_answer)})[\s$.。)\]]*$"
+    rf"|{one_of(lambda lang: lang.statements.no_answer)})[\s$.。)\]]*$"
 )
 HEDGED = either(
     rf"^[\s$]*(?:\\approx|≈|~\s*[0-9]|\\sim\b)"
-    rf"|^[\s$]*(?:{one_of(lambda known: known.statements.hedges)})\s*[\d$\\−-]",
-    rf"\d\s*(?:{one_of(lambda known: known.statements.hedges_behind)})\s*\S{{0,10}}$",
-    *every(lambda known: known.statements.hedged),
+    rf"|^[\s$]*(?:{one_of(lambda lang: lang.statements.hedges)})\s*[\d$\\−-]",
+    rf"\d\s*(?:{one_of(lambda lang: lang.statements.hedges_behind)})\s*\S{{0,10}}$",
+    *every(lambda lang: lang.statements.hedged),
 )
 EITHER_NUMBER = (
-    rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda known: known.statements.either_words)}|-|–|~)"
+    rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda lang: lang.statements.either_words)}|-|–|~)"
     r"\s*\d[\d.,]*\s*\w*\W*$"
 )
-ASKS_A_NUMBER = either(*every(lambda known: known.statements.asks_a_number))
+ASKS_A_NUMBER = either(*every(lambda lang: lang.statements.asks_a_number))
 
 # A worked solution where the answer should be.
-WORKED = rf"^\s*(?:{one_of(lambda known: known.statements.worked)})"
+WORKED = rf"^\s*(?:{one_of(lambda lang: lang.statements.worked)})"
 LONGEST_ANSWER = 400
 """Characters; a final answer in words is shorter than this, a worked solution rarely is."""
 
@@ -113,7 +113,7 @@ TEXT_MARKS = r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox|operatorname)\s
 MATH_WORDS = either(
     r"\b(?:arc)?(?:sinh?|cosh?|tanh?|cot|sec|csc|log|ln|exp|sqrt|max|min|gcd|lcm|mod|det|deg|pi)[a-z]{0,2}\b|\b(?:abcde?|[b-df-hj-np-tv-xz]{2,6})\b"
     r"|\b(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|lambda|sigma|omega|phi|psi|rho|tau)\b",
-    *every(lambda known: known.statements.math_words),
+    *every(lambda lang: lang.statements.math_words),
 )
 WORDY = r"[A-ZÀ-Þ]?[a-zß-ÿ’']{4,}|[A-ZÀ-Þ][a-zß-ÿ]{2}|[A-Z]{6,}|[Ѐ-ӿ]{3,}|\p{Han}\p{Han}"
 LONGEST_WORDS = 120

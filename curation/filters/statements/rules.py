@@ -45,9 +45,9 @@ _ALSO_FINDS = _NO_ANSWER.not_() & (ANSWER.str.len_chars() <= 80) & STATEMENT.str
 _PROSE = ANSWER.str.replace_all(question_type.FORMULA, " ¦ ")
 _BEGINS = STATEMENT.str.count_matches("\\begin{", literal=True)
 _ENDS = STATEMENT.str.count_matches("\\end{", literal=True)
-_LATIN_TAGS = [known.code for known in languages() if known.script == "latin"]
-_HAN_TAGS = [known.code for known in languages() if not known.spaced]
-_CYRILLIC_TAGS = [known.code for known in languages() if known.script == "cyrillic"]
+_LATIN_TAGS = [lang.code for lang in languages() if lang.script == "latin"]
+_HAN_TAGS = [lang.code for lang in languages() if not lang.spaced]
+_CYRILLIC_TAGS = [lang.code for lang in languages() if lang.script == "cyrillic"]
 _END = tail(STATEMENT, 60)
 _TAGGED_END = pl.concat_str(pl.col("lang").fill_null("en"), pl.lit(" "), _END)
 _DOLLARS = STATEMENT.str.count_matches("$", literal=True) - STATEMENT.str.count_matches("\\$", literal=True)
@@ -62,7 +62,7 @@ _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
 def _missing_statement(min_letters: int) -> StatementRule:
-    """Return a statement that is null, blank, or shorter than any question can be; a hanzi says as much as two
+    """Return the rule for statements that are null, blank, or shorter than any question can be; a hanzi counts as two
     letters.
     """
     letters = STATEMENT.str.replace_all(r"\s+", "").str.len_chars() + STATEMENT.str.count_matches(r"\p{Han}")
@@ -75,7 +75,9 @@ def _missing_statement(min_letters: int) -> StatementRule:
 
 
 def _language_not_wanted(languages: Sequence[str]) -> StatementRule:
-    """Return a row in a language that the recipe does not take; fires nothing while no language is named."""
+    """Return the rule for rows in a language that the recipe does not take; it never fires while no language is
+    named.
+    """
     unwanted = pl.lit(bool(languages)) & pl.col("lang").is_in(list(languages)).not_()
     return StatementRule(
         "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")

@@ -16,7 +16,7 @@ LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
 
 
 def either(*patterns: str) -> str:
-    """Return one case-insensitive expression out of several, made cheap.
+    """Join several expressions into one, case-insensitive and made cheap.
 
     Word boundaries become ASCII ones, since the Unicode ones cost a factor of ten on texts that are not plain ASCII;
     so none may stand beside an accented letter, and in expressions with Cyrillic letters they are left out.
@@ -37,8 +37,8 @@ def cheap(pattern: str) -> str:
     """
     boundary = "" if _WITH_BOUNDARY.search(pattern) else r"(?-u:\b)"
 
-    def plain(found: re.Match[str]) -> str:
-        token = found.group()
+    def plain(match: re.Match[str]) -> str:
+        token = match.group()
         if token in ("\\b", r"(?-u:\b)"):
             return boundary
         if token == r"[\s\S]":
@@ -60,20 +60,20 @@ def cheap(pattern: str) -> str:
 
 # --- proof -----------------------------------------------------------------------------------------------------------
 
-PROOF_NEEDLES = every(lambda known: known.statements.proof_needles)
-PROOF_HARMLESS = either(*every(lambda known: known.statements.proof_harmless))
-PROOF = either(*every(lambda known: known.statements.proof))
+PROOF_NEEDLES = every(lambda lang: lang.statements.proof_needles)
+PROOF_HARMLESS = either(*every(lambda lang: lang.statements.proof_harmless))
+PROOF = either(*every(lambda lang: lang.statements.proof))
 
 # A value asked for beside a proof: with a short answer at hand, that part can be verified.
-ASKS_A_VALUE = either(*every(lambda known: known.statements.asks_a_value))
+ASKS_A_VALUE = either(*every(lambda lang: lang.statements.asks_a_value))
 
 # Tasks whose whole content is the argument when no reference answer comes with them.
-OPEN_ENDED = either(*every(lambda known: known.statements.open_ended))
+OPEN_ENDED = either(*every(lambda lang: lang.statements.open_ended))
 
 # The same for a task stated in formulas: an olympiad's "Determine the smallest n such that …" that came without a
 # result is worth its argument only. Word problems without an answer stay under missing_answer.
 FORMULA = r"\$[^$]*(?:\\[a-zA-Z]|\^|_|[a-z]\s*[=<>+])[^$]*\$|\\\(|\\\["
-FORMAL_TASK = either(*every(lambda known: known.statements.formal_task))
+FORMAL_TASK = either(*every(lambda lang: lang.statements.formal_task))
 
 # Columns of the source that hold a marking scheme or a formal theorem in place of an answer.
 MARKING = (

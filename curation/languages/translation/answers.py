@@ -24,7 +24,7 @@ from curation.verify.math_judge import ReferenceCheck
 
 
 class ChecksReferences(Protocol):
-    """What is asked of the verifier: `curation.verify.math_judge.MathJudge`, with its workers."""
+    """What this file needs of the verifier: `curation.verify.math_judge.MathJudge`, with its workers."""
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
         """Return whether each (reference, language) can be verified against."""
@@ -37,7 +37,7 @@ _LEAST = 3
 
 
 def is_words(answer: str) -> bool:
-    """Return whether an answer is said in a language, and not in numbers, formulas or single letters.
+    """Return whether an answer is in words of a language, and not in numbers, formulas or single letters.
 
     Example: ``is_words("Tuesday")`` and not ``is_words("\\\\frac{1}{2}")``
     """
@@ -45,10 +45,10 @@ def is_words(answer: str) -> bool:
     return letters(prose) >= _LEAST or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
 
 
-def answer_kept(
+def check_answer(
     before: str | None, after: str | None, source: str, target: str, judge: ChecksReferences
 ) -> list[Violation]:
-    """Return what is wrong with the reference of a translation; empty where it verifies."""
+    """Return what is wrong with the reference answer of a translation; empty where it verifies."""
     if before is None:
         return [] if after is None else [Violation("answer", f"the original has none, the translation has {after!r}")]
     if after is None or not after.strip():
@@ -56,34 +56,36 @@ def answer_kept(
     if before.strip() == after.strip():
         if not is_words(before):
             return []
-        left = _left(before, source, target)
-        return [Violation("answer", f"{before!r} is not translated")] if left else _usable(after, target, judge)
+        if _is_untranslated(before, source, target):
+            return [Violation("answer", f"{before!r} is not translated")]
+        return _check_usable(after, target, judge)
     if not is_words(before):
-        same = answers.quick_compare(before, after, lang=target)
-        if same is not None and same.outcome is Outcome.CORRECT:
+        verdict = answers.quick_compare(before, after, lang=target)
+        if verdict is not None and verdict.outcome is Outcome.CORRECT:
             return []
         return [Violation("answer", f"{before!r} became {after!r}; it must stay as it is")]
-    found = [
-        Violation("answer", f"{before!r} became {after!r}: {one.evidence}")
-        for one in numbers(before, after, source, target)
+    violations = [
+        Violation("answer", f"{before!r} became {after!r}: {violation.evidence}")
+        for violation in numbers(before, after, source, target)
     ]
     if sorted(formulas_of(before)) != sorted(formulas_of(after)):
-        found.append(Violation("answer", f"{before!r} became {after!r}: a formula changed"))
-    return found or _usable(after, target, judge)
+        violations.append(Violation("answer", f"{before!r} became {after!r}: a formula changed"))
+    return violations or _check_usable(after, target, judge)
 
 
-def _left(answer: str, source: str, target: str) -> bool:
-    """Return whether an answer that is the same in both is words of the original's language, and no name."""
+def _is_untranslated(answer: str, source: str, target: str) -> bool:
+    """Return whether an answer that is the same in both languages is words of the original's, and no name."""
     word = answer.strip(" .").lower()
     if word in language(source).translation.short_answers:
         return word not in language(target).answers.no
-    found = identify(answer, (source, target))
-    return found.lang == source and found.confidence >= _SURE
+    guess = identify(answer, (source, target))
+    return guess.lang == source and guess.confidence >= _SURE
 
 
-def _usable(answer: str, target: str, judge: ChecksReferences) -> list[Violation]:
-    (found,) = judge.check([(answer, target)])
-    if found.failure is not None:
-        why = f"checking the answer {answer!r} ended as {found.failure.value} ({found.reason}); nothing is known of it"
+def _check_usable(answer: str, target: str, judge: ChecksReferences) -> list[Violation]:
+    """Return a violation unless the verifier can check responses against the answer."""
+    (check,) = judge.check([(answer, target)])
+    if check.failure is not None:
+        why = f"checking the answer {answer!r} ended as {check.failure.value} ({check.reason}); nothing is known of it"
         return [Violation("verifier", why)]
-    return [] if found.usable else [Violation("answer", f"{answer!r} cannot be verified in {target}: {found.reason}")]
+    return [] if check.usable else [Violation("answer", f"{answer!r} cannot be verified in {target}: {check.reason}")]

@@ -18,9 +18,9 @@ from curation.records import AttemptKey, Completion, Policy, PromptRequest
 
 
 class RenderedPrompt:
-    """A policy with the plain prompt, asked with another one. Enters and leaves the policy with itself.
+    """A policy that uses the plain prompt, asked with another prompt. Enters and leaves the policy with itself.
 
-    Example: ``async with Rendered(open_policy(settings, folder)) as policy: …``
+    Example: ``async with RenderedPrompt(open_policy(settings, folder)) as policy: …``
     """
 
     def __init__(self, policy: Policy, prompt: Prompt = TRANSLATE) -> None:
@@ -31,7 +31,7 @@ class RenderedPrompt:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return the policy's own, with the prompt."""
+        """Return the policy's own description, with the prompt added."""
         return {**self._policy.about, "prompt": self._prompt.version, "system": self._prompt.system}
 
     async def __aenter__(self) -> Self:
@@ -45,6 +45,6 @@ class RenderedPrompt:
         await self._policy.__aexit__(kind, error, trace)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the policy's answer to the request, written out."""
+        """Write the request out with the prompt, and return the policy's answer to it."""
         written = "\n\n".join(message["content"] for message in self._prompt.messages(problem))
         return await self._policy.answer(replace(problem, statement=written), index)

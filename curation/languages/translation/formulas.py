@@ -64,45 +64,52 @@ _SHOWN = 4
 
 
 def formulas(original: str, translated: str) -> list[Violation]:
-    """Return formulas that are missing, changed, or new, and a blank to be filled in that is gone."""
-    found = _changed(original, translated)
+    """Return violations for formulas that are missing, changed, or new, and for a blank to be filled in that is
+    gone.
+    """
+    violations = _changed_formulas(original, translated)
     if _BLANK.search(original) and not _BLANK.search(translated):
-        found.append(Violation("formulas", "the blank to be filled in is gone"))
-    return found
+        violations.append(Violation("formulas", "the blank to be filled in is gone"))
+    return violations
 
 
-def _changed(original: str, translated: str) -> list[Violation]:
+def _changed_formulas(original: str, translated: str) -> list[Violation]:
+    """Return violations for formulas that only one of the texts has, in whatever way they are written there."""
     before, after = Counter(formulas_of(original)), Counter(formulas_of(translated))
     if before == after:
         return []
-    lost, came = list((before - after).elements()), list((after - before).elements())
-    if _symbols(lost) == _symbols(came) and not _run_together(lost, came):
+    only_before, only_after = list((before - after).elements()), list((after - before).elements())
+    if _symbols(only_before) == _symbols(only_after) and not _run_together(only_before, only_after):
         return []
     plain_after, plain_before = _normal(_unmarked(translated)), _normal(_unmarked(original))
     names_before, names_after = _names(original), _names(translated)
     for letter in _WORD_LETTERS:
         names_before[letter] = names_after[letter] = 0  # without dollars they are words
     missing = [
-        one for one in lost
-        if not _stands(one, plain_after, plain_before) and not 0 < names_before[one] <= names_after[one]
-    ]  # fmt: skip
-    new = [
-        one for one in came
-        if not _stands(one, plain_before, plain_after) and not 0 < names_after[one] <= names_before[one]
-    ]  # fmt: skip
-    missing, new = _joined(missing, came), _joined(new, lost)
-    found: list[Violation] = []
+        formula
+        for formula in only_before
+        if not _stands_in_other(formula, plain_after, plain_before)
+        and not 0 < names_before[formula] <= names_after[formula]
+    ]
+    extra = [
+        formula
+        for formula in only_after
+        if not _stands_in_other(formula, plain_before, plain_after)
+        and not 0 < names_after[formula] <= names_before[formula]
+    ]
+    missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
+    violations: list[Violation] = []
     if missing:
-        found.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
-    if new:
-        found.append(Violation("formulas", f"not in the original: {'; '.join(new[:_SHOWN])}"))
-    return found
+        violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
+    if extra:
+        violations.append(Violation("formulas", f"not in the original: {'; '.join(extra[:_SHOWN])}"))
+    return violations
 
 
-def _run_together(lost: list[str], came: list[str]) -> bool:
+def _run_together(only_before: list[str], only_after: list[str]) -> bool:
     """Return whether names that stood apart became one word of letters: m and n are not mn."""
-    single = {one for one in lost if len(one) == 1 and one.isalpha()}
-    return any(len(one) > 1 and one.isalpha() and set(one) <= single for one in came)
+    single = {formula for formula in only_before if len(formula) == 1 and formula.isalpha()}
+    return any(len(formula) > 1 and formula.isalpha() and set(formula) <= single for formula in only_after)
 
 
 def formulas_of(text: str) -> list[str]:
@@ -112,36 +119,41 @@ def formulas_of(text: str) -> list[str]:
     """
     text = _marked(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
-    found = (one for piece in pieces for one in _listed(_normal(piece)))
-    return [one for one in found if re.search(r"[^\d.,%\-]", one)]
+    members = (member for piece in pieces for member in _listed(_normal(piece)))
+    return [member for member in members if re.search(r"[^\d.,%\-]", member)]
 
 
 def _marked(text: str) -> str:
-    """Return every way of marking a formula as dollars."""
+    """Mark every formula by dollars, in whatever way it was marked, and take code blocks out."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
     while "$$" in text:
         text = text.replace("$$", "$")
-    return _ENVIRONMENT.sub(lambda found: _as_formula(found, text), text)
+    return _ENVIRONMENT.sub(lambda match: _as_formula(match, text), text)
 
 
-def _as_formula(found: re.Match[str], text: str) -> str:
-    """Return an environment outside dollars becomes a formula of its own."""
-    outside = text.count("$", 0, found.start()) % 2 == 0
-    return f"${found[0]}$" if outside and _MATH_NAMES.search(found[1]) and "$" not in found[0] else found[0]
+def _as_formula(environment: re.Match[str], text: str) -> str:
+    """Put a mathematical environment that stands outside dollars between dollars of its own."""
+    outside = text.count("$", 0, environment.start()) % 2 == 0
+    return (
+        f"${environment[0]}$"
+        if outside and _MATH_NAMES.search(environment[1]) and "$" not in environment[0]
+        else environment[0]
+    )
 
 
 def _normal(formula: str) -> str:
+    """Return a formula in the one spelling in which formulas are compared, without spaces and braces."""
     formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
-    formula = _WORDS.sub(lambda found: "" if _is_prose(found[1]) else found[1], formula)
+    formula = _WORDS.sub(lambda match: "" if _is_prose(match[1]) else match[1], formula)
     formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space
     formula = re.sub(r"\\(?:text\w*|mbox)(?![A-Za-z])", "", formula)
     formula = _SPACING.sub(" ", formula.translate(_WIDE))
-    formula = _COMMAND.sub(lambda found: "\\" + _SAME.get(found[1], found[1]), formula)
+    formula = _COMMAND.sub(lambda match: "\\" + _SAME.get(match[1], match[1]), formula)
     formula = re.sub(r"\.\s?\.\s?\.|…", r"\\dots", formula)
     formula = re.sub(r"(?<=\d)\{?[,.]\}?(?=\d)", ".", formula.replace("\\\\", " "))
     formula = re.sub(r"(?<=\d)(?:\u00a0|\u202f)(?=\d{3})", "", formula)
-    formula = re.sub(r"(?<![A-Za-z\\])(?:sen|tg|ctg)(?![A-Za-z])", lambda found: _SAME[found[0]], formula)
+    formula = re.sub(r"(?<![A-Za-z\\])(?:sen|tg|ctg)(?![A-Za-z])", lambda match: _SAME[match[0]], formula)
     formula = _FUNCTION.sub(r"\1", formula)
     formula = re.sub(r"[\s{}]|\\(?=[{}])", "", formula)
     return formula.strip(".,;:?!'\"").replace("\\vert", "|")
@@ -162,11 +174,12 @@ def _listed(formula: str) -> list[str]:
         if sign in ",;" and depth == 0:
             members.append(formula[start:at])
             start = at + 1
-    return [one.strip(".") for one in [*members, formula[start:]] if one.strip(".")]
+    return [member.strip(".") for member in [*members, formula[start:]] if member.strip(".")]
 
 
 def _unmarked(text: str) -> str:
-    return _CYRILLIC_NAME.sub(lambda found: found[0].translate(_AS_LATIN), text.replace("$", " "))
+    """Return the text without dollars, and with Cyrillic capitals that name points as Latin ones."""
+    return _CYRILLIC_NAME.sub(lambda match: match[0].translate(_AS_LATIN), text.replace("$", " "))
 
 
 def _names(text: str) -> Counter[str]:
@@ -174,52 +187,56 @@ def _names(text: str) -> Counter[str]:
     ``$A$``.
     """
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
-    return Counter([*prose, *(one for one in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", one))])
+    return Counter([*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))])
 
 
 def _symbols(formulas: list[str]) -> Counter[str]:
     """Return all symbols of some formulas; commas, which part formulas, do not count."""
-    return Counter(token for one in formulas for token in _TOKEN.findall(one) if token not in ",;.:")
+    return Counter(token for formula in formulas for token in _TOKEN.findall(formula) if token not in ",;.:")
 
 
-def _stands(formula: str, there: str, own: str) -> bool:
+def _stands_in_other(formula: str, there: str, own: str) -> bool:
     """Return whether a formula stands in the other text, marked as one or not, as often as in its own."""
     return len(formula) > 1 and there.count(formula) >= own.count(formula)
 
 
-def _joined(missing: list[str], others: list[str]) -> list[str]:
-    """Return formulas that are not part of a longer one of the other side which nothing else explains."""
-    return [one for one in missing if not any(len(one) > 2 and one in other for other in others)]
+def _unexplained(missing: list[str], others: list[str]) -> list[str]:
+    """Return the formulas that are not part of a longer formula of the other side."""
+    return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
 def variables(original: str, translated: str) -> list[Violation]:
-    """Return names outside formulas, such as the points A and B or the number n, that the translation lacks."""
+    """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
+    lacks.
+    """
     prose = _prose(original)
     before = set(_VARIABLE.findall(prose))
     if _GEOMETRY.search(prose):
         before.update(_FIGURE.findall(prose))
-    now = set(_NAME.findall(_unmarked(translated)))
-    lost = sorted(
-        name for name in before if name not in now and not any(name in word for word in now if word.isupper())
+    names_after = set(_NAME.findall(_unmarked(translated)))
+    missing = sorted(
+        name
+        for name in before
+        if name not in names_after and not any(name in word for word in names_after if word.isupper())
     )
-    return [Violation("variables", f"missing from the translation: {', '.join(lost[:_SHOWN])}")] if lost else []
+    return [Violation("variables", f"missing from the translation: {', '.join(missing[:_SHOWN])}")] if missing else []
 
 
 def _prose(text: str) -> str:
-    """Return the text less formulas and code, where a single letter is a name."""
+    """Return the text without formulas and code; in it a single letter is a name."""
     text = "".join(" " if is_formula else piece for piece, is_formula in parts(_marked(text)))
     return _INLINE.sub(" ", text)
 
 
 def code(original: str, translated: str) -> list[Violation]:
-    """Return code blocks and inline code that are not there as they were."""
+    """Return violations for code blocks and inline code that are not there as they were."""
     before, after = Counter(code_of(original)), Counter(code_of(translated))
-    lost, came = list((before - after).elements()), list((after - before).elements())
-    found = [Violation("code", f"missing or changed: {one[:80]!r}") for one in lost[:_SHOWN]]
-    return found + [Violation("code", f"not in the original: {one[:80]!r}") for one in came[:_SHOWN]]
+    missing, extra = list((before - after).elements()), list((after - before).elements())
+    violations = [Violation("code", f"missing or changed: {block[:80]!r}") for block in missing[:_SHOWN]]
+    return violations + [Violation("code", f"not in the original: {block[:80]!r}") for block in extra[:_SHOWN]]
 
 
 def code_of(text: str) -> list[str]:
-    """Fenced blocks, then inline code, spaces at line ends aside."""
-    blocks = ["\n".join(line.rstrip() for line in found[2].strip("\n").split("\n")) for found in _FENCE.finditer(text)]
+    """Return the fenced blocks, then the inline code; spaces at line ends do not count."""
+    blocks = ["\n".join(line.rstrip() for line in fence[2].strip("\n").split("\n")) for fence in _FENCE.finditer(text)]
     return blocks + _INLINE.findall(_FENCE.sub(" ", text))

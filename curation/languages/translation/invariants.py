@@ -13,8 +13,8 @@
     added_solution  no answer and no solution came in
     verifier        no invariant: the verifier itself failed on the translated answer
 
-Invariants: `check` looks at all of them, whatever fails first; it needs no model but the language identification.
-A translation that passes is not thereby a good one, only one that asks for the same answer.
+Invariants: `check_translation` looks at all of them, whatever fails first; it needs no model but the language
+identification. A translation that passes is not thereby a good one, only one that asks for the same answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.languages.translation import prose
-from curation.languages.translation.answers import ChecksReferences, answer_kept
+from curation.languages.translation.answers import ChecksReferences, check_answer
 from curation.languages.translation.formulas import code, formulas, variables
 from curation.languages.translation.quantities import numbers, units
 from curation.languages.translation.violations import Violation
@@ -48,7 +48,7 @@ _LABEL = re.compile(
 class CheckedText:
     """A problem as far as a translation touches it.
 
-    Example: ``Text("How many?", "18", ())``
+    Example: ``CheckedText("How many?", "18", ())``
     """
 
     statement: str
@@ -65,8 +65,8 @@ def check_translation(
         original: the problem as it was.
         translated: the problem in the target's language; an answer that is no words is the original's.
         target: ISO 639-1 code of one of the seven languages.
-        judge: the verifier; asked, in its workers, where an answer is words.
-        source: that of the original.
+        judge: the verifier; it is called, in its workers, where an answer is words.
+        source: the code of the original's language.
     """
     before, after = _whole(original), _whole(translated)
     return [
@@ -76,7 +76,7 @@ def check_translation(
         *variables(before, after),
         *code(original.statement, translated.statement),
         *choices(original, translated),
-        *answer_kept(original.answer, translated.answer, source, target, judge),
+        *check_answer(original.answer, translated.answer, source, target, judge),
         *prose.language(original.statement, translated.statement, target),
         *prose.length(before, after, source, target),
         *prose.leftovers(original.statement, translated.statement, source, target),
@@ -85,7 +85,7 @@ def check_translation(
 
 
 def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
-    """Return the labels that stand in the statement, in order, and the number of options that came apart."""
+    """Return a violation where the labels in the statement, in order, or the number of separate options differ."""
     before, after = labels(original.statement), labels(translated.statement)
     if before != after:
         return [Violation("choices", f"the labels were {' '.join(before) or 'none'}, now {' '.join(after) or 'none'}")]
@@ -99,9 +99,9 @@ def labels(statement: str) -> list[str]:
 
     Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
     """
-    found = [next(filter(None, groups)) for groups in _LABEL.findall(statement)]
-    start = next((at for at in range(len(found) - 1) if found[at : at + 2] == ["A", "B"]), None)
-    return found[start:] if start is not None else []
+    letters = [next(filter(None, groups)) for groups in _LABEL.findall(statement)]
+    start = next((at for at in range(len(letters) - 1) if letters[at : at + 2] == ["A", "B"]), None)
+    return letters[start:] if start is not None else []
 
 
 def _whole(text: CheckedText) -> str:
@@ -109,5 +109,5 @@ def _whole(text: CheckedText) -> str:
 
 
 def reasons(violations: Sequence[Violation]) -> str:
-    """Return violations in one text, for the next try and for the counts' evidence."""
-    return "; ".join(f"{one.invariant}: {one.evidence}" for one in violations)
+    """Join violations into one text, for the next try and for the counts' evidence."""
+    return "; ".join(f"{violation.invariant}: {violation.evidence}" for violation in violations)

@@ -51,15 +51,15 @@ def _words(numerals: Numerals) -> dict[str, Fraction]:
     return table
 
 
-WORDS = {known.code: _words(known.numerals) for known in languages() if known.numerals.order != POSITIONAL}
+WORDS = {lang.code: _words(lang.numerals) for lang in languages() if lang.numerals.order != POSITIONAL}
 """By language: word → its number."""
 
-_PREFIXES = one_of(lambda known: known.numerals.stem_prefixes)
+_PREFIXES = one_of(lambda lang: lang.numerals.stem_prefixes)
 STEMS = {
-    known.code: tuple(
-        (Fraction(value), re.compile(rf"(?:{_PREFIXES})?(?:{stem}).")) for value, stem in known.numerals.stems.items()
+    lang.code: tuple(
+        (Fraction(value), re.compile(rf"(?:{_PREFIXES})?(?:{stem}).")) for value, stem in lang.numerals.stems.items()
     )
-    for known in languages()
+    for lang in languages()
 }
 """What words that are made of a numeral begin with, by language."""
 

@@ -33,8 +33,8 @@ _DIGITS = re.compile(
     rf"|(?P<whole>\d+)"
 )
 _LATEX_COMMA = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!:]|\{\\,\}|~|\\\s)(?=\d)")
-_HAN = tuple(known.numerals for known in languages() if not known.spaced)
-_SPACED = tuple(known.numerals for known in languages() if known.spaced)
+_HAN = tuple(lang.numerals for lang in languages() if not lang.spaced)
+_SPACED = tuple(lang.numerals for lang in languages() if lang.spaced)
 _HAN_SCALES = {sign: int(value) for words in _HAN for value, signs in words.behind_digits.items() for sign in signs}
 _HAN_SCALE = re.compile(
     rf"\s?([{''.join(_HAN_SCALES)}])(?!{'|'.join(words.positional['scale_ends'] for words in _HAN)})"
@@ -58,7 +58,7 @@ _NAMED = {
 class NumeralToken:
     """A number in digits: its text, where it starts, and the values that it may have.
 
-    Example: ``Token("2.000", 14, frozenset({Fraction(2), Fraction(2000)}))``
+    Example: ``NumeralToken("2.000", 14, frozenset({Fraction(2), Fraction(2000)}))``
     """
 
     text: str
@@ -67,45 +67,44 @@ class NumeralToken:
 
 
 def plain_digits(text: str) -> str:
-    """Return full-width digits made plain, fraction signs written out, LaTeX's separators between digits taken for
-    spaces.
-    """
+    """Make full-width digits plain, write fraction signs out, and read LaTeX's separators between digits as spaces."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, written)
     text = "".join(str(unicodedata.digit(sign)) if "０" <= sign <= "９" else sign for sign in text)
-    return _LATEX_COMMA.sub(lambda found: "," if found[0] == "{,}" else "\u00a0", text)
+    return _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text)
 
 
 def in_digits(text: str, lang: str) -> list[NumeralToken]:
     """Return every number written in digits, in order. ``text`` is `plain_digits`'s, or has no need of it."""
-    made: list[NumeralToken] = []
-    for found in _DIGITS.finditer(text):
-        made += _tokens(found, text, lang)
-    return made
+    tokens: list[NumeralToken] = []
+    for match in _DIGITS.finditer(text):
+        tokens += _tokens(match, text, lang)
+    return tokens
 
 
-def _tokens(found: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
-    shown, start = found[0], found.start()
-    if found["over"]:
-        top, bottom = (int(part) for part in shown.split("/"))
-        return [NumeralToken(shown, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
-    if found["clock"]:
-        hour, minute = re.split("[:h]", shown)
-        hours = NumeralToken(hour, start, _half_day(Fraction(int(hour)), text[found.end() :], lang))
+def _tokens(match: re.Match[str], text: str, lang: str) -> list[NumeralToken]:
+    """Return the tokens of one match of `_DIGITS`: two for a clock with minutes, else one."""
+    digits, start = match[0], match.start()
+    if match["over"]:
+        top, bottom = (int(part) for part in digits.split("/"))
+        return [NumeralToken(digits, start, frozenset({Fraction(top, bottom)} if bottom else {Fraction(top)}))]
+    if match["clock"]:
+        hour, minute = re.split("[:h]", digits)
+        hours = NumeralToken(hour, start, _half_day(Fraction(int(hour)), text[match.end() :], lang))
         return [hours] if int(minute) == 0 else [hours, NumeralToken(minute, start, frozenset({Fraction(int(minute))}))]
-    values = _readings(shown, found["by"])
-    rest = text[found.end() : found.end() + 24]
+    values = _readings(digits, match["by"])
+    rest = text[match.end() : match.end() + 24]
     scale = _scale(rest)
     if scale != 1:
         values = frozenset(value * scale for value in values)
-    elif found["whole"] and len(shown) <= 2:
+    elif match["whole"] and len(digits) <= 2:
         values = frozenset(hour for value in values for hour in _half_day(value, rest, lang))
-    return [NumeralToken(shown, start, values)]
+    return [NumeralToken(digits, start, values)]
 
 
-def _readings(shown: str, by: str | None) -> frozenset[Fraction]:
+def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
     """Return the values of a token of digits and separators."""
-    bare = re.sub(rf"['’{_SPACES} ]", "", shown)
+    bare = re.sub(rf"['’{_SPACES} ]", "", digits)
     marks = re.findall(r"[.,]", bare)
     if not marks:
         return frozenset({Fraction(int(bare))})
@@ -130,7 +129,7 @@ def _scale(rest: str) -> int:
 
 @cache
 def _clock(lang: str) -> re.Pattern[str] | None:
-    """Return what stands behind an hour of a twelve-hour clock, in a language that has one."""
+    """Return the expression of what stands behind an hour of a twelve-hour clock, in a language that has one."""
     numerals = language(lang).numerals
     if not numerals.half_day:
         return None
@@ -139,7 +138,7 @@ def _clock(lang: str) -> re.Pattern[str] | None:
 
 
 def _half_day(hour: Fraction, rest: str, lang: str) -> frozenset[Fraction]:
-    """Return an hour of a twelve-hour clock may be one of the other twelve elsewhere."""
+    """Return the hours that an hour may be elsewhere: one of a twelve-hour clock, of the other twelve too."""
     clock = _clock(lang)
     if clock is not None and hour <= 12 and clock.match(rest):
         return frozenset({hour, hour + 12})
@@ -157,8 +156,8 @@ def in_words(text: str, lang: str) -> list[Fraction]:
 def in_names(text: str, lang: str) -> list[Fraction]:
     """Return the numbers of names, such as Sally Four, who is so called in every language."""
     words = WORDS.get(lang, {})
-    found = (match for match in _NAMED[lang].finditer(text)) if words else ()
-    return [words[one[2].lower()] for one in found if one[1][0].isupper() and one[1].lower() not in words]
+    names = (match for match in _NAMED[lang].finditer(text)) if words else ()
+    return [words[name[2].lower()] for name in names if name[1][0].isupper() and name[1].lower() not in words]
 
 
 def in_compounds(text: str, lang: str) -> list[Fraction]:
@@ -169,26 +168,28 @@ def in_compounds(text: str, lang: str) -> list[Fraction]:
 
 
 def _western(text: str, lang: str) -> list[Fraction]:
-    """Return numerals joined as they add up: twenty-five, deux cent trois, treinta y uno."""
+    """Return the numbers of a text in spaced words, joined as they add up: twenty-five, deux cent trois, treinta y
+    uno.
+    """
     numerals = language(lang).numerals
     for compound, single in numerals.compounds.items():
         text = text.replace(compound, single)
     words, joiners = WORDS[lang], numerals.joiners
-    made: list[Fraction] = []
+    numbers: list[Fraction] = []
     current: Fraction | None = None
     end = 0
-    for found in _WORD.finditer(text):
-        between = text[end : found.start()].strip(" -\u00a0")
-        value = words.get(found[0])
-        if value is None and found[0] in joiners and not between:
-            end = found.end()
+    for match in _WORD.finditer(text):
+        between = text[end : match.start()].strip(" -\u00a0")
+        value = words.get(match[0])
+        if value is None and match[0] in joiners and not between:
+            end = match.end()
             continue
         joined = _joined(current, value) if current is not None and value is not None and not between else None
         if joined is None and current is not None:
-            made.append(current)
+            numbers.append(current)
         current = joined if joined is not None else value
-        end = found.end()
-    return [*made, current] if current is not None else made
+        end = match.end()
+    return [*numbers, current] if current is not None else numbers
 
 
 def _joined(before: Fraction, value: Fraction) -> Fraction | None:

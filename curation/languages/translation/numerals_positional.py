@@ -32,6 +32,7 @@ class _Signs:
 
 @cache
 def _signs(code: str) -> _Signs:
+    """Return the signs of a language, compiled once a process."""
     numerals = language(code).numerals
     more = {sign: int(value) for value, signs in numerals.more.items() for sign in signs}
     rules = numerals.positional
@@ -68,6 +69,7 @@ def positional(text: str, code: str) -> list[Fraction]:
 
 
 def _value(numeral: str, signs: _Signs) -> Fraction:
+    """Return the value of a numeral: a half, a fraction or a whole number."""
     if numeral == signs.half:
         return Fraction(1, 2)
     if signs.fraction in numeral:
@@ -78,7 +80,7 @@ def _value(numeral: str, signs: _Signs) -> Fraction:
 
 
 def _whole(numeral: str, signs: _Signs) -> int:
-    """三百零五 → 305; 二〇一九, digit by digit → 2019."""
+    """Read ``三百零五`` as 305, and ``二〇一九``, digit by digit, as 2019."""
     if len(numeral) > 1 and not any(sign in signs.scales for sign in numeral):
         return int("".join(str(signs.digits[sign]) for sign in numeral))
     total = section = digit = 0

@@ -31,55 +31,55 @@ _OUTSIDE = 0.5
 _MARKS = ".!?,;:。，？！：；、"
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
 _LAST_QUESTION = re.compile(r"[?？][^?？]*\Z")
-_COPULAS = one_of(lambda known: known.translation.copulas)
+_COPULAS = one_of(lambda lang: lang.translation.copulas)
 _MARKER = re.compile(
-    rf"(?<![^\W\d_])(?:{one_of(lambda known: known.translation.solution_words)})\s*"
-    rf"(?:{_COPULAS}|{one_of(lambda known: known.translation.final_words)})?\s*[:：=—]|"
-    rf"(?:{one_of(lambda known: known.translation.answer_articles)}) (?:final |correct )?"
-    rf"(?:{one_of(lambda known: known.translation.answer_words)}) (?:{_COPULAS})\b|"
-    rf"{one_of(lambda known: known.translation.solution_marks)}|\\boxed|####",
+    rf"(?<![^\W\d_])(?:{one_of(lambda lang: lang.translation.solution_words)})\s*"
+    rf"(?:{_COPULAS}|{one_of(lambda lang: lang.translation.final_words)})?\s*[:：=—]|"
+    rf"(?:{one_of(lambda lang: lang.translation.answer_articles)}) (?:final |correct )?"
+    rf"(?:{one_of(lambda lang: lang.translation.answer_words)}) (?:{_COPULAS})\b|"
+    rf"{one_of(lambda lang: lang.translation.solution_marks)}|\\boxed|####",
     re.IGNORECASE,
 )
 
 
 def language(original: str, translated: str, target: str) -> list[Violation]:
-    """Return the whole must be in the target's language, unless there is no prose to tell."""
-    found = identify(translated, LANGUAGES)
-    if found.anywhere not in (None, *LANGUAGES) and found.anywhere_confidence >= _OUTSIDE:
-        return [Violation("language", f"the translation is in {found.anywhere}, not in {target}")]
-    if found.lang == target:
+    """Return a violation unless the whole is in the target's language; none where there is no prose to tell."""
+    guess = identify(translated, LANGUAGES)
+    if guess.anywhere not in (None, *LANGUAGES) and guess.anywhere_confidence >= _OUTSIDE:
+        return [Violation("language", f"the translation is in {guess.anywhere}, not in {target}")]
+    if guess.lang == target:
         return []
-    if found.lang is None:
-        silent = identify(original, LANGUAGES).letters < _LEAST_LETTERS and found.letters < _LEAST_LETTERS
+    if guess.lang is None:
+        silent = identify(original, LANGUAGES).letters < _LEAST_LETTERS and guess.letters < _LEAST_LETTERS
         return [] if silent else [Violation("language", f"the translation is in no language for sure, not in {target}")]
-    return [Violation("language", f"the translation is in {found.lang}, not in {target}")]
+    return [Violation("language", f"the translation is in {guess.lang}, not in {target}")]
 
 
 def leftovers(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Return sentences that are still in the original's language, or were copied from it word for word."""
+    """Return violations for sentences still in the original's language, or copied from the original word for word."""
     copied = {_letters_only(sentence) for sentence in _sentences(original)}
-    left: list[str] = []
+    untranslated: list[str] = []
     for sentence in _sentences(translated):
         prose = strip(sentence)
         words = prose.split()
-        known = len(words) >= _LEAST_WORDS and _letters_only(sentence) in copied
-        if known and (not _only_names(words) or _spoken(words[0], source)):
-            left.append(sentence)
+        is_copied = len(words) >= _LEAST_WORDS and _letters_only(sentence) in copied
+        if is_copied and (not _only_names(words) or _is_word_of(words[0], source)):
+            untranslated.append(sentence)
         elif letters(prose) >= _LEAST_LETTERS and len(words) > _LEAST_WORDS:
-            left += [sentence] if _in_source(prose, source, target) else []
-    if not left and source != target:
-        left += _copied_passages(original, translated, source)
-    return [Violation("leftovers", f"not translated: {sentence[:120]!r}") for sentence in left[:3]]
+            untranslated += [sentence] if _in_source(prose, source, target) else []
+    if not untranslated and source != target:
+        untranslated += _copied_passages(original, translated, source)
+    return [Violation("leftovers", f"not translated: {sentence[:120]!r}") for sentence in untranslated[:3]]
 
 
 def _copied_passages(original: str, translated: str, source: str) -> list[str]:
-    """Return words that stand in both texts one after the other, a word of the original's language among them."""
+    """Return runs of words that stand in both texts, with a word of the original's language among them."""
     runs = {tuple(run) for run in _runs(original)}
     return [
         " ".join(run)
         for run in _runs(translated)
         if tuple(run) in runs and sum(map(str.islower, run)) >= _COPIED_WORDS - 1
-        and any(_spoken(word, source) for word in run)
+        and any(_is_word_of(word, source) for word in run)
     ]  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def _runs(text: str) -> list[list[str]]:
     return [words[at : at + _COPIED_WORDS] for at in range(len(words) - _COPIED_WORDS + 1)]
 
 
-def _spoken(word: str, lang: str) -> bool:
+def _is_word_of(word: str, lang: str) -> bool:
     """Return whether a word is known to belong to a language, and to it alone."""
     return EVIDENCE.get(word.strip(_MARKS).lower()) == lang
 
@@ -103,16 +103,16 @@ def _in_source(prose: str, source: str, target: str) -> bool:
     for piece in pieces:
         if letters(piece) < _LEAST_LETTERS or _only_names(piece.split()):
             continue
-        found = identify_prose(piece, (source, target))
-        if found.lang == source and found.confidence >= _SURE:
+        guess = identify_prose(piece, (source, target))
+        if guess.lang == source and guess.confidence >= _SURE:
             return True
     return False
 
 
 def _only_names(words: list[str]) -> bool:
-    """Return whether all words but one or none begin with a capital: names stay as they are."""
-    small = [word for word in words if word[:1].islower() or "\u3400" <= word[:1] <= "\u9fff"]
-    return not small
+    """Return whether no word begins with a small letter or a Chinese character: names stay as they are."""
+    uncapitalised = [word for word in words if word[:1].islower() or "\u3400" <= word[:1] <= "\u9fff"]
+    return not uncapitalised
 
 
 def _sentences(text: str) -> list[str]:
@@ -124,7 +124,7 @@ def _letters_only(text: str) -> str:
 
 
 def length(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Return the prose must be about as long as translations between the two languages are."""
+    """Return a violation unless the prose is about as long as translations between the two languages are."""
     before, after = len(strip(original)), len(strip(translated))
     left, right = vocabulary.language(source), vocabulary.language(target)
     expected = before * right.translation.relative_length / left.translation.relative_length
@@ -133,19 +133,19 @@ def length(original: str, translated: str, source: str, target: str) -> list[Vio
     if low * expected - _SLACK <= after <= high * expected + _SLACK:
         return []
     kind = "short" if after < expected else "long"
-    shown = f"{after} characters of prose, {low * expected:.0f} to {high * expected:.0f} are expected"
-    return [Violation("length", f"too {kind}: {shown}")]
+    counts = f"{after} characters of prose, {low * expected:.0f} to {high * expected:.0f} are expected"
+    return [Violation("length", f"too {kind}: {counts}")]
 
 
 def added_solution(original: str, translated: str, answer: str | None) -> list[Violation]:
-    """Return an answer, a solution or a box that the original does not have, or words after the question that ends
-    it.
+    """Return a violation for an answer, a solution or a box that the original does not have, or for words after the
+    question that ends it.
     """
-    asked, said = _MARKER.findall(original), [found[0] for found in _MARKER.finditer(translated)]
-    if len(said) > len(asked):
-        return [Violation("added_solution", f"not in the original: {said[-1]!r}")]
-    tail, own = _after_question(translated), _after_question(original)
-    if tail and not own and re.search(r"[?？]\s*\Z", original.strip()):
+    own_markers, markers = _MARKER.findall(original), [match[0] for match in _MARKER.finditer(translated)]
+    if len(markers) > len(own_markers):
+        return [Violation("added_solution", f"not in the original: {markers[-1]!r}")]
+    tail, own_tail = _after_question(translated), _after_question(original)
+    if tail and not own_tail and re.search(r"[?？]\s*\Z", original.strip()):
         return [Violation("added_solution", f"stands after the last question: {tail[:80]!r}")]
     if answer is not None and _ends_with(translated, answer) and not _ends_with(original, answer):
         return [Violation("added_solution", f"ends with the answer {answer!r}")]
@@ -153,13 +153,13 @@ def added_solution(original: str, translated: str, answer: str | None) -> list[V
 
 
 def _after_question(text: str) -> str:
-    """Return what stands behind the last question mark, as far as it says something."""
-    found = _LAST_QUESTION.search(text)
-    tail = found[0][1:] if found else ""
+    """Return what stands behind the last question mark; empty where that has no letter and no digit."""
+    match = _LAST_QUESTION.search(text)
+    tail = match[0][1:] if match else ""
     return tail.strip() if re.search(r"[^\W_]", tail) else ""
 
 
 def _ends_with(text: str, answer: str) -> bool:
     bare = re.sub(r"[\s.。$)\]}]+\Z", "", text)
-    wanted = answer.strip().strip("$.").strip()
-    return bool(wanted) and re.search(rf"(?<![\w.,]){re.escape(wanted)}\Z", bare) is not None
+    ending = answer.strip().strip("$.").strip()
+    return bool(ending) and re.search(rf"(?<![\w.,]){re.escape(ending)}\Z", bare) is not None

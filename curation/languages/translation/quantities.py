@@ -37,35 +37,41 @@ _ONE = Fraction(1)
 
 
 def numbers(original: str, translated: str, source: str, target: str) -> list[Violation]:
-    """Return numbers that are missing, and numbers that came in."""
+    """Return violations for numbers that are missing, and for numbers that came in."""
     before, after = plain_digits(original), plain_digits(translated)
     missing, extra = _unmatched(in_digits(before, source), in_digits(after, target))
-    said, now_said = _word_surplus(in_words(before, source), in_words(after, target))
-    found: list[Violation] = []
-    months, now_months = _months(original, source), _months(translated, target)
-    lost = [token.text for token in missing if not _served(token, now_said) and not _served(token, now_months)]
-    came = [token.text for token in extra if not _served(token, said) and not _served(token, months)]
-    if lost:
-        found.append(Violation("numbers", f"missing from the translation: {', '.join(lost[:_SHOWN])}"))
-    if came:
-        found.append(Violation("numbers", f"not in the original: {', '.join(came[:_SHOWN])}"))
-    said, _ = _word_surplus(said, in_names(original, source) + in_compounds(translated, target))
-    unsaid = [str(value) for value in said if value >= _LEAST_WORD and value.denominator == 1]
-    if unsaid:
-        shown = ", ".join(unsaid[:_SHOWN])
-        found.append(Violation("numbers", f"written in words in the original, missing from the translation: {shown}"))
-    return found
+    words_before, words_after = _word_surplus(in_words(before, source), in_words(after, target))
+    violations: list[Violation] = []
+    months_before, months_after = _months(original, source), _months(translated, target)
+    missing_texts = [
+        token.text for token in missing if not _take_match(token, words_after) and not _take_match(token, months_after)
+    ]
+    extra_texts = [
+        token.text for token in extra if not _take_match(token, words_before) and not _take_match(token, months_before)
+    ]
+    if missing_texts:
+        violations.append(Violation("numbers", f"missing from the translation: {', '.join(missing_texts[:_SHOWN])}"))
+    if extra_texts:
+        violations.append(Violation("numbers", f"not in the original: {', '.join(extra_texts[:_SHOWN])}"))
+    words_before, _ = _word_surplus(words_before, in_names(original, source) + in_compounds(translated, target))
+    unmatched = [str(value) for value in words_before if value >= _LEAST_WORD and value.denominator == 1]
+    if unmatched:
+        listed = ", ".join(unmatched[:_SHOWN])
+        violations.append(
+            Violation("numbers", f"written in words in the original, missing from the translation: {listed}")
+        )
+    return violations
 
 
 def _unmatched(
     before: Sequence[NumeralToken], after: Sequence[NumeralToken]
 ) -> tuple[list[NumeralToken], list[NumeralToken]]:
-    """Return tokens of either side without a partner of equal value; the surest partners first."""
+    """Return the tokens of either side without a partner of equal value; the surest partners are matched first."""
     free = list(after)
     missing: list[NumeralToken] = []
-    for token in sorted(before, key=lambda one: (len(one.values), one.start)):
-        partner = next((one for one in free if one.values == token.values), None)
-        partner = partner or next((one for one in free if one.values & token.values), None)
+    for token in sorted(before, key=lambda candidate: (len(candidate.values), candidate.start)):
+        partner = next((candidate for candidate in free if candidate.values == token.values), None)
+        partner = partner or next((candidate for candidate in free if candidate.values & token.values), None)
         if partner is None:
             missing.append(token)
         else:
@@ -75,33 +81,35 @@ def _unmatched(
 
 def _in_pieces(missing: list[NumeralToken], extra: list[NumeralToken]) -> tuple[list[NumeralToken], list[NumeralToken]]:
     """Return what is left when ``2,3`` on one side may be ``2, 3`` on the other: two numbers, not a decimal one."""
-    for one, other in ((missing, extra), (extra, missing)):
-        for token in [token for token in one if "," in token.text]:
+    for mine, theirs in ((missing, extra), (extra, missing)):
+        for token in [token for token in mine if "," in token.text]:
             pieces = [frozenset({Fraction(piece)}) for piece in token.text.split(",") if piece.isdigit()]
             partners: list[NumeralToken] = []
             for piece in pieces:
-                partner = next((x for x in other if x.values == piece and x not in partners), None)
+                partner = next(
+                    (candidate for candidate in theirs if candidate.values == piece and candidate not in partners), None
+                )
                 partners += [partner] if partner is not None else []
             if pieces and len(partners) == len(pieces):
-                one.remove(token)
+                mine.remove(token)
                 for partner in partners:
-                    other.remove(partner)
+                    theirs.remove(partner)
     return missing, extra
 
 
 def _word_surplus(before: Sequence[Fraction], after: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
     """Return numbers in words of either side without an equal on the other."""
-    free, left = list(after), []
+    free, surplus = list(after), []
     for value in before:
         if value in free:
             free.remove(value)
         else:
-            left.append(value)
-    return left, free
+            surplus.append(value)
+    return surplus, free
 
 
-def _served(token: NumeralToken, words: list[Fraction]) -> bool:
-    """Return whether a number in words stands for these digits; it is used up by that. An article is no 1.00."""
+def _take_match(token: NumeralToken, words: list[Fraction]) -> bool:
+    """Return whether a number in words stands for these digits, and remove it from ``words``. An article is no 1.00."""
     if token.values == {_ONE} and not token.text.isdigit():
         return False
     for value in words:
@@ -122,22 +130,20 @@ def _months(text: str, lang: str) -> list[Fraction]:
 
 
 def units(original: str, translated: str) -> list[Violation]:
-    """Return units of the original's numbers that the translation no longer names, and units that came in."""
+    """Return a violation for units of the original's numbers that the translation no longer names, or exchanged."""
     before, after = prose_of_units(original), prose_of_units(translated)
-    asked, now = units_with_numbers(before), units_with_numbers(after)
-    lost = sorted(unit for unit in asked if not is_named(unit, after))
-    came = sorted(unit for unit in now if not is_named(unit, before))
-    if not lost:
+    units_before, units_after = units_with_numbers(before), units_with_numbers(after)
+    missing = sorted(unit for unit in units_before if not is_named(unit, after))
+    extra = sorted(unit for unit in units_after if not is_named(unit, before))
+    if not missing:
         return []
-    swapped = [(unit, other) for unit in lost for other in came if DIMENSIONS[unit] == DIMENSIONS[other]]
+    swapped = [(unit, other) for unit in missing for other in extra if DIMENSIONS[unit] == DIMENSIONS[other]]
     if swapped:
         return [Violation("units", ", ".join(f"{unit} became {other}" for unit, other in swapped))]
-    return [Violation("units", f"no longer named: {', '.join(lost)}")]
+    return [Violation("units", f"no longer named: {', '.join(missing)}")]
 
 
 def prose_of_units(text: str) -> str:
-    """Return the text with formulas' dollars taken away, so that they are not taken for money, and ``\\\\$`` made
-    plain.
-    """
+    """Take the dollars of formulas away, so that they are not read as money, and make ``\\\\$`` plain."""
     pieces = [f" {piece} " if is_formula else piece for piece, is_formula in parts(text)]
     return re.sub(r"\\(?:text|mathrm|operatorname|rm)\s*\{?\s*([^{}]*)\}?", r" \1 ", "".join(pieces)).replace("\\", "")

@@ -25,7 +25,7 @@ class StoredReplies:
     """A policy with a file of its replies. Enters and leaves the policy with itself.
 
     Args:
-        path: JSON lines, made when the first reply comes; its folder too.
+        path: JSON lines; the file and its folder are made when the first reply comes.
     """
 
     def __init__(self, policy: Policy, path: Path) -> None:
@@ -38,7 +38,7 @@ class StoredReplies:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return the policy's own."""
+        """Return the policy's own description."""
         return self._policy.about
 
     async def __aenter__(self) -> Self:
@@ -55,20 +55,21 @@ class StoredReplies:
         await self._policy.__aexit__(kind, error, trace)
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the reply to the same request from the file, else the policy's."""
+        """Return the reply to the same request from the file, else ask the policy and store its reply."""
         assert self._journal is not None
         name = self._name(problem, index)
         if name in self._journal:
             (line,) = self._journal.read([name])
             self.reused += 1
             return Completion(line["text"], line["finish"], line["tokens"])
-        answered = await self._policy.answer(problem, index)
-        if answered is not None and name not in self._journal:
+        completion = await self._policy.answer(problem, index)
+        if completion is not None and name not in self._journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            line = {"problem": problem.id, "target": problem.details.get("target"), "text": answered.text}
-            self._journal.add([(name, {**line, "finish": answered.finish, "tokens": answered.tokens})])
-        return answered
+            line = {"problem": problem.id, "target": problem.details.get("target"), "text": completion.text}
+            self._journal.add([(name, {**line, "finish": completion.finish, "tokens": completion.tokens})])
+        return completion
 
     def _name(self, problem: PromptRequest, index: int) -> Name:
-        asked = [asdict(self.key), problem.id, problem.statement, sorted(problem.details.items())]
-        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=12).hexdigest(), index
+        """Return the hash of who is asked and of the whole request, with the index of the try."""
+        request = [asdict(self.key), problem.id, problem.statement, sorted(problem.details.items())]
+        return hashlib.blake2b(json.dumps(request).encode(), digest_size=12).hexdigest(), index

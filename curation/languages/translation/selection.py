@@ -22,22 +22,22 @@ def choose_problems(
         rows: id, group and lang of every problem of the set.
     """
     own: dict[str, str] = {}
-    taken: set[str] = set()
+    excluded: set[str] = set()
     for name, group, lang in rows:
         if lang == source or lang is None:
             own[group] = min(name, own.get(group, name))
         else:
-            taken.add(group)
-    free = sorted((group for group in own if group not in taken), key=lambda group: _draw(settings.seed, group))
+            excluded.add(group)
+    free = sorted((group for group in own if group not in excluded), key=lambda group: _draw(settings.seed, group))
     picked = free[: round(settings.share * len(own))]
     room = _room(len(picked), settings)
-    found: dict[str, str] = {}
+    assignment: dict[str, str] = {}
     for group in picked:
         wishes = sorted(settings.targets, key=lambda target: _draw(settings.seed, f"{target}|{group}"))
         target = next(wish for wish in wishes if room[wish])
         room[target] -= 1
-        found[own[group]] = target
-    return found
+        assignment[own[group]] = target
+    return assignment
 
 
 def _room(count: int, settings: TranslationSettings) -> dict[str, int]:

@@ -43,7 +43,7 @@ class FailedTranslation:
 
 @dataclass(slots=True)
 class Translations:
-    """What came of a set: rows with the columns of the originals, failures, and counts.
+    """The translations of a set: rows with the columns of the originals, failures, and counts.
 
     ``counts`` has asked, translated, failed, retried (translated at a later try), ``to.fr`` … per language, and
     ``broke.numbers`` … per invariant over all tries.
@@ -55,7 +55,7 @@ class Translations:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _TranslationResult:
     row: dict[str, Any] | None
     failed: FailedTranslation | None
     tries: int
@@ -70,57 +70,58 @@ async def translate(
     source: str = "en",
     advance: Callable[[int], None] = lambda _: None,
 ) -> Translations:
-    """Translate those of the rows that ``targets`` names.
+    """Translate those of the rows that ``targets`` names, several at once.
 
     Args:
         rows: problems with at least ``id`` and ``statement``; ``group``, ``answer``, ``choices`` and the other columns
             of `records.PROBLEM` are used where they are there. Columns of no problem are carried over as they are.
-        targets: id → language, from `selection.chosen`.
+        targets: id → language, from `selection.choose_problems`.
         policy: an entered policy that is asked with the translating prompt (`asking.RenderedPrompt`, recorded
-        translations).
-        advance: told 1 whenever a problem is translated or given up.
+            translations).
+        advance: called with 1 whenever a problem is translated or given up.
 
     Raises:
         PolicyError: the policy cannot answer.
     """
-    wanted = [row for row in rows if row["id"] in targets]
+    selected = [row for row in rows if row["id"] in targets]
     gate = asyncio.Semaphore(max(1, policy.in_flight))
-    found = Translations()
+    translations = Translations()
     with MathJudge(workers=1) as judge:
 
-        async def one(row: Row) -> _Made:
+        async def translate_when_free(row: Row) -> _TranslationResult:
             async with gate:
-                made = await _translated(row, targets[row["id"]], policy, settings, source, judge)
+                result = await _translate_row(row, targets[row["id"]], policy, settings, source, judge)
             advance(1)
-            return made
+            return result
 
-        tasks = [asyncio.create_task(one(row)) for row in wanted]
+        tasks = [asyncio.create_task(translate_when_free(row)) for row in selected]
         try:
             for task in tasks:
-                _count(found, await task)
+                _count(translations, await task)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-    return found
+    return translations
 
 
-def _count(found: Translations, made: _Made) -> None:
-    counts = found.counts
+def _count(translations: Translations, result: _TranslationResult) -> None:
+    """Add one problem's result to the rows or failures, and to the counts."""
+    counts = translations.counts
     counts["asked"] += 1
-    counts.update(f"broke.{name}" for name in made.broke)
-    if made.row is not None:
-        found.rows.append(made.row)
-        counts.update(["translated", f"to.{made.row['lang']}"] + (["retried"] if made.tries > 1 else []))
-    elif made.failed is not None:
-        found.failed.append(made.failed)
+    counts.update(f"broke.{name}" for name in result.broke)
+    if result.row is not None:
+        translations.rows.append(result.row)
+        counts.update(["translated", f"to.{result.row['lang']}"] + (["retried"] if result.tries > 1 else []))
+    elif result.failed is not None:
+        translations.failed.append(result.failed)
         counts["failed"] += 1
 
 
-async def _translated(
+async def _translate_row(
     row: Row, target: str, policy: Policy, settings: TranslationSettings, source: str, judge: ChecksReferences
-) -> _Made:
-    """Return one problem through up to ``settings.tries`` tries."""
+) -> _TranslationResult:
+    """Translate one problem in up to ``settings.tries`` tries."""
     original = _text_of(row)
     previous: str | None = None
     why: str = "the policy gave no translation"
@@ -128,38 +129,38 @@ async def _translated(
     broke: list[str] = []
     tries = 0
     for index in range(settings.tries):
-        asked = _asked(row, original, target, source, previous, why if index else None)
-        answered = await policy.answer(asked, index)
-        if answered is None:
+        request = _request(row, original, target, source, previous, why if index else None)
+        completion = await policy.answer(request, index)
+        if completion is None:
             break
         tries += 1
-        statement, answer, options = read_reply(answered.text or "")
+        statement, answer, options = read_reply(completion.text or "")
         if statement is None:
             previous, why, last = None, "no text stood between <translation> and </translation>", ("reply",)
             broke += last
             continue
-        made = CheckedText(statement, answer if _said(original.answer) else original.answer, options)
-        broken = await asyncio.to_thread(check_translation, original, made, target, judge, source)
-        if not broken and settings.back_translation:
-            broken = await _back(row, original, made, target, policy, index, source, judge)
-        if not broken:
-            return _Made(_row_of(row, made, target, policy, tries), None, tries, tuple(broke))
-        previous, why = statement, reasons(broken)
-        last = tuple(dict.fromkeys(one.invariant for one in broken))
+        translated = CheckedText(statement, answer if _needs_translation(original.answer) else original.answer, options)
+        violations = await asyncio.to_thread(check_translation, original, translated, target, judge, source)
+        if not violations and settings.back_translation:
+            violations = await _check_back_translation(row, original, translated, target, policy, index, source, judge)
+        if not violations:
+            return _TranslationResult(_row_of(row, translated, target, policy, tries), None, tries, tuple(broke))
+        previous, why = statement, reasons(violations)
+        last = tuple(dict.fromkeys(violation.invariant for violation in violations))
         broke += last
-    return _Made(None, FailedTranslation(row["id"], target, tries, why, last), tries, tuple(broke))
+    return _TranslationResult(None, FailedTranslation(row["id"], target, tries, why, last), tries, tuple(broke))
 
 
 def _text_of(row: Row) -> CheckedText:
     return CheckedText(row["statement"], row.get("answer"), tuple(row.get("choices") or ()))
 
 
-def _said(answer: str | None) -> bool:
+def _needs_translation(answer: str | None) -> bool:
     """Return whether the answer has to be translated."""
     return answer is not None and is_words(answer)
 
 
-def _asked(
+def _request(
     row: Row, original: CheckedText, target: str, source: str, previous: str | None, why: str | None
 ) -> PromptRequest:
     details = {"target": target, "source": source}
@@ -172,43 +173,43 @@ def _asked(
     return PromptRequest(row["id"], original.statement, Domain(row.get("domain") or Domain.MATH), source, details)
 
 
-async def _back(
+async def _check_back_translation(
     row: Row,
     original: CheckedText,
-    made: CheckedText,
+    translated: CheckedText,
     target: str,
     policy: Policy,
     index: int,
     source: str,
     judge: ChecksReferences,
 ) -> list[Violation]:
-    """Return what is wrong with the translation's own translation; it is checked against the original's numbers and
-    formulas.
+    """Translate the translation back, and return what is wrong with the result.
 
-    The length, and sentences that are the same as before, say nothing here: the original's language is wanted.
+    It is checked against the original's numbers and formulas. The length, and sentences that are the same as before,
+    say nothing here: it is in the original's language.
     """
     details = {"target": source, "source": target}
-    asked = PromptRequest(
-        f"{row['id']}{_BACK}", made.statement, Domain(row.get("domain") or Domain.MATH), target, details
+    request = PromptRequest(
+        f"{row['id']}{_BACK}", translated.statement, Domain(row.get("domain") or Domain.MATH), target, details
     )
-    answered = await policy.answer(asked, index)
-    statement = read_reply(answered.text or "")[0] if answered is not None else None
+    completion = await policy.answer(request, index)
+    statement = read_reply(completion.text or "")[0] if completion is not None else None
     if statement is None:
         return [Violation("back_translation", "there was none")]
-    broken = await asyncio.to_thread(
-        check_translation, CheckedText(made.statement), CheckedText(statement), source, judge, target
+    violations = await asyncio.to_thread(
+        check_translation, CheckedText(translated.statement), CheckedText(statement), source, judge, target
     )
-    again = await asyncio.to_thread(
+    against_original = await asyncio.to_thread(
         check_translation, CheckedText(original.statement), CheckedText(statement), source, judge, source
     )
-    broken += [one for one in again if one.invariant in _KEPT]
-    return [Violation("back_translation", f"{one.invariant}: {one.evidence}") for one in broken]
+    violations += [violation for violation in against_original if violation.invariant in _COMPARED_BACK]
+    return [Violation("back_translation", f"{violation.invariant}: {violation.evidence}") for violation in violations]
 
 
-_KEPT = ("numbers", "units", "formulas", "variables", "code", "choices")
+_COMPARED_BACK = ("numbers", "units", "formulas", "variables", "code", "choices")
 
 
-def _row_of(row: Row, made: CheckedText, target: str, policy: Policy, tries: int) -> dict[str, Any]:
+def _row_of(row: Row, translated: CheckedText, target: str, policy: Policy, tries: int) -> dict[str, Any]:
     """Return the translated problem's row, in the columns of the original."""
     domain = row.get("domain") or Domain.MATH.value
     meta = json.loads(row.get("meta") or "{}")
@@ -218,18 +219,18 @@ def _row_of(row: Row, made: CheckedText, target: str, policy: Policy, tries: int
         "prompt": policy.key.prompt,
         "tries": tries,
     }
-    new = {
+    translated_row = {
         **row,
-        "id": problem_id(made.statement, made.choices or None, domain),
+        "id": problem_id(translated.statement, translated.choices or None, domain),
         "group": row.get("group") or row["id"],
-        "statement": made.statement,
-        "answer": made.answer,
+        "statement": translated.statement,
+        "answer": translated.answer,
         "lang": target,
         "raw_statement": row["statement"],
-        "raw_answer": row.get("answer") if made.answer != row.get("answer") else None,
+        "raw_answer": row.get("answer") if translated.answer != row.get("answer") else None,
         "solution": None,
         "meta": json.dumps(meta, ensure_ascii=False),
     }
     if "choices" in row:
-        new["choices"] = list(made.choices) or None
-    return new
+        translated_row["choices"] = list(translated.choices) or None
+    return translated_row

@@ -33,12 +33,12 @@ _SIGNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "month": ("time", ()),
     "year": ("time", ("yrs?",)),
 }
-"""Unit → what it measures, and expressions of the signs that all languages write for it."""
+"""Unit → what it measures, and the expressions of the signs for it that every language uses."""
 
 
 def _names(unit: str) -> str:
     """Return the alternatives that name a unit, signs first."""
-    return "|".join((*_SIGNS[unit][1], *every(lambda known: known.units.beside_numbers.get(unit, ()))))
+    return "|".join((*_SIGNS[unit][1], *every(lambda lang: lang.units.beside_numbers.get(unit, ()))))
 
 
 _NAMES = {unit: _names(unit) for unit in _SIGNS}
@@ -66,8 +66,8 @@ def units_with_numbers(text: str) -> set[str]:
 
     Example: ``units_with_numbers("a 5 km walk costs $3") == {"km", "dollar"}``
     """
-    found = {name for match in _BEFORE.finditer(text) for name, value in match.groupdict().items() if value}
-    return found | {name for name in _COMPARED if _BEHIND[name].search(text)}
+    before_numbers = {name for match in _BEFORE.finditer(text) for name, value in match.groupdict().items() if value}
+    return before_numbers | {name for name in _COMPARED if _BEHIND[name].search(text)}
 
 
 def is_named(unit: str, text: str) -> bool:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """All that the house knows of one language."""
+    """All that is known here of one language."""
 
     code: str
     """ISO 639-1; the file's name."""
@@ -85,11 +85,13 @@ def languages() -> tuple[Language, ...]:
     Raises:
         ConfigError: a file lacks a field, has one too many or of another type, or two share a position.
     """
-    found = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda known: known.position)
-    if [known.position for known in found] != list(range(1, len(found) + 1)):
-        listed = ", ".join(f"{known.code} {known.position}" for known in found)
-        raise ConfigError(f"the languages' positions are not 1 to {len(found)}, each once ({listed}); mend the files.")
-    return tuple(found)
+    ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
+    if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):
+        listed = ", ".join(f"{lang.code} {lang.position}" for lang in ordered)
+        raise ConfigError(
+            f"the languages' positions are not 1 to {len(ordered)}, each once ({listed}); mend the files."
+        )
+    return tuple(ordered)
 
 
 @cache
@@ -100,31 +102,35 @@ def neighbours() -> tuple[Neighbour, ...]:
 
 @cache
 def language(code: str) -> Language:
-    """Return the language of an ISO 639-1 code. Raises `KeyError` where it has no file."""
-    return {known.code: known for known in languages()}[code]
+    """Return the language of an ISO 639-1 code.
+
+    Raises:
+        KeyError: it has no file.
+    """
+    return {lang.code: lang for lang in languages()}[code]
 
 
 def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
     """Return what ``pick`` takes of each language, one after the other in order of position.
 
-    Example: ``every(lambda known: known.statements.proof)``
+    Example: ``every(lambda lang: lang.statements.proof)``
     """
-    return tuple(item for known in languages() for item in pick(known))
+    return tuple(item for lang in languages() for item in pick(lang))
 
 
 def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = None) -> str:
-    """Return what ``pick`` takes as the alternatives of a regular expression, each once, not yet in brackets.
+    """Join what ``pick`` takes into the alternatives of a regular expression, each once, not yet in brackets.
 
     Args:
         pick: as in `every`.
         spaced: only languages whose words stand apart (True) or run together (False); None for all.
     """
-    chosen = (known for known in languages() if spaced is None or known.spaced is spaced)
-    return "|".join(dict.fromkeys(item for known in chosen for item in pick(known)))
+    selected = (lang for lang in languages() if spaced is None or lang.spaced is spaced)
+    return "|".join(dict.fromkeys(item for lang in selected for item in pick(lang)))
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """Return a file's words as a `Language` or a `Neighbour`.
+    """Read a file's words into a `Language` or a `Neighbour`.
 
     Raises:
         ConfigError: a field is missing, unknown, or of another type.
@@ -138,7 +144,7 @@ def read(path: Path, kind: type[T]) -> T:
 
 
 def _built(value: Any, kind: Any, where: str) -> Any:
-    """Return a value of TOML as the type that a field has."""
+    """Return a TOML value as the type that a field has."""
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         return _table(value, kind, where)
     if type(value) is kind:
@@ -159,7 +165,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _table(table: dict[str, Any], kind: type[T], where: str) -> T:
-    """Return a table of TOML as the class that describes it."""
+    """Return a TOML table as the class that describes it."""
     described: type = kind
     hints = _hints(described)
     for name in hints:

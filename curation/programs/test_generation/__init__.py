@@ -1,4 +1,4 @@
-"""Tests made where they lack: inputs grown from the form that existing ones share (`growing`, by `grammar` and
+"""Test generation, where tests lack: inputs grown from the form that existing ones share (`growing`, by `grammar` and
 `columns`) or by changing existing ones (`mutation`, within what `shapes` sees), within the `limits` that the statement
 names; generator programs of a model (`generators`); which of the made tests are worth keeping (`selecting`).
 

@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two columns of the same lines have in common: ends of edges of a tree, never equal, or in order."""
+    """What two columns of the same lines have in common: they are edges of a tree, never equal, or in order."""
 
     tree: bool
     unequal: bool
@@ -67,54 +67,58 @@ class Pair:
 
 def counting(nodes: Sequence[Node]) -> set[int]:
     """Return the columns that count something."""
-    found: set[int] = set()
+    columns: set[int] = set()
     for node in nodes:
         counts = [] if isinstance(node, LineNode) else [node.count]
         if isinstance(node, LinesNode) and isinstance(node.width, LengthReference):
             counts.append(node.width)
-        found |= {count.column for count in counts if count is not None}
+        columns |= {count.column for count in counts if count is not None}
         if isinstance(node, RepeatNode):
-            found |= counting(node.nodes)
-    return found
+            columns |= counting(node.nodes)
+    return columns
 
 
 def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[SeenInputs]:
     """Return all tokens of the inputs, by column, in order."""
-    seen: list[SeenInputs] = []
+    observed: list[SeenInputs] = []
     for lines in inputs:
-        at: int | None = 0
+        position: int | None = 0
         env: dict[int, int] = {}
         for node in nodes:
-            at = read_node(node, lines, at or 0, env, seen)
-    return seen
+            position = read_node(node, lines, position or 0, env, observed)
+    return observed
 
 
-def columns_in(nodes: Sequence[Node], seen: Sequence[SeenInputs], bounds: Sequence[StatedBound]) -> dict[int, Column]:
-    """Return each column of a form, from what was seen of it; ``bounds`` in the order of the text."""
+def columns_in(
+    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound]
+) -> dict[int, Column]:
+    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text."""
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
-    for one in seen:
-        groups[one.column].append(one)
-    found = {column: _column(group) for column, group in sorted(groups.items())}
-    limits, aligned = ranges(found, bounds, counting(nodes))
-    ends = {first: groups[first] + groups[first + 1] for first, pair in pairs_in(nodes, seen).items() if pair.unequal}
+    for block in observed:
+        groups[block.column].append(block)
+    columns = {column: _column(group) for column, group in sorted(groups.items())}
+    limits, aligned = ranges(columns, bounds, counting(nodes))
+    ends = {
+        first: groups[first] + groups[first + 1] for first, pair in pairs_in(nodes, observed).items() if pair.unequal
+    }
     ends |= {first + 1: group for first, group in ends.items()}  # ends of edges lie under the same number
     for column, limit in limits.items():
         low, high = limit
-        if found[column].kind == "word":
+        if columns[column].kind == "word":
             if column in aligned:
-                found[column] = dataclasses.replace(found[column], sizes=(max(1, low), high))
+                columns[column] = dataclasses.replace(columns[column], sizes=(max(1, low), high))
             continue
-        most, certain = _most(ends.get(column, groups[column]))
+        most, certain = _limiting_column(ends.get(column, groups[column]))
         if certain and column not in aligned:
             high = _OPEN
-        found[column] = dataclasses.replace(found[column], low=low, high=high, most=most, certain=certain)
-    return found
+        columns[column] = dataclasses.replace(columns[column], low=low, high=high, most=most, certain=certain)
+    return columns
 
 
 def _column(group: Sequence[SeenInputs]) -> Column:
-    tokens = [token for one in group for token in one.tokens]
+    tokens = [token for block in group for token in block.tokens]
     if tokens and all(map(is_whole, tokens)):
-        return _whole([[int(token) for token in one.tokens] for one in group])
+        return _whole_column([[int(token) for token in block.tokens] for block in group])
     reals = [_REAL.fullmatch(token) for token in tokens if not is_whole(token)]
     if tokens and all(reals):
         values = [float(token) for token in tokens]
@@ -127,12 +131,12 @@ def _column(group: Sequence[SeenInputs]) -> Column:
         words=tuple(sorted(set(tokens))),
         letters="" if mixed else "".join(sorted(set("".join(tokens)))),
         sizes=(min(lengths), max(lengths)),
-        length=_length(group),
+        length=_length_column(group),
         distinct=len(tokens) >= 4 and len(set(tokens)) == len(tokens),
     )
 
 
-def _whole(lists: Sequence[Sequence[int]]) -> Column:
+def _whole_column(lists: Sequence[Sequence[int]]) -> Column:
     every = [value for values in lists for value in values]
     lists = [values for values in lists if len(values) > 1]
     telling = sum(map(len, lists)) >= 4
@@ -147,34 +151,34 @@ def _whole(lists: Sequence[Sequence[int]]) -> Column:
 
 
 def _consecutive(values: Sequence[int]) -> bool:
-    """Return whether they are consecutive numbers in some order; they may lie far apart, so no range is written out."""
+    """Return whether the values are consecutive numbers in some order. They may lie far apart, so no range is built."""
     return max(values) - min(values) + 1 == len(values) == len(set(values))
 
 
-def _length(group: Sequence[SeenInputs]) -> int | None:
-    """Return the column that says how long every word is."""
-    shared = set.intersection(*(set(one.env) for one in group)) if group else set()
+def _length_column(group: Sequence[SeenInputs]) -> int | None:
+    """Return the column whose number is the length of every word, None where there is none."""
+    shared = set.intersection(*(set(block.env) for block in group)) if group else set()
     for column in sorted(shared):
-        pairs = {(one.env[column], len(token)) for one in group for token in one.tokens}
-        if pairs and all(said == size for said, size in pairs) and max(size for _, size in pairs) > 2:
+        pairs = {(block.env[column], len(token)) for block in group for token in block.tokens}
+        if pairs and all(length == size for length, size in pairs) and max(size for _, size in pairs) > 2:
             return column
     return None
 
 
-def _most(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
+def _limiting_column(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
     """Return the tightest column that no value of this one exceeds, and whether a value reached it."""
-    shared = set.intersection(*(set(one.env) for one in group)) - {one.column for one in group}
+    shared = set.intersection(*(set(block.env) for block in group)) - {block.column for block in group}
     best: tuple[int, int] | None = None
     reached = False
     for column in shared:
-        tops = [(one.env[column], max(map(int, one.tokens))) for one in group if one.tokens]
-        if not tops or any(top > said for said, top in tops):
+        tops = [(block.env[column], max(map(int, block.tokens))) for block in group if block.tokens]
+        if not tops or any(top > limit for limit, top in tops):
             continue
-        if not any(2 * top >= said for said, top in tops):
+        if not any(2 * top >= limit for limit, top in tops):
             continue
-        slack = sum(said - top for said, top in tops)
+        slack = sum(limit - top for limit, top in tops)
         if best is None or (slack, column) < best:
-            best, reached = (slack, column), any(top == said for said, top in tops)
+            best, reached = (slack, column), any(top == limit for limit, top in tops)
     return (best[1], reached) if best is not None else (None, False)
 
 
@@ -186,22 +190,24 @@ def ranges(
     Columns and limits are aligned in their order, as many as fit; a column that gets none keeps what was seen, widened
     to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen.
     """
-    whole = [column for column, one in columns.items() if one.kind == "whole" or _grows(one)]
-    held = [columns[column] for column in whole]
-    spans = [one.sizes if _grows(one) else (one.low, one.high) for one in held]
+    whole = [column for column, properties in columns.items() if properties.kind == "whole" or _grows(properties)]
+    whole_columns = [columns[column] for column in whole]
+    spans = [
+        properties.sizes if _grows(properties) else (properties.low, properties.high) for properties in whole_columns
+    ]
     matched = _aligned(spans, bounds)
-    found = {}
+    limits = {}
     for place, column in enumerate(whole):
         low, high = spans[place]
         fitting = sorted((b for b in bounds if b.holds(low, high)), key=lambda b: b.high - b.low)
         if place in matched:
             bound = bounds[matched[place]]
-            found[column] = bound.low, bound.high
+            limits[column] = bound.low, bound.high
         elif low != high and fitting and (fitting[0].low == low or fitting[0].high == high):
-            found[column] = fitting[0].low, fitting[0].high
+            limits[column] = fitting[0].low, fitting[0].high
         else:
-            found[column] = low, 2 * high if column in counts else high
-    return found, {whole[place] for place in matched}
+            limits[column] = low, 2 * high if column in counts else high
+    return limits, {whole[place] for place in matched}
 
 
 def _grows(column: Column) -> bool:
@@ -209,58 +215,58 @@ def _grows(column: Column) -> bool:
     return column.kind == "word" and column.length is None and column.sizes[0] < column.sizes[1]
 
 
-def _aligned(seen: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> dict[int, int]:
-    """Place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
-    table = [[0] * (len(bounds) + 1) for _ in range(len(seen) + 1)]
-    for i in range(len(seen) - 1, -1, -1):
+def _aligned(spans: Sequence[tuple[int, int]], bounds: Sequence[StatedBound]) -> dict[int, int]:
+    """Return place → limit, in order on both sides, with as many pairs as can be; earlier limits first."""
+    table = [[0] * (len(bounds) + 1) for _ in range(len(spans) + 1)]
+    for i in range(len(spans) - 1, -1, -1):
         for j in range(len(bounds) - 1, -1, -1):
-            pair = table[i + 1][j + 1] + 1 if bounds[j].holds(*seen[i]) else 0
+            pair = table[i + 1][j + 1] + 1 if bounds[j].holds(*spans[i]) else 0
             table[i][j] = max(pair, table[i + 1][j], table[i][j + 1])
-    found, i, j = {}, 0, 0
-    while i < len(seen) and j < len(bounds):
-        if bounds[j].holds(*seen[i]) and table[i][j] == table[i + 1][j + 1] + 1:
-            found[i] = j
+    alignment, i, j = {}, 0, 0
+    while i < len(spans) and j < len(bounds):
+        if bounds[j].holds(*spans[i]) and table[i][j] == table[i + 1][j + 1] + 1:
+            alignment[i] = j
             i, j = i + 1, j + 1
         elif table[i][j] == table[i][j + 1]:
             j += 1
         else:
             i += 1
-    return found
+    return alignment
 
 
-def pairs_in(nodes: Sequence[Node], seen: Sequence[SeenInputs]) -> dict[int, Pair]:
+def pairs_in(nodes: Sequence[Node], observed: Sequence[SeenInputs]) -> dict[int, Pair]:
     """Return what the first two columns of lines share, by the first column."""
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
-    for one in seen:
-        groups[one.column].append(one)
-    found: dict[int, Pair] = {}
+    for block in observed:
+        groups[block.column].append(block)
+    pairs: dict[int, Pair] = {}
     for node in nodes:
         if isinstance(node, RepeatNode):
-            found |= pairs_in(node.nodes, seen)
+            pairs |= pairs_in(node.nodes, observed)
         elif isinstance(node, LinesNode) and isinstance(node.width, int) and node.width >= 2:
-            left, right = groups[node.first], groups[node.first + 1]
-            rows = [list(zip(a.tokens, b.tokens, strict=True)) for a, b in zip(left, right, strict=True)]
-            edges = [[(int(a), int(b)) for a, b in one if is_whole(a) and is_whole(b)] for one in rows]
-            every = [edge for one in edges for edge in one]
+            first, second = groups[node.first], groups[node.first + 1]
+            rows = [list(zip(a.tokens, b.tokens, strict=True)) for a, b in zip(first, second, strict=True)]
+            edges = [[(int(a), int(b)) for a, b in block if is_whole(a) and is_whole(b)] for block in rows]
+            every = [edge for block in edges for edge in block]
             if len(every) < 3 or len(every) < sum(map(len, rows)):
                 continue
-            found[node.first] = Pair(
+            pairs[node.first] = Pair(
                 node.count is not None and node.count.plus == -1 and all(map(_is_tree, edges)),
                 all(a != b for a, b in every),
                 all(a <= b for a, b in every),
             )
-    return found
+    return pairs
 
 
 def _is_tree(edges: Sequence[tuple[int, int]]) -> bool:
-    """Return whether these edges, of 1 … n with n - 1 of them, join all."""
+    """Return whether these n - 1 edges join all nodes 1 … n."""
     parent = list(range(len(edges) + 2))
 
-    def root(one: int) -> int:
-        while parent[one] != one:
-            parent[one] = parent[parent[one]]
-            one = parent[one]
-        return one
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
 
     for a, b in edges:
         if not (0 < a < len(parent) and 0 < b < len(parent)) or root(a) == root(b):

@@ -1,4 +1,4 @@
-"""Programs that a model wrote to make inputs: found in its response, one that generates and perhaps one that checks.
+"""Finds in a model's response the programs that it wrote: one that generates inputs, perhaps one that checks them.
 
 The contract is that of the prompt (`curation.prompts.testing`): the first Python block is the generator, which reads
 one whole number from standard input and prints the input of that number; a second one is the validator, which reads an
@@ -16,9 +16,9 @@ _PYTHON = ("python", "py", "python3")
 
 @dataclass(frozen=True, slots=True)
 class GeneratorPrograms:
-    """What a response holds. ``validator`` is None where it wrote none.
+    """The programs of a response. ``validator`` is None where it wrote none.
 
-    Example: ``VariantProblems("n = int(input())\\nprint(n)\\n", None)``
+    Example: ``GeneratorPrograms("n = int(input())\\nprint(n)\\n", None)``
     """
 
     generator: str
@@ -26,7 +26,7 @@ class GeneratorPrograms:
 
 
 def programs_in(response: str) -> GeneratorPrograms | None:
-    """Return the programs of a response, after its thoughts; None where it holds no Python block."""
+    """Return the programs in a response, after its thoughts; None where it holds no Python block."""
     _, thought, after = response.partition("</think>")
     text = (after if thought else response).replace("\r\n", "\n")
     blocks = [code for _, name, code in _BLOCK.findall(text) if name.lower() in _PYTHON and code.strip()]

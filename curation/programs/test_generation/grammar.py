@@ -2,10 +2,10 @@
 
 A form is a straight sequence of nodes that reads every input seen from its first line to its last one:
 
-    Row      one line of a fixed number of tokens; its whole numbers have names that later counts refer to
-    Array    one line of as many tokens as a number says (or of any number of them)
-    Lines    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
-    Repeat   a sequence of nodes as many times as a number says
+    LineNode     one line of a fixed number of tokens; its whole numbers have names that later counts refer to
+    ArrayNode    one line of as many tokens as a number says (or of any number of them)
+    LinesNode    as many lines as a number says (or all that are left), each of a fixed or a named number of tokens
+    RepeatNode   a sequence of nodes as many times as a number says
 
 Counts are a number read before, or one more or one less. Of the forms that read all inputs the one that guesses least
 (`_cost`) is taken: it is still a guess, the better the more inputs were seen, and nothing here knows the problem.
@@ -31,7 +31,8 @@ Env = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SeenInputs:
-    """Tokens of one column that stand together: one of a row, all of an array or of lines; what was read before."""
+    """Tokens of one column that stand together (one of a row, all of an array or of lines), and the numbers read
+    before."""
 
     column: int
     tokens: list[str]
@@ -68,7 +69,9 @@ class ArrayNode:
 
 @dataclass(frozen=True, slots=True)
 class LinesNode:
-    """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a Ref says so."""
+    """``count`` lines of ``width`` tokens: as many columns from ``first`` on, or one column where a `LengthReference`
+    gives it.
+    """
 
     first: int
     count: LengthReference | None
@@ -89,29 +92,30 @@ Node = LineNode | ArrayNode | LinesNode | RepeatNode
 def infer_grammar(inputs: Sequence[Sequence[Line]]) -> tuple[Node, ...] | None:
     """Return the form of some inputs, or None.
 
-    Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(Row(0, 1), Array(1, Ref(0, 0)))``
+    Example: ``infer_grammar([[["2"], ["5", "6"]], [["1"], ["7"]]])`` is ``(LineNode(0, 1),
+    ArrayNode(1, LengthReference(0, 0)))``
     """
     if not inputs or not all(inputs):
         return None
     search = _Search()
     search.go([_State(lines, 0, {}) for lines in inputs], (), 0, 0.0)
-    return search.found
+    return search.best
 
 
 @dataclass(slots=True)
 class _Search:
-    """Depth first, the cheapest form so far; what cannot become cheaper is left."""
+    """A depth-first search for the cheapest form; branches that cannot become cheaper are cut."""
 
     steps: int = _MOST_STEPS
-    found: tuple[Node, ...] | None = None
+    best: tuple[Node, ...] | None = None
     cost: float = float("inf")
 
     def go(self, states: list[_State], nodes: tuple[Node, ...], first: int, cost: float) -> None:
-        """Go on behind ``nodes``, of ``cost``; the next column is ``first``."""
+        """Search on behind ``nodes``, which cost ``cost``; the next column is ``first``."""
         if cost >= self.cost:
             return
-        if all(state.left == 0 for state in states):
-            self.found, self.cost = nodes, cost
+        if all(state.remaining == 0 for state in states):
+            self.best, self.cost = nodes, cost
             return
         if len(nodes) >= _MOST_NODES:
             return
@@ -120,14 +124,14 @@ class _Search:
             self.steps -= 1
             if self.steps < 0:
                 return
-            after = [moved for state in states if (moved := _past(node, state)) is not None]
+            after = [moved for state in states if (moved := _state_after(node, state)) is not None]
             if len(after) == len(states):
                 again = 0.25 if getattr(node, "count", None) in used else 0.0
                 self.go(after, (*nodes, node), first + columns_of(node), cost + _cost(node) + again)
 
 
 def _cost(node: Node) -> float:
-    """Return how much a node is a guess."""
+    """Return how much of a guess a node is."""
     if isinstance(node, LineNode):
         return 2.0
     if isinstance(node, RepeatNode):
@@ -147,7 +151,7 @@ class _State:
     env: Env
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return len(self.lines) - self.at
 
 
@@ -161,13 +165,13 @@ def columns_of(node: Node) -> int:
 
 
 def _nodes(states: list[_State], first: int) -> Iterator[Node]:
-    """Yield what may stand next, likelier ones first."""
+    """Yield the nodes that may come next, likelier ones first."""
     refs = [LengthReference(column, plus) for plus in _OFFSETS for column in states[0].env]
-    counted = [ref for ref in refs if _tells(ref, states)]
+    counted = [ref for ref in refs if _may_count(ref, states)]
     for ref in counted:
         for width in _widths(ref, refs, states):
             yield LinesNode(first, ref, width)
-    if any(state.left == 0 for state in states):
+    if any(state.remaining == 0 for state in states):
         return
     heads = [state.lines[state.at] for state in states]
     sizes = {len(line) for line in heads}
@@ -186,8 +190,9 @@ def _nodes(states: list[_State], first: int) -> Iterator[Node]:
         yield LinesNode(first, None, wide)
 
 
-def _tells(ref: LengthReference, states: list[_State]) -> bool:
-    """Return whether a number may count something here: it fits, and is not always one, or nearly so by accident."""
+def _may_count(ref: LengthReference, states: list[_State]) -> bool:
+    """Return whether a number may count something here: it is never negative, and not always so small that it fits by
+    accident."""
     values = [ref.value(state.env) for state in states]
     least = 2 if ref.plus == 0 else 3
     return min(values) >= 0 and (max(values) >= least or len(set(values)) > 1)
@@ -221,7 +226,7 @@ def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
     if not 0 < width <= _WIDEST_ROW:
         return
     row = LineNode(first, width)
-    after = _past(row, state)
+    after = _state_after(row, state)
     if after is None:
         return
     for nodes in _counted(after, first + width, set(range(first, first + width)), 2):
@@ -229,7 +234,7 @@ def _inner(state: _State, first: int) -> Iterator[tuple[Node, ...]]:
 
 
 def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tuple[Node, ...]]:
-    if most and state.left:
+    if most and state.remaining:
         width = len(state.lines[state.at])
         for plus in _OFFSETS[:2]:
             for column in own & set(state.env):
@@ -238,63 +243,65 @@ def _counted(state: _State, first: int, own: set[int], most: int) -> Iterator[tu
                 if 0 < width <= _WIDEST_ROW and ref.value(state.env) > 0:
                     choices.append(LinesNode(first, ref, width))
                 for node in choices:
-                    after = _past(node, state)
+                    after = _state_after(node, state)
                     if after is not None:
                         for rest in _counted(after, first + columns_of(node), own, most - 1):
                             yield (node, *rest)
     yield ()
 
 
-def _past(node: Node, state: _State) -> _State | None:
+def _state_after(node: Node, state: _State) -> _State | None:
     """Return the state after a node, None where it does not fit."""
     end = read_node(node, state.lines, state.at, env := dict(state.env), None)
     return None if end is None else _State(state.lines, end, env)
 
 
-def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
+def read_node(node: Node, lines: Sequence[Line], at: int, env: Env, observed: list[SeenInputs] | None) -> int | None:
     """Return the line behind a node, None where it does not fit; named numbers go to ``env``.
 
-    ``seen`` takes the tokens of every column in it.
+    ``observed`` takes the tokens of every column in it.
     """
     if isinstance(node, RepeatNode):
         for _ in range(max(0, node.count.value(env))):
             for inner in node.nodes:
-                after = read_node(inner, lines, at, env, seen)
+                after = read_node(inner, lines, at, env, observed)
                 if after is None:
                     return None
                 at = after
         return at
     if isinstance(node, LinesNode):
-        return _read_lines(node, lines, at, env, seen)
+        return _read_lines(node, lines, at, env, observed)
     if at >= len(lines):
         return None
     line = lines[at]
     if isinstance(node, ArrayNode):
         if node.count is not None and len(line) != node.count.value(env):
             return None
-        if seen is not None:
-            seen.append(SeenInputs(node.first, list(line), dict(env)))
+        if observed is not None:
+            observed.append(SeenInputs(node.first, list(line), dict(env)))
         return at + 1
     if len(line) != node.width:
         return None
     for column, token in enumerate(line, node.first):
-        if seen is not None:
-            seen.append(SeenInputs(column, [token], dict(env)))
+        if observed is not None:
+            observed.append(SeenInputs(column, [token], dict(env)))
         if is_whole(token):
             env[column] = int(token)
     return at + 1
 
 
-def _read_lines(node: LinesNode, lines: Sequence[Line], at: int, env: Env, seen: list[SeenInputs] | None) -> int | None:
+def _read_lines(
+    node: LinesNode, lines: Sequence[Line], at: int, env: Env, observed: list[SeenInputs] | None
+) -> int | None:
     count = len(lines) - at if node.count is None else node.count.value(env)
     width = node.width.value(env) if isinstance(node.width, LengthReference) else node.width
     block = lines[at : at + count] if count >= 0 else []
     if count < 0 or len(block) < count or any(len(line) != width for line in block):
         return None
-    if seen is None:
+    if observed is None:
         return at + count
     if isinstance(node.width, LengthReference):
-        seen.append(SeenInputs(node.first, [token for line in block for token in line], dict(env)))
+        observed.append(SeenInputs(node.first, [token for line in block for token in line], dict(env)))
     else:
-        seen.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
+        observed.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
     return at + count

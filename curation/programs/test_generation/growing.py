@@ -61,7 +61,7 @@ class _TooLargeError(Exception):
 def grow_inputs(
     inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int
 ) -> list[str]:
-    """Up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
+    """Return up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
 
     Args:
         inputs: those seen, trusted to be valid.
@@ -73,34 +73,34 @@ def grow_inputs(
     if nodes is None:
         return []
     usable = [lines for lines in read if _reads(nodes, lines)]
-    seen = read_all(nodes, usable)
-    columns, pairs = columns_in(nodes, seen, bounds), pairs_in(nodes, seen)
+    observed = read_all(nodes, usable)
+    columns, pairs = columns_in(nodes, observed, bounds), pairs_in(nodes, observed)
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    known = set(inputs)
-    found: list[str] = []
+    texts = set(inputs)
+    new_texts: list[str] = []
     profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
-        if len(found) >= count:
+        if len(new_texts) >= count:
             break
-        text = _one(nodes, columns, pairs, (size, values), draw, most_bytes)
-        if text is not None and text not in known:
-            known.add(text)
-            found.append(text)
-    return found
+        text = _grow_input(nodes, columns, pairs, (size, values), draw, most_bytes)
+        if text is not None and text not in texts:
+            texts.add(text)
+            new_texts.append(text)
+    return new_texts
 
 
 def _reads(nodes: Sequence[Node], lines: Sequence[Line]) -> bool:
-    at = 0
+    position = 0
     env: Env = {}
     for node in nodes:
-        after = read_node(node, lines, at, env, None)
+        after = read_node(node, lines, position, env, None)
         if after is None:
             return False
-        at = after
-    return at == len(lines)
+        position = after
+    return position == len(lines)
 
 
-def _one(
+def _grow_input(
     nodes: Sequence[Node],
     columns: dict[int, Column],
     pairs: dict[int, Pair],
@@ -108,7 +108,7 @@ def _one(
     draw: random.Random,
     most_bytes: int,
 ) -> str | None:
-    """Return one input; counts are halved until it fits, None where that does not help."""
+    """Return one input. Counts are halved until it fits; None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
         growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
@@ -131,7 +131,7 @@ def _one(
 
 @dataclass(slots=True)
 class _Growth:
-    """One input being made."""
+    """One input while it is written."""
 
     columns: dict[int, Column]
     pairs: dict[int, Pair]
@@ -183,17 +183,17 @@ class _Growth:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
         self.lines += [list(row) for row in zip(*columns, strict=True)]
 
-    def _paired(self, pair: Pair, left: list[str], right: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
+    def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
         low, high = self._range(self.columns[node.first + 1])
-        for i, (a, b) in enumerate(zip(left, right, strict=True)):
+        for i, (a, b) in enumerate(zip(first, second, strict=True)):
             if pair.unequal and a == b:
                 if low >= high:
                     raise ValueError("two different values of one")
-                right[i] = str(int(a) + 1 if int(a) < high else low)
+                second[i] = str(int(a) + 1 if int(a) < high else low)
         if pair.ordered:
-            rows = [sorted((int(a), int(b))) for a, b in zip(left, right, strict=True)]
+            rows = [sorted((int(a), int(b))) for a, b in zip(first, second, strict=True)]
             return [str(a) for a, _ in rows], [str(b) for _, b in rows]
-        return left, right
+        return first, second
 
     def _tree(self, edges: int) -> tuple[list[str], list[str]]:
         """Return a path, a star or a random tree on 1 … edges + 1, under shuffled names."""
@@ -218,7 +218,7 @@ class _Growth:
         return self._many(name, 1)[0]
 
     def _size(self, low: int, high: int, most: int | None = None) -> int:
-        """Return a count from ``low`` on, by the profile; ``most`` in the place of the greatest count."""
+        """Return a count of at least ``low``, by the profile; ``most`` replaces the greatest count."""
         most = self.most if most is None else most
         if self.profile[0] == "most":
             return max(low, min(high, most) - self.draw.choice((0, 0, 0, 1)))
@@ -226,7 +226,10 @@ class _Growth:
         return self.draw.randint(low, max(low, top))
 
     def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
-        """Return a column's range, under the number that it never exceeds (by ``chance``, where none reached it)."""
+        """Return a column's range, bounded by the number that it never exceeds.
+
+        Where no value seen reached that number, the bound is applied with probability ``chance``.
+        """
         low, high = column.low, column.high
         if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
             high = min(high, self.env[column.most])
@@ -235,22 +238,25 @@ class _Growth:
         return low, high
 
     def _value(self, low: int, high: int) -> int:
-        draw, how = self.draw, self.profile[1]
-        if how == "low":
+        draw, mode = self.draw, self.profile[1]
+        if mode == "low":
             return low
-        if how == "high":
+        if mode == "high":
             return high - draw.choice((0, 0, 0, 1)) if high > low else high
-        if how == "ends":
+        if mode == "ends":
             return draw.choice((low, high))
-        if how == "narrow":
+        if mode == "narrow":
             start = low if low >= 0 else max(low, -2)
             return draw.randint(start, min(high, start + draw.choice((1, 3, 6, 12))))
-        if how == "powers" and high > 2:
+        if mode == "powers" and high > 2:
             return max(low, min(high, (1 << draw.randint(0, high.bit_length())) + draw.choice((-1, 0, 1))))
         return draw.randint(low, high)
 
     def _many(self, name: int, count: int, alone: bool = True) -> list[str]:
-        """Return the tokens of an array or of lines; beside other columns, order and difference may be by chance."""
+        """Return the tokens of an array or of lines.
+
+        Beside other columns, whether they are in order and all different may be left to chance.
+        """
         column = self.columns[name]
         if not alone:
             chance = self.draw.random() < 0.5
@@ -293,16 +299,16 @@ class _Growth:
             return [draw.choice(column.words) for _ in range(count)]
         few = draw.random() < 0.3
         letters = "".join(draw.sample(column.letters, min(2, len(column.letters)))) if few else column.letters
-        made = []
+        words = []
         for _ in range(count):
             size = self._length(column)
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            made.append("".join(draw.choices(letters, k=size)))
-        if column.distinct and len(set(made)) < count:
+            words.append("".join(draw.choices(letters, k=size)))
+        if column.distinct and len(set(words)) < count:
             raise ValueError("words that are not all different")
-        return made
+        return words
 
     def _length(self, column: Column) -> int:
         if column.length is not None:

@@ -40,36 +40,36 @@ class StatedBound:
 def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
     """Return all limits of a statement, narrow ones first.
 
-    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(Bound(1, 100000),)``
+    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(StatedBound(1, 100000),)``
     """
-    found = set(bounds_in_order(statement))
-    return tuple(sorted(found, key=lambda one: (one.high - one.low, one.low)))
+    bounds = set(bounds_in_order(statement))
+    return tuple(sorted(bounds, key=lambda bound: (bound.high - bound.low, bound.low)))
 
 
 def bounds_in_order(statement: str) -> tuple[StatedBound, ...]:
     """Return the limits as they stand in the text, once for each name: ``1 ≤ n, m ≤ 5`` counts twice."""
-    found: list[tuple[int, StatedBound]] = []
+    positioned: list[tuple[int, StatedBound]] = []
     for match in _CHAIN.finditer(statement):
         low, high = _value(match[1]), _value(match[5])
         if low is not None and high is not None:
             strict = [sign in ("<", "\\lt") for sign in (match[2], match[4])]
             names = len(_AND.findall(match[3])) + 1
-            found += [(match.start(), StatedBound(low + strict[0], high - strict[1]))] * names
+            positioned += [(match.start(), StatedBound(low + strict[0], high - strict[1]))] * names
     for match in (*_BETWEEN.finditer(statement), *_LEAST_MOST.finditer(statement)):
         low, high = _value(match[1]), _value(match[2])
         if low is not None and high is not None:
-            found.append((match.start(), StatedBound(low, high)))
+            positioned.append((match.start(), StatedBound(low, high)))
     for match in _ABOVE.finditer(statement):  # the end of a chain is none of its own
         before = statement[max(0, match.start() - 70) : match.start()]
         high = _value(match[2])
         if high is not None and _LESS_BEFORE.search(before) is None and _POSITIVE.search(before) is not None:
-            found.append((match.start(), StatedBound(1, high)))
-    found.sort(key=lambda one: one[0])
-    return tuple(bound for _, bound in found if bound.low < bound.high)
+            positioned.append((match.start(), StatedBound(1, high)))
+    positioned.sort(key=lambda entry: entry[0])
+    return tuple(bound for _, bound in positioned if bound.low < bound.high)
 
 
 def _value(text: str) -> int | None:
-    """Return the whole number that a writing means: digits with separators, powers, a factor times a power."""
+    """Return the whole number that a text denotes: digits with separators, powers, a factor times a power."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)

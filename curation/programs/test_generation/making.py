@@ -12,13 +12,13 @@ _GROWN = 2 / 3
 
 
 def new_inputs(inputs: Sequence[str], statement: str, count: int, seed: str, most_bytes: int) -> list[str]:
-    """Up to ``count`` inputs that are not among ``inputs``, no two alike.
+    """Return up to ``count`` inputs that are not among ``inputs``, no two alike.
 
     Args:
         inputs: those seen, trusted to be valid.
         statement: whose limits are kept where they can be told.
         most_bytes: size of the largest one.
     """
-    made = grow_inputs(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
-    changed = mutate_input(inputs, stated_bounds(statement), count - len(made), seed)
-    return list(dict.fromkeys([*made, *(text for text in changed if len(text) <= most_bytes)]))
+    grown = grow_inputs(inputs, bounds_in_order(statement), round(count * _GROWN), seed, most_bytes)
+    mutated = mutate_input(inputs, stated_bounds(statement), count - len(grown), seed)
+    return list(dict.fromkeys([*grown, *(text for text in mutated if len(text) <= most_bytes)]))

@@ -33,7 +33,7 @@ _MOST_LINES = 20_000
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
+    """Return up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
 
     Args:
         inputs: those seen, trusted to be valid.
@@ -45,11 +45,11 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     shape = shape_of(read)
     ranges = {place: _range(values, bounds) for place, values in shape.columns.items()}
-    seen = set(inputs)
-    found: list[str] = []
+    texts = set(inputs)
+    new_texts: list[str] = []
     small = sorted(read, key=lambda lines: sum(map(len, lines)))[: max(4, len(read) // 2)]
     for number in range(count * _TRIES):
-        if len(found) >= count:
+        if len(new_texts) >= count:
             break
         source = draw.choice(small if number % 3 else read)
         lines = [list(line) for line in source]
@@ -57,10 +57,10 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
             change(lines, shape, ranges, draw)
         _recount(lines, shape)
         text = written(lines)
-        if text not in seen and len(lines) <= _MOST_LINES:
-            seen.add(text)
-            found.append(text)
-    return found
+        if text not in texts and len(lines) <= _MOST_LINES:
+            texts.add(text)
+            new_texts.append(text)
+    return new_texts
 
 
 Ranges = dict[Place, tuple[int, int]]
@@ -68,7 +68,8 @@ Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
-    """Return what was seen, widened to the narrowest limit that holds it, where they begin or end alike."""
+    """Return the range of the values seen, widened to the narrowest limit that holds it where the two begin or end
+    alike."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]
     if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
@@ -79,19 +80,19 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
 def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
     """Return the tokens whose value may change: whole numbers that count nothing, at a known place."""
     counting = {count.place for count in shape.counts}
-    found = []
+    free = []
     for row, line in enumerate(lines):
         if row >= HEAD and shape.loose:
             break
         for token, text in enumerate(line):
             place = (row, 0) if row < HEAD < len(line) else place_of(lines, row, token)
             if place in shape.columns and (row, token) not in counting and is_whole(text):
-                found.append((row, token, place))
-    return found
+                free.append((row, token, place))
+    return free
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Other values, a few or all; small and large magnitudes alike."""
+    """Draw other values for a few numbers or all; small and large magnitudes alike."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -103,7 +104,7 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """The least or the greatest value, everywhere, at one place, or by chance."""
+    """Set numbers to the least or the greatest value: everywhere, at one place, or by chance."""
     free = _free(lines, shape)
     if not free:
         return
@@ -116,19 +117,19 @@ def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """One value for all numbers of a place, or one line for all lines of its kind."""
+    """Set all numbers of one place to one value."""
     free = _free(lines, shape)
     if not free:
         return
     place = draw.choice(free)[2]
     value = str(draw.randint(*ranges[place]))
-    for row, token, at in free:
-        if at == place:
+    for row, token, token_place in free:
+        if token_place == place:
             lines[row][token] = value
 
 
 def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Fewer or more of what a number counts."""
+    """Write fewer or more of what a number counts."""
     if not shape.counts:
         return
     count = draw.choice(shape.counts)
@@ -147,12 +148,12 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
     else:
         line = lines[count.of]
         letters = list(line[0]) if count.kind == "letters" else line
-        made = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
-        lines[count.of] = ["".join(made)] if count.kind == "letters" else list(made)
+        tokens = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
+        lines[count.of] = ["".join(tokens)] if count.kind == "letters" else list(tokens)
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Another order: of a long line's tokens, or of the lines behind the head."""
+    """Put a long line's tokens, or the lines behind the head, in another order."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -169,7 +170,7 @@ def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Other letters in words, of those seen at their place: by chance, or one letter for all."""
+    """Replace letters in words by others seen at their place: by chance, or one letter for all."""
     del ranges
     words = [
         (row, token, letters)
@@ -177,16 +178,16 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
         for token, text in enumerate(line)
         if (letters := shape.words.get(place_of(lines, row, token))) and not is_whole(text)
     ]
-    one = draw.random() < 0.3
+    same_letter = draw.random() < 0.3
     for row, token, letters in words:
         if draw.random() < 0.7 or len(words) == 1:
             size = len(lines[row][token])
-            made = draw.choice(letters) * size if one else "".join(draw.choice(letters) for _ in range(size))
-            lines[row][token] = made
+            word = draw.choice(letters) * size if same_letter else "".join(draw.choice(letters) for _ in range(size))
+            lines[row][token] = word
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Numbers that count are set to what they count."""
+    """Set the numbers that count to what they count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

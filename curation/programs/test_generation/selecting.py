@@ -1,4 +1,4 @@
-"""Which of the made tests are kept: enough of them, and beyond that only those that tell solutions apart."""
+"""Selects which generated tests are kept: enough of them, and beyond that only those that tell solutions apart."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def select_tests(
         caught: solutions that fail on a test kept before.
         have: tests kept before.
 
-    Example: ``chosen([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
+    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, frozenset(), 3, 4)`` is ``[1]``
     """
     nobody: frozenset[int] = frozenset()
-    kept: list[int] = []
-    known = set(caught)
-    left = list(sound)
-    while left:
-        best = max(left, key=lambda test: (len(failing.get(test, nobody) - known), -sound.index(test)))
-        if not failing.get(best, nobody) - known:
+    selected: list[int] = []
+    covered = set(caught)
+    remaining = list(sound)
+    while remaining:
+        best = max(remaining, key=lambda test: (len(failing.get(test, nobody) - covered), -sound.index(test)))
+        if not failing.get(best, nobody) - covered:
             break
-        kept.append(best)
-        left.remove(best)
-        known |= failing.get(best, nobody)
-    left.sort(key=lambda test: -len(failing.get(test, nobody)))
-    kept += left[: max(0, enough - have - len(kept))]
-    return sorted(kept)
+        selected.append(best)
+        remaining.remove(best)
+        covered |= failing.get(best, nobody)
+    remaining.sort(key=lambda test: -len(failing.get(test, nobody)))
+    selected += remaining[: max(0, enough - have - len(selected))]
+    return sorted(selected)

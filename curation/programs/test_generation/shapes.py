@@ -6,7 +6,7 @@ values among them. Columns are the values at one place of a line: the first line
 most `HEAD`) each have places of their own, the lines behind them share theirs by the number of their tokens.
 
 Invariants: pure; nothing is said of inputs of several cases, whose later lines count what follows: such numbers stay
-as they are, for they lie in lines whose number of tokens differs (`Shape.loose`).
+as they are, for they lie in lines whose number of tokens differs (`InputShape.loose`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read_lines(text: str) -> list[Line] | None:
 
 
 def written(lines: Sequence[Line]) -> str:
-    """Return lines of tokens as an input."""
+    """Return lines of tokens as the text of an input."""
     return "\n".join(" ".join(line) for line in lines) + "\n"
 
 
@@ -55,7 +55,7 @@ class CountField:
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """Return what it should be in an input; None where the input has no such line."""
+        """Return the number that it should be in an input; None where the input has no such line."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -106,7 +106,7 @@ def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
 
 
 def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
-    found = []
+    counts = []
     for row in range(HEAD):
         for token in range(HEAD):
             rows = [lines for lines in inputs if row < len(lines) and token < len(lines[row])]
@@ -115,12 +115,12 @@ def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
             values = {int(lines[row][token]) for lines in rows}
             if len(values) < 2:
                 continue
-            tried = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
-            tried += [
+            candidates = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
+            candidates += [
                 CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
             ]
-            for count in tried:
+            for count in candidates:
                 if all(count.measure(lines) == int(lines[row][token]) for lines in rows):
-                    found.append(count)
+                    counts.append(count)
                     break
-    return found
+    return counts

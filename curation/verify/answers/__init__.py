@@ -7,10 +7,11 @@
     computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
     numeric     high-precision evaluation at random points of the right domain
 
-``quick`` is the first tier alone, safe and fast in any process. ``compare`` is all of them, unguarded: run it behind
-`judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
+`quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
+`math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
 
-In doubt, not equal; and the doubtful are marked. What counts as an approximation is `policy.ApproximationPolicy`.
+In doubt, two answers are not equal, and the comparison is marked doubtful. What counts as an approximation is
+`policy.ApproximationPolicy`.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers."""
-    found = quick_compare(reference, answer, lang=lang, policy=policy)
-    if found is not None:
-        return found
+    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    if quick is not None:
+        return quick
     from curation.verify.answers.tiers import compare_answers
 
     return compare_answers(reference, answer, lang, policy)
@@ -61,17 +62,20 @@ def compare(
 def compare_texts(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
-    """Like `compare`, for texts that may be whole responses: the final answer of each is found leniently first."""
-    found = quick_compare(reference, answer, lang=lang, policy=policy)
-    if found is not None:
-        return found
+    """Return the verdict of `compare` on texts that may be whole responses.
+
+    The final answer of each is extracted leniently first.
+    """
+    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    if quick is not None:
+        return quick
     from curation.verify.answers.tiers import compare_responses
 
     return compare_responses(reference, answer, lang, policy)
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:
-    """None where ``reference`` can be verified against, else a clause that says why not."""
+    """Return why ``reference`` cannot be verified against, as a clause; None where it can."""
     if is_plain(reference, lang=lang):
         return None
     from curation.verify.answers.references import reference_defect

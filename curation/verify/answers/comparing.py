@@ -1,4 +1,4 @@
-"""What the parts of the matcher share: the policy, the verdict's explanation, and the mark of doubt."""
+"""The state that the parts of the matcher share: the policy, the deciding tier, and the mark of doubt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from curation.verify.answers.policy import ApproximationPolicy
 
 
 class ComparisonState:
-    """The state of one comparison. ``how`` names the tier that decided last, ``doubtful`` asks for a second look."""
+    """The state of one comparison. ``method`` names the tier that decided last, ``doubtful`` asks for a second look."""
 
     def __init__(self, policy: ApproximationPolicy, arbitrary_names: frozenset[str] = frozenset()) -> None:
         self.policy = policy
@@ -17,7 +17,7 @@ class ComparisonState:
         self.doubtful = False
 
     def decide(self, method: str, equal: bool) -> bool:
-        """Note the tier, pass the verdict on."""
+        """Note the tier that decides and return the verdict."""
         self.method = method
         return equal
 

@@ -59,7 +59,7 @@ class Cursor:
         raise NotImplementedError
 
     def factor(self) -> Expr:
-        """Return an atom with what is raised or marked behind it."""
+        """Return an atom with the exponents and marks that follow it."""
         raise NotImplementedError
 
     def exponent(self) -> Expr:
@@ -67,11 +67,11 @@ class Cursor:
         raise NotImplementedError
 
     def group(self) -> Expr:
-        """``{…}`` or the single token that stands for it."""
+        """Read ``{…}``, or the single token that stands for it."""
         raise NotImplementedError
 
     def styled(self, style: str) -> Expr:
-        r"""Return what stands under a ``\\vec`` or in another type face."""
+        r"""Return the expression under a ``\vec`` or in another type face."""
         raise NotImplementedError
 
     def atom(self) -> Expr:

@@ -2,7 +2,7 @@
 
 Atoms are variables, π, e-powers, roots of primes, and functions of arguments in normal form. i² = -1, √2·√3 = √6 and
 2^(k+1) = 2·2^k are known; relations between functions (sin² + cos² = 1) are not, so a difference that is not seen to
-be zero here proves nothing. Expansion is bounded by `MAX_TERMS`; no number is larger than `LARGEST_BITS`.
+be zero here proves nothing. Expansion is bounded by `MAX_TERMS`; no number is larger than `MAX_BITS`.
 """
 
 from __future__ import annotations
@@ -31,35 +31,40 @@ class NormalFormTooLarge(Exception):
 
 
 def is_proved_equal(left: Expr, right: Expr) -> bool:
-    """Return whether the normal forms prove that the two sides are the same; False says nothing."""
+    """Return whether the normal forms prove that the two sides are the same; False proves nothing."""
     try:
         top, below = normal_form(left)
         other_top, other_below = normal_form(right)
-        return not _minus(_times(top, other_below), _times(other_top, below))
+        return not _subtract(_multiply(top, other_below), _multiply(other_top, below))
     except NormalFormTooLarge:
         return False
 
 
-def proportional_numerators(one: Expr, two: Expr) -> bool:
+def proportional_numerators(left: Expr, right: Expr) -> bool:
     """Return whether two expressions vanish together: their numerators are multiples of one another by a number."""
     try:
-        (first, below), (second, other_below) = normal_form(one), normal_form(two)
+        (first, below), (second, other_below) = normal_form(left), normal_form(right)
     except NormalFormTooLarge:
         return False
-    if not first or first.keys() != second.keys() or _shares(first, below) or _shares(second, other_below):
+    if (
+        not first
+        or first.keys() != second.keys()
+        or _shares_variable(first, below)
+        or _shares_variable(second, other_below)
+    ):
         return False
     ratios = {value / second[key] for key, value in first.items()}
     return len(ratios) == 1
 
 
-def _shares(top: Poly, below: Poly) -> bool:
+def _shares_variable(top: Poly, below: Poly) -> bool:
     """Return whether a variable of the denominator divides the numerator, so that zeros would be hidden."""
     names = {name for key in below for name, _ in key}
     return any(all(name in dict(key) for key in top) for name in names)
 
 
 def normal_form(expr: Expr) -> Quotient:
-    """Numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
+    """Return the numerator and denominator of an expression. Raises `NormalFormTooLarge`."""
     value = rational_value(expr)
     if value is not None:
         return _constant(value)
@@ -77,15 +82,18 @@ def normal_form(expr: Expr) -> Quotient:
         for arg in expr.args[1:]:
             other_top, other_below = normal_form(arg)
             if below == other_below:
-                top = _plus(top, other_top)
+                top = _add(top, other_top)
             else:
-                top, below = _plus(_times(top, other_below), _times(other_top, below)), _times(below, other_below)
+                top, below = (
+                    _add(_multiply(top, other_below), _multiply(other_top, below)),
+                    _multiply(below, other_below),
+                )
         return top, below
     if op == "mul":
         top, below = normal_form(expr.args[0])
         for arg in expr.args[1:]:
             other_top, other_below = normal_form(arg)
-            top, below = _times(top, other_top), _times(below, other_below)
+            top, below = _multiply(top, other_top), _multiply(below, other_below)
         return top, below
     if op == "pow":
         return _power(expr.args[0], expr.args[1])
@@ -114,76 +122,76 @@ def _key(quotient: Quotient) -> str:
         raise NormalFormTooLarge("a zero denominator")
     lead = below[min(below)]
     text = "/".join(str(sorted((key, value / lead) for key, value in poly.items())) for poly in (top, below))
-    return _short(text)
+    return _bounded_name(text)
 
 
-def _short(text: str) -> str:
+def _bounded_name(text: str) -> str:
     """Return a name that cannot grow with the nesting."""
     return text if len(text) <= 80 else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _plus(one: Poly, two: Poly) -> Poly:
-    found = dict(one)
-    for key, value in two.items():
-        total = found.get(key, Fraction(0)) + value
+def _add(left: Poly, right: Poly) -> Poly:
+    terms = dict(left)
+    for key, value in right.items():
+        total = terms.get(key, Fraction(0)) + value
         if total:
-            found[key] = total
+            terms[key] = total
         else:
-            found.pop(key, None)
-    if len(found) > MAX_TERMS:
+            terms.pop(key, None)
+    if len(terms) > MAX_TERMS:
         raise NormalFormTooLarge("many terms")
-    return found
+    return terms
 
 
-def _minus(one: Poly, two: Poly) -> Poly:
-    return _plus(one, {key: -value for key, value in two.items()})
+def _subtract(left: Poly, right: Poly) -> Poly:
+    return _add(left, {key: -value for key, value in right.items()})
 
 
-def _times(one: Poly, two: Poly) -> Poly:
-    if two == ONE_POLY:
-        return one
-    if one == ONE_POLY:
-        return two
-    if len(one) * len(two) > MAX_TERMS * 8:
+def _multiply(left: Poly, right: Poly) -> Poly:
+    if right == ONE_POLY:
+        return left
+    if left == ONE_POLY:
+        return right
+    if len(left) * len(right) > MAX_TERMS * 8:
         raise NormalFormTooLarge("many terms")
-    found: Poly = {}
-    for key, value in one.items():
-        for other, factor in two.items():
+    terms: Poly = {}
+    for key, value in left.items():
+        for other, factor in right.items():
             monomial, coefficient = _merge(key, other)
             coefficient *= value * factor
-            total = found.get(monomial, Fraction(0)) + coefficient
+            total = terms.get(monomial, Fraction(0)) + coefficient
             if total:
-                found[monomial] = total
+                terms[monomial] = total
             else:
-                found.pop(monomial, None)
-    if len(found) > MAX_TERMS:
+                terms.pop(monomial, None)
+    if len(terms) > MAX_TERMS:
         raise NormalFormTooLarge("many terms")
-    return found
+    return terms
 
 
-def _merge(one: Monomial, two: Monomial) -> tuple[Monomial, Fraction]:
+def _merge(left: Monomial, right: Monomial) -> tuple[Monomial, Fraction]:
     """Return the product of two monomials; powers of i and whole powers of primes go into the coefficient."""
-    powers = dict(one)
-    for name, exponent in two:
+    powers = dict(left)
+    for name, exponent in right:
         powers[name] = powers.get(name, Fraction(0)) + exponent
     coefficient = Fraction(1)
-    kept = []
+    factors = []
     for name, exponent in powers.items():
         if name == "~i":
             turns = int(exponent) % 4
             coefficient *= -1 if turns >= 2 else 1
             if turns % 2:
-                kept.append((name, Fraction(1)))
+                factors.append((name, Fraction(1)))
             continue
         if name[:1] == "#":
             whole = exponent.numerator // exponent.denominator
             coefficient *= Fraction(int(name[1:])) ** whole
             exponent -= whole
         if exponent:
-            kept.append((name, exponent))
+            factors.append((name, exponent))
     if coefficient.numerator.bit_length() > MAX_BITS:
         raise NormalFormTooLarge("a large number")
-    return tuple(sorted(kept)), coefficient
+    return tuple(sorted(factors)), coefficient
 
 
 def _power(base: Expr, exponent: Expr) -> Quotient:
@@ -196,10 +204,10 @@ def _power(base: Expr, exponent: Expr) -> Quotient:
         if len(top) == 1 == len(below) and count <= 10_000:
             top, below = _monomial_power(top, count), _monomial_power(below, count)
         elif count <= MAX_POWER:
-            one, two = ONE_POLY, ONE_POLY
+            top_power, below_power = ONE_POLY, ONE_POLY
             for _ in range(count):
-                one, two = _times(one, top), _times(two, below)
-            top, below = one, two
+                top_power, below_power = _multiply(top_power, top), _multiply(below_power, below)
+            top, below = top_power, below_power
         else:
             raise NormalFormTooLarge("a large power")
         if value < 0:
@@ -222,7 +230,7 @@ def _monomial_power(poly: Poly, count: int) -> Poly:
 
 
 def _root(number: Fraction, exponent: Fraction) -> Quotient:
-    """Return a rational number to a rational power: a product of powers of its primes below 1 and a coefficient."""
+    """Return a rational number to a rational power: a coefficient times powers of primes with exponents below 1."""
     powers: dict[int, int] = {}
     for part, sign in ((number.numerator, 1), (number.denominator, -1)):
         for prime, count in _factors(part).items():
@@ -235,20 +243,20 @@ def _root(number: Fraction, exponent: Fraction) -> Quotient:
 
 
 def _factors(number: int) -> dict[int, int]:
-    found: dict[int, int] = {}
+    exponents: dict[int, int] = {}
     divisor = 2
     while divisor * divisor <= number and divisor <= MAX_PRIME:
         while number % divisor == 0:
             number //= divisor
-            found[divisor] = found.get(divisor, 0) + 1
+            exponents[divisor] = exponents.get(divisor, 0) + 1
         divisor += 1
     if number > 1:
-        found[number] = found.get(number, 0) + 1
-    return found
+        exponents[number] = exponents.get(number, 0) + 1
+    return exponents
 
 
 def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
-    """b^(2k + 1) is b·(b^k)²: one atom per term of the exponent, which counts how often."""
+    """Return b^(2k + 1) as b·(b^k)²: one atom per term of the exponent, to the power of the term's coefficient."""
     top, below = normal_form(exponent)
     if below != ONE_POLY:
         if len(below) != 1 or () not in below:
@@ -256,7 +264,7 @@ def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
         top = {key: value / below[()] for key, value in top.items()}
     name = _key(normal_form(base))
     number = rational_value(base)
-    found: Quotient = (ONE_POLY, ONE_POLY)
+    product: Quotient = (ONE_POLY, ONE_POLY)
     for monomial, count in top.items():
         if not monomial:
             if number is not None and number > 0 and count.denominator <= MAX_ROOT:
@@ -266,6 +274,6 @@ def _symbolic_power(base: Expr, exponent: Expr) -> Quotient:
             else:
                 part = _atom(f"({name})", count)
         else:
-            part = _atom(_short(f"({name})^{monomial}"), count)
-        found = _times(found[0], part[0]), _times(found[1], part[1])
-    return found
+            part = _atom(_bounded_name(f"({name})^{monomial}"), count)
+        product = _multiply(product[0], part[0]), _multiply(product[1], part[1])
+    return product

@@ -18,7 +18,7 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """One node.
+    """One node of an expression.
 
     Example: x² is ``Expr("pow", (Expr("sym", name="x"), Expr("num", value=Fraction(2))))``
     """
@@ -41,12 +41,12 @@ def sym(name: str) -> Expr:
 
 
 def const(name: str) -> Expr:
-    """pi, e, i, inf, or deg, which is π/180."""
+    """Return a constant: pi, e, i, inf, or deg, which is π/180."""
     return Expr("const", name=name)
 
 
 def fn(name: str, *args: Expr) -> Expr:
-    """Return a function's value."""
+    """Return the value of a function: its name and its arguments."""
     return Expr("fn", args, name)
 
 
@@ -117,11 +117,11 @@ def symbols(expr: Expr) -> frozenset[str]:
 def _free(expr: Expr) -> frozenset[str]:
     if expr.op == "sym":
         return frozenset((expr.name,))
-    found = [_free(arg) for arg in expr.args]
+    names = [_free(arg) for arg in expr.args]
     if expr.op == "fn" and expr.name in BINDERS:
-        body = found.pop() - found[0]
-        return body.union(*found[1:])
-    return frozenset().union(*found)
+        body = names.pop() - names[0]
+        return body.union(*names[1:])
+    return frozenset().union(*names)
 
 
 def has(expr: Expr, op: str, name: str = "") -> bool:
@@ -142,16 +142,16 @@ def choose_signs(expr: Expr) -> list[Expr]:
     """Return the readings of a ±; all its ± and ∓ go together. One element where there is none."""
     if not has(expr, "pm") and not has(expr, "mp"):
         return [expr]
-    return [_signed(expr, 1), _signed(expr, -1)]
+    return [_with_sign(expr, 1), _with_sign(expr, -1)]
 
 
-def _signed(expr: Expr, sign: int) -> Expr:
+def _with_sign(expr: Expr, sign: int) -> Expr:
     if expr.op in ("pm", "mp"):
-        inner = _signed(expr.args[0], sign)
+        inner = _with_sign(expr.args[0], sign)
         return inner if (expr.op == "pm") == (sign > 0) else neg(inner)
     if not expr.args:
         return expr
-    return Expr(expr.op, tuple(_signed(arg, sign) for arg in expr.args), expr.name, expr.value, expr.places)
+    return Expr(expr.op, tuple(_with_sign(arg, sign) for arg in expr.args), expr.name, expr.value, expr.places)
 
 
 def show(expr: Expr) -> str:

@@ -17,7 +17,10 @@ from curation.verify.answers.expr import Expr, show
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``unit`` is normalised text; "%" and "deg" are units too, and the expression is the number before them."""
+    """One expression with a unit.
+
+    ``unit`` is normalised text; "%" and "deg" are units too, and the expression is the number before them.
+    """
 
     expr: Expr
     unit: str = ""
@@ -45,7 +48,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Parts of which one holds (``joint`` False) or all (True)."""
+    """Parts of which at least one holds, or all of them where ``is_conjunction``."""
 
     parts: tuple[Form, ...]
     is_conjunction: bool = False
@@ -60,7 +63,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``items[0] ops[0] items[1] ops[1] …``; ops are = != < <= > >= in notin :."""
+    """The chain ``items[0] ops[0] items[1] ops[1] …``; the operators are = != < <= > >= in notin to :."""
 
     items: tuple[Form, ...]
     ops: tuple[str, ...]

@@ -23,20 +23,20 @@ class FunctionRules(Cursor):
 
     def function(self, name: str) -> Expr:
         base: Expr | None = None
-        raised: Expr | None = None
+        exponent: Expr | None = None
         while True:
             if self.at("_") and base is None:
                 self.position += 1
                 base = self.group()
-            elif self.at("^") and raised is None:
+            elif self.at("^") and exponent is None:
                 self.position += 1
-                raised = self.exponent()
+                exponent = self.exponent()
             else:
                 break
-        if raised == ex.MINUS_ONE and name in _INVERSE:
-            name, raised = _INVERSE[name], None
-        found = _apply(name, base, self.arguments(name))
-        return power(found, raised) if raised is not None else found
+        if exponent == ex.MINUS_ONE and name in _INVERSE:
+            name, exponent = _INVERSE[name], None
+        value = _apply(name, base, self.arguments(name))
+        return power(value, exponent) if exponent is not None else value
 
     def arguments(self, name: str) -> list[Expr]:
         if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
@@ -45,14 +45,14 @@ class FunctionRules(Cursor):
                 raise AnswerParseError("nested too deeply")
             self.depth += 1
             bars, self.bars = self.bars, 0
-            found = [self.sum()]
+            args = [self.sum()]
             while self.at(",") or self.at(";"):
                 self.position += 1
-                found.append(self.sum())
+                args.append(self.sum())
             self.bars = bars
             self.depth -= 1
             self.expect(closer)
-            return found
+            return args
         if name == "sqrt":
             return [self.factor()]
         return [self.bare_argument()]
@@ -62,15 +62,15 @@ class FunctionRules(Cursor):
         if self.at("-"):
             self.position += 1
             return neg(self.bare_argument())
-        found = self.factor()
+        argument = self.factor()
         while self.starts_factor() and self.peek().kind not in ("fun", "num") and not self.at("(") and not self.at("["):
             if self.peek().kind == "cmd" and self.peek().text in ("sum", "int", "prod"):
                 break
-            found = mul(found, self.factor())
-        if found.op == "num" and self.at("/") and self.peek(1).kind == "num":
+            argument = mul(argument, self.factor())
+        if argument.op == "num" and self.at("/") and self.peek(1).kind == "num":
             self.position += 1
-            found = divide(found, self.atom())
-        return found
+            argument = divide(argument, self.atom())
+        return argument
 
     def command(self, name: str) -> Expr:
         if name in ("frac", "dfrac", "tfrac", "cfrac"):
@@ -125,7 +125,10 @@ class FunctionRules(Cursor):
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
-        """Up to the first d x outside of braces; one in a numerator stands for 1. Without bounds: an antiderivative."""
+        """Read an integral up to the first d x outside of braces; a d x in a numerator stands for 1.
+
+        Without bounds it is an antiderivative.
+        """
         low = high = None
         if self.at("_"):
             self.position += 1
@@ -141,7 +144,7 @@ class FunctionRules(Cursor):
         return fn("int", variable, low, high, body)
 
     def take_differential(self) -> Expr:
-        """Cut the d x out of the tokens ahead."""
+        """Cut the d x out of the tokens ahead and return its variable."""
         level = inner = 0
         for at in range(self.position, len(self.tokens)):
             token = self.tokens[at]
@@ -159,7 +162,7 @@ class FunctionRules(Cursor):
         raise AnswerParseError("an integral without its d x")
 
     def differential_at(self, at: int) -> int:
-        """Return how many tokens the d x at a place takes; 0 where there is none."""
+        """Return how many tokens the d x at ``at`` takes; 0 where there is none."""
         token = self.tokens[at]
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else Token("eof", "")
         if token.kind == "word" and len(token.text) == 2 and token.text[0] == "d":

@@ -3,7 +3,7 @@ r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`. A hand
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
 ``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Lists, relations, intervals and units are `reading`'s business.
 
-Nesting deeper than `DEEPEST` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
+Nesting deeper than `MAX_DEPTH` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 def parse_expression(tokens: list[Token]) -> Expr:
     """Return the expression that all of ``tokens`` is."""
     parser = ExpressionParser(tokens)
-    found = parser.sum_or_fraction()
+    expression = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
         raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
-    return found
+    return expression
 
 
 class ExpressionParser(NameRules, FunctionRules):
@@ -59,19 +59,19 @@ class ExpressionParser(NameRules, FunctionRules):
         return term
 
     def term(self) -> Expr:
-        left = self.factor()
+        product = self.factor()
         while True:
             token = self.peek()
             if token.kind == "op" and token.text == "*":
                 self.position += 1
-                left = mul(left, self.signed_factor())
+                product = mul(product, self.signed_factor())
             elif token.kind == "op" and token.text in ("/", "÷", ":"):
                 self.position += 1
-                left = divide(left, self.denominator())
+                product = divide(product, self.denominator())
             elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
-                left = self.implicit_product(left, token)
+                product = self.implicit_product(product, token)
             else:
-                return left
+                return product
 
     def implicit_product(self, left: Expr, token: Token) -> Expr:
         if token.kind == "num":
@@ -161,7 +161,7 @@ class ExpressionParser(NameRules, FunctionRules):
         return self.exponent()
 
     def group(self) -> Expr:
-        """``{…}`` or the single token that stands for it."""
+        """Read ``{…}``, or the single token that stands for it."""
         if not self.at("{"):
             return self.atom()
         self.position += 1

@@ -22,149 +22,164 @@ MAX_SIGNS = 5
 
 
 class Matcher(Relations, Values):
-    """Whether an answer is the reference; one object a pair."""
+    """The comparison of one answer with one reference; use a new object for each pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
         if isinstance(reference, Words) and isinstance(answer, Words):
             return self.decide("words", bool(reference.text) and reference.text == answer.text)
         if isinstance(reference, Value) and isinstance(answer, Value):
-            return self._value_or_signs(reference, answer)
+            return self._match_values_or_signs(reference, answer)
         if isinstance(reference, Value) or isinstance(answer, Value):
             reference, answer = _as_vector(reference, answer), _as_vector(answer, reference)
             for value, cases in ((reference, answer), (answer, reference)):
                 if isinstance(value, Value) and isinstance(cases, Sequence) and is_piecewise(cases):
                     return self.decide("by cases", equals_cases(value.expr, cases))
-        if is_region(reference) or is_region(answer) or _is_line(reference) or _is_line(answer):
-            found = self._regions(reference, answer)
-            if found is not None:
-                return found
+        if is_region(reference) or is_region(answer) or _is_real_line(reference) or _is_real_line(answer):
+            regions_match = self._match_regions(reference, answer)
+            if regions_match is not None:
+                return regions_match
         if isinstance(reference, Relation) or isinstance(answer, Relation):
             return self.match_relations(reference, answer)
         if isinstance(reference, Matrix) or isinstance(answer, Matrix):
-            return self._matrices(reference, answer)
+            return self._match_matrices(reference, answer)
         if isinstance(reference, Sequence) or isinstance(answer, Sequence):
-            return self._sequences(reference, answer)
+            return self._match_sequences(reference, answer)
         if isinstance(reference, Value) and isinstance(answer, Words):
-            return self._infinite(reference, answer)
+            return self._match_infinity(reference, answer)
         if isinstance(answer, Value) and isinstance(reference, Words):
-            return self._infinite(answer, reference)
+            return self._match_infinity(answer, reference)
         return False
 
-    def _infinite(self, value: Value, other: Words) -> bool:
+    def _match_infinity(self, value: Value, other: Words) -> bool:
         return value.expr.op == "const" and value.expr.name == "inf" and other.text == "infinity"
 
-    def _value_or_signs(self, reference: Value, answer: Value) -> bool:
+    def _match_values_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
-            return self._sequences(reference, answer)
+            return self._match_sequences(reference, answer)
         if self.match_values(reference, answer):
             return True
-        return self._vectors(reference.expr, answer.expr)
+        return self._match_vectors(reference.expr, answer.expr)
 
-    def _vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return two sums of unit vectors, styled in two ways."""
-        one, two = components(reference), components(answer)
-        if one is None or two is None:
+    def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether two sums of unit vectors, perhaps written in two styles, are the same."""
+        left_parts, right_parts = components(reference), components(answer)
+        if left_parts is None or right_parts is None:
             return False
-        one, two = components(reference, len(two)) or one, components(answer, len(one)) or two
-        return len(one) == len(two) and all(self.is_same(left, right) for left, right in zip(one, two, strict=True))
+        left_parts, right_parts = (
+            components(reference, len(right_parts)) or left_parts,
+            components(answer, len(left_parts)) or right_parts,
+        )
+        return len(left_parts) == len(right_parts) and all(
+            self.is_same(left, right) for left, right in zip(left_parts, right_parts, strict=True)
+        )
 
     # sequences
 
-    def _sequences(self, reference: Form, answer: Form) -> bool:
-        one, two = as_sequence(reference), as_sequence(answer)
-        if one is None or two is None or max(len(one.items), len(two.items)) > MAX_LIST_ITEMS:
+    def _match_sequences(self, reference: Form, answer: Form) -> bool:
+        left, right = as_sequence(reference), as_sequence(answer)
+        if left is None or right is None or max(len(left.items), len(right.items)) > MAX_LIST_ITEMS:
             return False
-        if "::" in (one.brackets, two.brackets):
-            return one.brackets == two.brackets and self._ratios(one, two)
-        if one.brackets == "" and two.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in one.items):
-            two = Sequence((two,))
-        elif two.brackets == "" and one.brackets not in ("", "{}") and all(isinstance(i, Sequence) for i in two.items):
-            one = Sequence((one,))
-        free = one.brackets in ("", "{}") and two.brackets in ("", "{}")
-        if not free and not _brackets_agree(one.brackets, two.brackets):
+        if "::" in (left.brackets, right.brackets):
+            return left.brackets == right.brackets and self._match_ratios(left, right)
+        if (
+            left.brackets == ""
+            and right.brackets not in ("", "{}")
+            and all(isinstance(i, Sequence) for i in left.items)
+        ):
+            right = Sequence((right,))
+        elif (
+            right.brackets == ""
+            and left.brackets not in ("", "{}")
+            and all(isinstance(i, Sequence) for i in right.items)
+        ):
+            left = Sequence((left,))
+        free = left.brackets in ("", "{}") and right.brackets in ("", "{}")
+        if not free and not _brackets_agree(left.brackets, right.brackets):
             return False
-        expanded = (expand_signs(one), expand_signs(two)) if free else (list(one.items), list(two.items))
+        expanded = (expand_signs(left), expand_signs(right)) if free else (list(left.items), list(right.items))
         if free:
-            return self._unordered(*expanded)
-        if _sign_inside(one) or _sign_inside(two):
-            ones, twos = _sign_choices(one), _sign_choices(two)
-            return bool(ones and twos) and self._unordered(ones, twos)
-        return self._ordered(*expanded)
+            return self._match_unordered(*expanded)
+        if _sign_inside(left) or _sign_inside(right):
+            left_choices, right_choices = _sign_choices(left), _sign_choices(right)
+            return bool(left_choices and right_choices) and self._match_unordered(left_choices, right_choices)
+        return self._match_ordered(*expanded)
 
-    def _ordered(self, ones: list[Form], twos: list[Form]) -> bool:
-        return len(ones) == len(twos) and all(self.match(one, two) for one, two in zip(ones, twos, strict=True))
+    def _match_ordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
+        return len(left_items) == len(right_items) and all(
+            self.match(left, right) for left, right in zip(left_items, right_items, strict=True)
+        )
 
-    def _unordered(self, ones: list[Form], twos: list[Form]) -> bool:
-        names_one, names_two = _names(ones), _names(twos)
-        unique = len(set(names_one)) == len(names_one) > 1
-        if unique and sorted(names_one) == sorted(names_two):
-            by_name = dict(zip(names_two, twos, strict=True))
-            return all(self.match(one, by_name[name]) for name, one in zip(names_one, ones, strict=True))
-        if names_one and names_two and (len(set(names_one)) == 1) != (len(set(names_two)) == 1):
+    def _match_unordered(self, left_items: list[Form], right_items: list[Form]) -> bool:
+        left_names, right_names = _label_names(left_items), _label_names(right_items)
+        unique = len(set(left_names)) == len(left_names) > 1
+        if unique and sorted(left_names) == sorted(right_names):
+            by_name = dict(zip(right_names, right_items, strict=True))
+            return all(self.match(left, by_name[name]) for name, left in zip(left_names, left_items, strict=True))
+        if left_names and right_names and (len(set(left_names)) == 1) != (len(set(right_names)) == 1):
             return False
-        if len(ones) != len(twos):
+        if len(left_items) != len(right_items):
             return False
-        if len(ones) == 1:
-            return self.match(ones[0], twos[0])
-        left = list(twos)
-        for one in ones:
-            at = next((position for position, two in enumerate(left) if self.match(one, two)), None)
+        if len(left_items) == 1:
+            return self.match(left_items[0], right_items[0])
+        unmatched = list(right_items)
+        for left in left_items:
+            at = next((position for position, right in enumerate(unmatched) if self.match(left, right)), None)
             if at is None:
                 return False
-            del left[at]
+            del unmatched[at]
         return True
 
-    def _ratios(self, one: Sequence, two: Sequence) -> bool:
-        if len(one.items) != len(two.items):
+    def _match_ratios(self, left: Sequence, right: Sequence) -> bool:
+        if len(left.items) != len(right.items):
             return False
         pairs = [
-            (first.expr, second.expr)
-            for first, second in zip(one.items, two.items, strict=True)
-            if isinstance(first, Value) and isinstance(second, Value)
+            (left_item.expr, right_item.expr)
+            for left_item, right_item in zip(left.items, right.items, strict=True)
+            if isinstance(left_item, Value) and isinstance(right_item, Value)
         ]
-        return len(pairs) == len(one.items) and self.proportional(pairs)
+        return len(pairs) == len(left.items) and self.proportional(pairs)
 
-    def _matrices(self, reference: Form, answer: Form) -> bool:
-        one, two = _as_rows(reference), _as_rows(answer)
-        if one is None or two is None:
+    def _match_matrices(self, reference: Form, answer: Form) -> bool:
+        left, right = _as_rows(reference), _as_rows(answer)
+        if left is None or right is None:
             return False
-        if len(one) != len(two) or len(one[0]) != len(two[0]):
-            if not (len(one) == len(two[0]) and len(two) == len(one[0]) and 1 in (len(one), len(two))):
+        if len(left) != len(right) or len(left[0]) != len(right[0]):
+            if not (len(left) == len(right[0]) and len(right) == len(left[0]) and 1 in (len(left), len(right))):
                 return False
             if isinstance(reference, Matrix) and isinstance(answer, Matrix):
                 self.doubtful = True
                 return False
-            two = tuple(zip(*two, strict=True))
-        cells = zip(itertools.chain(*one), itertools.chain(*two), strict=True)
+            right = tuple(zip(*right, strict=True))
+        cells = zip(itertools.chain(*left), itertools.chain(*right), strict=True)
         return all(self.match_values(Value(first), Value(second)) for first, second in cells)
 
     # regions
 
-    def _regions(self, reference: Form, answer: Form) -> bool | None:
+    def _match_regions(self, reference: Form, answer: Form) -> bool | None:
         try:
-            ones, twos = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
+            left_pieces, right_pieces = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
         except NotARegion:
             return None
-        if len(ones) != len(twos):
+        if len(left_pieces) != len(right_pieces):
             return False
-        return all(self._same_piece(one, two) for one, two in zip(ones, twos, strict=True))
+        return all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
 
-    def _same_piece(self, one: Interval, two: Interval) -> bool:
-        ends = self._same_end(one.low, two.low) and self._same_end(one.high, two.high)
-        if ends and (one.includes_low, one.includes_high) != (two.includes_low, two.includes_high):
+    def _same_piece(self, left: Interval, right: Interval) -> bool:
+        ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)
+        if ends and (left.includes_low, left.includes_high) != (right.includes_low, right.includes_high):
             self.doubtful = True
             return False
         return ends
 
-    def _same_end(self, one: Expr, two: Expr) -> bool:
-        if has(one, "const", "inf") or has(two, "const", "inf"):
-            return one == two
-        return self.match_values(Value(one), Value(two))
+    def _same_end(self, left: Expr, right: Expr) -> bool:
+        if has(left, "const", "inf") or has(right, "const", "inf"):
+            return left == right
+        return self.match_values(Value(left), Value(right))
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence; one answer is a list of one."""
+    """Return a form as a sequence; a single answer becomes a list of one. None where the conditions hold jointly."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -173,27 +188,27 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± written out; of a set, or where ± occurs, each only once."""
-    found: list[Form] = []
+    """Return the items with ± written out. In a set, or where ± occurs, each item comes once."""
+    items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
-            found.extend(Value(chosen, item.unit) for chosen in choose_signs(item.expr))
+            items.extend(Value(signed, item.unit) for signed in choose_signs(item.expr))
         elif isinstance(item, Relation) and isinstance(item.items[-1], Value) and _has_sign(item.items[-1]):
-            found.extend(Value(chosen) for chosen in choose_signs(item.items[-1].expr))
+            items.extend(Value(signed) for signed in choose_signs(item.items[-1].expr))
         elif isinstance(item, Sequence) and _sign_inside(item):
-            found.extend(_sign_choices(item))
+            items.extend(_sign_choices(item))
         elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
-            found.extend(expand_signs(item))
+            items.extend(expand_signs(item))
         else:
-            found.append(item)
-    if len(found) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in found):
-        found = list(dict.fromkeys(found))
-    return found
+            items.append(item)
+    if len(items) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in items):
+        items = list(dict.fromkeys(items))
+    return items
 
 
 def _sign_choices(form: Sequence) -> list[Form]:
     options = [
-        [Value(chosen, item.unit) for chosen in choose_signs(item.expr)] if isinstance(item, Value) else [item]
+        [Value(signed, item.unit) for signed in choose_signs(item.expr)] if isinstance(item, Value) else [item]
         for item in form.items
     ]
     if sum(len(option) > 1 for option in options) > MAX_SIGNS:
@@ -206,11 +221,11 @@ def _as_vector(form: Form, other: Form) -> Form:
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
-    found = components(form.expr, size)
-    return Sequence(tuple(Value(part) for part in found), "()") if found is not None else form
+    vector = components(form.expr, size)
+    return Sequence(tuple(Value(part) for part in vector), "()") if vector is not None else form
 
 
-def _is_line(form: Form) -> bool:
+def _is_real_line(form: Form) -> bool:
     return isinstance(form, Words) and form.text == "reals"
 
 
@@ -222,13 +237,13 @@ def _sign_inside(form: Sequence) -> bool:
     return any(isinstance(item, Value) and _has_sign(item) for item in form.items)
 
 
-def _brackets_agree(one: str, two: str) -> bool:
-    if one == two or "" in (one, two):
-        return "{}" not in (one, two)
+def _brackets_agree(left: str, right: str) -> bool:
+    if left == right or "" in (left, right):
+        return "{}" not in (left, right)
     return False
 
 
-def _names(forms: list[Form]) -> list[str]:
+def _label_names(forms: list[Form]) -> list[str]:
     from curation.verify.answers.relations import left_name
 
     names = [left_name(form) for form in forms]

@@ -18,7 +18,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
     for op, part in zip(["+", *ops], parts, strict=True):
         if not part and total is None:
             continue
-        rows = _product(part)
+        rows = _read_product(part)
         if op == "-":
             rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
         if total is None:
@@ -27,7 +27,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
             raise AnswerParseError("matrices of two sizes")
         else:
             total = tuple(
-                tuple(add(one, two) for one, two in zip(row, other, strict=True))
+                tuple(add(left, right) for left, right in zip(row, other, strict=True))
                 for row, other in zip(total, rows, strict=True)
             )
     if total is None:
@@ -35,7 +35,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
     return Matrix(total)
 
 
-def _product(tokens: list[Token]) -> Rows:
+def _read_product(tokens: list[Token]) -> Rows:
     rows: Rows | None = None
     scalar: list[Token] = []
     position = 0
@@ -49,10 +49,10 @@ def _product(tokens: list[Token]) -> Rows:
         if end is None or ("matrix" not in token.text and token.text != "array"):
             raise AnswerParseError(f"environment {token.text}")
         body = tokens[position + 1 : end]
-        here = _cells(body, token.text)
-        rows = here if rows is None else _times(rows, here)
+        matrix = _cells(body, token.text)
+        rows = matrix if rows is None else _multiply(rows, matrix)
         position = end + 1
-    scalar = _balanced([token for token in scalar if token.text != "space"])
+    scalar = _trim_brackets([token for token in scalar if token.text != "space"])
     if rows is None:
         raise AnswerParseError("no matrix")
     if scalar:
@@ -61,8 +61,8 @@ def _product(tokens: list[Token]) -> Rows:
     return rows
 
 
-def _balanced(tokens: list[Token]) -> list[Token]:
-    """Without the brackets that stood around a matrix, and the sign of the product."""
+def _trim_brackets(tokens: list[Token]) -> list[Token]:
+    """Drop the brackets that stood around a matrix, and the sign of the product."""
     if not tokens or (tokens[0].kind == "op" and all(token.kind == "op" for token in tokens) and tokens[0].text != "-"):
         return []
     while tokens and tokens[-1].text in ("*", "[", "(", "{", "|"):
@@ -80,7 +80,7 @@ def _count(tokens: list[Token], sign: str) -> int:
 
 
 def determinant(rows: Rows) -> Expr:
-    """By its first row. Raises `AnswerParseError` where it is not square, or large."""
+    """Return the determinant, by its first row. Raises `AnswerParseError` where it is not square, or large."""
     if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
         raise AnswerParseError("a determinant")
     if len(rows) == 1:
@@ -105,7 +105,7 @@ def _cells(body: list[Token], environment: str) -> Rows:
     return rows
 
 
-def _times(left: Rows, right: Rows) -> Rows:
+def _multiply(left: Rows, right: Rows) -> Rows:
     if len(left[0]) != len(right):
         raise AnswerParseError("matrices that do not multiply")
     return tuple(

@@ -44,7 +44,7 @@ class NameRules(Cursor):
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
-        r"""``3\frac{1}{2}`` and ``3 1/2``: a whole number and a proper fraction."""
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2``: a whole number and a proper fraction. None for anything else."""
         token = self.peek()
         if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
             saved, tokens = self.position, list(self.tokens)
@@ -75,9 +75,9 @@ class NameRules(Cursor):
             if combination is not None:
                 return combination
         if text == "C" and self.at("("):
-            chosen = self.binomial_before()
-            if chosen is not None:
-                return chosen
+            binomial = self.binomial_before()
+            if binomial is not None:
+                return binomial
         full = text
         if text == "Delta" and self.peek().kind == "sym":
             full += self.next().text
@@ -107,7 +107,7 @@ class NameRules(Cursor):
         return sym(full)
 
     def binomial_before(self) -> Expr | None:
-        """C(5, 2)."""
+        """Read ``C(5, 2)``; None for anything else."""
         saved = self.position
         self.position += 1
         try:
@@ -172,8 +172,7 @@ class NameRules(Cursor):
             parts = [Token("sym", letter) for letter in word]
         self.tokens[self.position - 1 : self.position] = parts
         self.position -= 1
-        left = self.atom()
-        return left
+        return self.atom()
 
     def styled(self, style: str) -> Expr:
         inner = self.group()

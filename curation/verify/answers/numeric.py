@@ -1,7 +1,7 @@
 """Numbers out of expressions: floats, and mpmath numbers of any precision.
 
-`Floats` and `PreciseArithmetic` evaluate at a point; roots of odd order are real, other powers of negative numbers
-complex. Whatever is too large to hold (`MagnitudeTooLarge`), undefined at the point or not known to evaluate
+`FloatArithmetic` and `PreciseArithmetic` evaluate at a point; roots of odd order are real, other powers of negative
+numbers complex. Whatever is too large to hold (`MagnitudeTooLarge`), undefined at the point or not known to evaluate
 (`Uncomputable`) says so instead of costing time.
 """
 
@@ -30,7 +30,7 @@ MAX_SUM_TERMS = 200
 
 
 class Uncomputable(Exception):
-    """No value here: undefined at this point, or not a known function."""
+    """The expression has no value: it is undefined at this point, or has an unknown function."""
 
 
 class MagnitudeTooLarge(Uncomputable):
@@ -148,11 +148,11 @@ class FloatArithmetic(Arithmetic):
         return isinstance(value, complex)
 
     def total(self, terms: list[Any]) -> Any:
-        found = sum(terms)
+        total = sum(terms)
         largest = max(abs(term) for term in terms)
         if largest:
-            self.spread = max(self.spread, largest / (abs(found) or largest * 1e-16))
-        return found
+            self.spread = max(self.spread, largest / (abs(total) or largest * 1e-16))
+        return total
 
     def power(self, base: Any, exponent: Any) -> Any:
         if base == 0 and (isinstance(exponent, complex) or exponent <= 0):
@@ -182,12 +182,12 @@ def _ln(value: Any) -> Any:
     return math.log(value)
 
 
-def _over(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _one_over(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: 1 / function(value)
 
 
-def _wide(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
-    """Return a function that is real only on [-1, 1]."""
+def _real_inside(real: Callable[[float], float], complex_: Callable[[complex], complex]) -> Callable[[Any], Any]:
+    """Return a function that is real on [-1, 1] and complex elsewhere."""
     return lambda value: complex_(value) if isinstance(value, complex) or abs(value) > 1 else real(value)
 
 
@@ -198,9 +198,10 @@ _SINH = _real_or_complex(math.sinh, cmath.sinh)
 _COSH = _real_or_complex(math.cosh, cmath.cosh)
 _TANH = _real_or_complex(math.tanh, cmath.tanh)
 _FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sin": _SIN, "cos": _COS, "tan": _TAN, "sec": _over(_COS), "csc": _over(_SIN), "cot": _over(_TAN),
-    "sinh": _SINH, "cosh": _COSH, "tanh": _TANH, "sech": _over(_COSH), "csch": _over(_SINH), "coth": _over(_TANH),
-    "arcsin": _wide(math.asin, cmath.asin), "arccos": _wide(math.acos, cmath.acos),
+    "sin": _SIN, "cos": _COS, "tan": _TAN, "sec": _one_over(_COS), "csc": _one_over(_SIN), "cot": _one_over(_TAN),
+    "sinh": _SINH, "cosh": _COSH, "tanh": _TANH, "sech": _one_over(_COSH), "csch": _one_over(_SINH),
+    "coth": _one_over(_TANH),
+    "arcsin": _real_inside(math.asin, cmath.asin), "arccos": _real_inside(math.acos, cmath.acos),
     "arctan": _real_or_complex(math.atan, cmath.atan), "arccot": lambda x: math.pi / 2 - math.atan(x),
     "arcsec": lambda x: _FLOAT_FUNCTIONS["arccos"](1 / x), "arccsc": lambda x: _FLOAT_FUNCTIONS["arcsin"](1 / x),
     "arcsinh": _real_or_complex(math.asinh, cmath.asinh), "arccosh": cmath.acosh, "arctanh": cmath.atanh,
@@ -244,15 +245,15 @@ class PreciseArithmetic(Arithmetic):
         return isinstance(value, self.mp.mpc)
 
     def total(self, terms: list[Any]) -> Any:
-        found = terms[0]
+        total = terms[0]
         for term in terms[1:]:
-            found = found + term
+            total = total + term
         sizes = [self._size(term) for term in terms if term != 0]
         if sizes:
             self.absorbed = max(self.absorbed, max(sizes) - min(sizes))
-            if found != 0:
-                self.cancelled = max(self.cancelled, max(sizes) - self._size(found))
-        return found
+            if total != 0:
+                self.cancelled = max(self.cancelled, max(sizes) - self._size(total))
+        return total
 
     def _size(self, value: Any) -> int:
         size = self.mp.mag(value)
@@ -271,8 +272,8 @@ class PreciseArithmetic(Arithmetic):
         if not self.is_complex(exponent) and exponent == self.mp.floor(exponent) and size < self.bits - 8:
             return self.integer_power(base, int(exponent))
         with self.mp.extraprec(max(0, size) + 16):
-            found = self.mp.exp(exponent * self.mp.log(base))
-        return self._checked(+found)
+            result = self.mp.exp(exponent * self.mp.log(base))
+        return self._check_real(+result)
 
     def integer_power(self, base: Any, exponent: int) -> Any:
         if exponent.bit_length() > MAX_EXPONENT_BITS:
@@ -289,9 +290,9 @@ class PreciseArithmetic(Arithmetic):
         for arg in args:
             if arg != 0 and self._size(arg) > (64 if name in _GAMMAS else 3000):
                 raise MagnitudeTooLarge(f"{name} of a huge number")
-        return self._checked(function(self.mp, *args))
+        return self._check_real(function(self.mp, *args))
 
-    def _checked(self, value: Any) -> Any:
+    def _check_real(self, value: Any) -> Any:
         if self.real and self.is_complex(value):
             raise Uncomputable("not real")
         return value
@@ -300,7 +301,7 @@ class PreciseArithmetic(Arithmetic):
 _GAMMAS = frozenset(("factorial", "binomial", "lgamma"))
 
 
-def _plain(name: str) -> Callable[..., Any]:
+def _mpmath_fn(name: str) -> Callable[..., Any]:
     return lambda mp, *args: getattr(mp, name)(*args)
 
 
@@ -311,12 +312,13 @@ def _log(mp: Any, value: Any) -> Any:
 
 
 _PRECISE_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _plain(name) for name in ("sin cos tan sec csc cot sinh cosh tanh sech csch coth floor ceil arg").split()},
-    "arcsin": _plain("asin"), "arccos": _plain("acos"), "arctan": _plain("atan"),
+    **{name: _mpmath_fn(name) for name in "sin cos tan sec csc cot sinh cosh tanh sech csch coth".split()},
+    "floor": _mpmath_fn("floor"), "ceil": _mpmath_fn("ceil"), "arg": _mpmath_fn("arg"),
+    "arcsin": _mpmath_fn("asin"), "arccos": _mpmath_fn("acos"), "arctan": _mpmath_fn("atan"),
     "arccot": lambda mp, x: mp.pi / 2 - mp.atan(x), "arcsec": lambda mp, x: mp.acos(1 / x),
-    "arccsc": lambda mp, x: mp.asin(1 / x), "arcsinh": _plain("asinh"), "arccosh": _plain("acosh"),
-    "arctanh": _plain("atanh"), "ln": _log, "abs": lambda _, x: abs(x), "max": lambda _, *xs: max(xs),
-    "min": lambda _, *xs: min(xs), "sgn": _plain("sign"), "factorial": _plain("factorial"),
-    "binomial": _plain("binomial"), "mod": lambda mp, a, b: a - b * mp.floor(a / b), "Re": _plain("re"),
-    "Im": _plain("im"), "lgamma": _plain("loggamma"),
+    "arccsc": lambda mp, x: mp.asin(1 / x), "arcsinh": _mpmath_fn("asinh"), "arccosh": _mpmath_fn("acosh"),
+    "arctanh": _mpmath_fn("atanh"), "ln": _log, "abs": lambda _, x: abs(x), "max": lambda _, *xs: max(xs),
+    "min": lambda _, *xs: min(xs), "sgn": _mpmath_fn("sign"), "factorial": _mpmath_fn("factorial"),
+    "binomial": _mpmath_fn("binomial"), "mod": lambda mp, a, b: a - b * mp.floor(a / b), "Re": _mpmath_fn("re"),
+    "Im": _mpmath_fn("im"), "lgamma": _mpmath_fn("loggamma"),
 }  # fmt: skip

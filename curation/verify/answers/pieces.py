@@ -38,11 +38,14 @@ def _is_case(form: Form) -> bool:
     return isinstance(form, Sequence) and len(form.items) == 2 and not isinstance(form.items[1], Value | Sequence)
 
 
-def _same_on(one: Expr, two: Expr, name: str, piece: Interval) -> bool:
-    """On the open interval, by a variable that runs over it; and at the ends that belong to it."""
+def _same_on(left: Expr, right: Expr, name: str, piece: Interval) -> bool:
+    """Return whether two expressions agree on a piece.
+
+    Inside, they are compared by a variable that runs over the open interval; then at the ends that belong to it.
+    """
     square = power(sym(name), num(2))
     if piece.low == piece.high:
-        return _same_at(one, two, name, piece.low)
+        return _same_at(left, right, name, piece.low)
     if has(piece.low, "const", "inf") and has(piece.high, "const", "inf"):
         inside = sym(name)
     elif has(piece.low, "const", "inf"):
@@ -53,8 +56,8 @@ def _same_on(one: Expr, two: Expr, name: str, piece: Interval) -> bool:
         share = divide(square, add(square, num(1)))
         inside = add(piece.low, mul(difference(piece.high, piece.low), share))
     ends = [end for end, within in ((piece.low, piece.includes_low), (piece.high, piece.includes_high)) if within]
-    return _same_at(one, two, name, inside) and all(_same_at(one, two, name, end) for end in ends)
+    return _same_at(left, right, name, inside) and all(_same_at(left, right, name, end) for end in ends)
 
 
-def _same_at(one: Expr, two: Expr, name: str, where: Expr) -> bool:
-    return compare_expressions(rename(one, {name: where}), rename(two, {name: where})).is_equal
+def _same_at(left: Expr, right: Expr, name: str, place: Expr) -> bool:
+    return compare_expressions(rename(left, {name: place}), rename(right, {name: place})).is_equal

@@ -23,7 +23,7 @@ MAX_QUICK_CHARS = 200
 """Characters of a string the quick tier looks at."""
 
 DECIMAL_COMMA_LANGUAGES = frozenset(
-    (*(known.code for known in languages() if known.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
+    (*(vocab.code for vocab in languages() if vocab.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
 )
 """Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
 
@@ -37,7 +37,7 @@ _PLAIN = re.compile(
 
 
 def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
-    """Return the number that ``text`` plainly is, or None where it takes more to say."""
+    """Return the number that ``text`` plainly is, or None where that takes a slower tier."""
     if len(text) > MAX_QUICK_CHARS:
         return None
     if not text.isascii():
@@ -70,7 +70,7 @@ def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
 def quick_compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison | None:
-    """Return the verdict where it can be told at sight, else None."""
+    """Return the verdict where the quick tier can decide, else None."""
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
         return AnswerComparison(Outcome.CORRECT if same else Outcome.WRONG, "number", reference, answer, False)
@@ -89,5 +89,5 @@ def compare_numbers(reference: WrittenNumber, answer: WrittenNumber, policy: App
     if reference.value == answer.value:
         return AnswerComparison(Outcome.CORRECT, "number", *forms, False)
     equal, doubtful = compare_rounded(reference, answer, policy)
-    how = "approximation" if equal else "number"
-    return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, how, *forms, doubtful and not equal)
+    method = "approximation" if equal else "number"
+    return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, method, *forms, doubtful and not equal)

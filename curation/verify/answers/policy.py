@@ -1,4 +1,4 @@
-"""When a rounded number counts as the number, and what a comparison says.
+"""When a rounded number counts as the number itself, and the result of a comparison.
 
 The rules, all fields of `ApproximationPolicy` (digits are significant digits):
 
@@ -44,8 +44,8 @@ DEFAULT_POLICY = ApproximationPolicy()
 class AnswerComparison:
     """The verdict on one pair, CORRECT or WRONG, and how it was reached.
 
-    ``how`` names the tier; the forms are what the two sides were read as; ``doubtful`` asks for a person's look.
-    Example: ``Comparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
+    ``method`` names the tier; the forms are what the two sides were read as; ``doubtful`` asks for a person's look.
+    Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
     """
 
     outcome: Outcome
@@ -59,7 +59,7 @@ class AnswerComparison:
 class WrittenNumber:
     """A number as it was written: its value, and for a decimal the place of its last digit (10**-places).
 
-    Examples: 1/3 is ``Shown(Fraction(1, 3), None)``, 2.50 is ``Shown(Fraction(5, 2), 2)``.
+    Examples: 1/3 is ``WrittenNumber(Fraction(1, 3), None)``, 2.50 is ``WrittenNumber(Fraction(5, 2), 2)``.
     """
 
     value: Fraction
@@ -67,7 +67,7 @@ class WrittenNumber:
 
     @property
     def significant_digits(self) -> int:
-        """Return significant digits of a decimal."""
+        """Return the number of significant digits of a decimal."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 
@@ -78,7 +78,7 @@ class WrittenNumber:
 
 
 def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPolicy) -> bool:
-    """Return whether ``value`` becomes ``shown`` when rounded (or cut, where it has digits enough) to its digits."""
+    """Return whether ``value`` becomes ``rounded`` when rounded (or cut, where it has digits enough) to its digits."""
     unit = Fraction(1, 10) ** (rounded.places or 0)
     error = abs(value) - abs(rounded.value)
     if (value < 0) != (rounded.value < 0):
@@ -87,7 +87,7 @@ def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPoli
 
 
 def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> tuple[bool, bool]:
-    """(counts as equal, doubtful) for two different numbers."""
+    """Return (counts as equal, doubtful) for two different numbers."""
     if not policy.enabled or (reference.is_exact and answer.is_exact):
         return False, False
     if reference.is_exact or (reference.significant_digits >= policy.float_digits and not answer.is_exact):

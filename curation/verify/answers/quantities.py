@@ -9,7 +9,7 @@ from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
 from curation.verify.answers.units import conversion_factor, is_unit, normalise_unit
 
-_SCALES = {word: int(value) for known in languages() for value, words in known.answers.scales.items() for word in words}
+_SCALES = {word: int(value) for vocab in languages() for value, words in vocab.answers.scales.items() for word in words}
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
 
@@ -28,30 +28,30 @@ def parse_value(tokens: list[Token]) -> Value:
     unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
     if number and number[-1].text == "%" and len(number) > 1:
         number, unit = number[:-1], "%"
-    degrees = _degrees_stripped(number) if not any(token.kind == "fun" for token in number) else None
+    degrees = _strip_degrees(number) if not any(token.kind == "fun" for token in number) else None
     if degrees is not None:
         number, unit = degrees, "deg" + unit.strip().lower()
     if not number:
         raise AnswerParseError("a unit without a number")
-    scale, unit = _scale(unit)
+    scale, unit = _split_scale(unit)
     value = _expression(number)
     return Value(mul(value, num(scale)) if scale > 1 else value, normalise_unit(unit) if unit.strip() else "")
 
 
-def _scale(unit: str) -> tuple[int, str]:
-    """ "million dollars" is 10⁶ and "dollars"."""
+def _split_scale(unit: str) -> tuple[int, str]:
+    """Split a scale word from a unit: "million dollars" is 10⁶ and "dollars"."""
     first, _, rest = unit.strip().partition(" ")
     factor = _SCALES.get(first.lower(), 1)
     return (factor, rest) if factor > 1 else (1, unit)
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """5 dollars and 25 cents, where ``tokens`` are such."""
+    """Read "5 dollars and 25 cents"; None where ``tokens`` are no such amount."""
     return _compound(tokens)
 
 
 def _compound(tokens: list[Token]) -> Value | None:
-    """1 hour 30 minutes, 5 ft 6 in: numbers with units of one dimension, in the last one's unit."""
+    """Read "1 hour 30 minutes" or "5 ft 6 in": numbers with units of one dimension, in the unit of the last."""
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None
@@ -88,7 +88,7 @@ def _unit_start(tokens: list[Token]) -> int | None:
             level -= token.text in CLOSERS
         if not position or level > 0:
             if not (
-                level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _ordinal(tokens, position)
+                level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _is_ordinal(tokens, position)
             ):
                 continue
             return position - 1
@@ -103,7 +103,7 @@ def _unit_start(tokens: list[Token]) -> int | None:
     return None
 
 
-def _ordinal(tokens: list[Token], position: int) -> bool:
+def _is_ordinal(tokens: list[Token], position: int) -> bool:
     return position + 1 < len(tokens) and tokens[position + 1].text in ("th", "st", "nd", "rd")
 
 
@@ -115,7 +115,7 @@ def _is_unit_word(word: str, before: Token) -> bool:
     )
 
 
-def _degrees_stripped(tokens: list[Token]) -> list[Token] | None:
+def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
     texts = [token.text for token in tokens[-4:]]
     if texts[-1:] == ["°"]:
         return tokens[:-1]

@@ -1,6 +1,6 @@
 """Exact values: the rational number that an expression is, where exact arithmetic yields it cheaply.
 
-No number grows beyond `LARGEST_BITS`; what would is no value (None), never a long computation.
+No number grows beyond `MAX_BITS`; one that would has no value (None), never a long computation.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def rational_value(expr: Expr) -> Fraction | None:
     if op == "fn" and expr.name not in _RATIONAL_FUNCTIONS:
         return None
     values = [rational_value(arg) for arg in expr.args]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < len(values):
         return None
     if op == "add":
-        return _small(sum(known, Fraction(0)))
+        return _small(sum(numbers, Fraction(0)))
     if op == "mul":
-        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in known) > MAX_BITS:
+        if sum(value.numerator.bit_length() + value.denominator.bit_length() for value in numbers) > MAX_BITS:
             return None
-        return math.prod(known, start=Fraction(1))
+        return math.prod(numbers, start=Fraction(1))
     if op == "pow":
-        return _rational_power(known[0], known[1])
-    return _RATIONAL_FUNCTIONS[expr.name](known)
+        return _rational_power(numbers[0], numbers[1])
+    return _RATIONAL_FUNCTIONS[expr.name](numbers)
 
 
 def _small(value: Fraction) -> Fraction | None:
@@ -64,7 +64,7 @@ def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the integer root, where there is one."""
+    """Return the integer root of this order; None where there is none."""
     if order == 2:
         root = math.isqrt(number)
     else:

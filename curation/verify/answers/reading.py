@@ -48,22 +48,22 @@ def parse_readings(raw: str, lang: str) -> tuple[Form, ...]:
         return (Words(raw, raw),)
     text = strip_wrappers(strip_boxes(normalise_latex(raw))) or " "
     base = parse_number_in_base(text)
-    found: list[Form] = [base] if base is not None else []
+    forms: list[Form] = [base] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
     if spelled is not None:
-        found.append(Value(num(spelled)))
+        forms.append(Value(num(spelled)))
     for variant in number_variants(text, lang):
         try:
             form = parse_form(tokenise(variant), 0)
         except AnswerParseError:
             continue
-        if form not in found:
-            found.append(form)
-    return (*found, words(text))
+        if form not in forms:
+            forms.append(form)
+    return (*forms, words(text))
 
 
 def parse_form(tokens: list[Token], depth: int) -> Form:
-    """Return the form that ``tokens`` are. Raises `AnswerParseError`."""
+    """Return the form that ``tokens`` mean. Raises `AnswerParseError`."""
     if depth > MAX_DEPTH:
         raise AnswerParseError("nested too deeply")
     tokens = trim_tokens(cut_tail(tokens))
@@ -76,41 +76,41 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
     if len(parts) > 1:
         return _parse_list(parts, separators, depth)
     if any(token.text in ("∪", "∩", "∖") and token.kind == "op" for token in tokens):
-        found = _set_expression(tokens, depth)
-        if found is not None:
-            return found
+        region = _parse_set_expression(tokens, depth)
+        if region is not None:
+            return region
     if tokens[0].text == "cases" and tokens[0].kind == "env":
-        return _piecewise(tokens, depth)
+        return _parse_piecewise(tokens, depth)
     parts, ops = split_tokens(tokens, _RELATIONS)
     if len(parts) > 1:
-        return _relation(parts, ops, depth)
+        return _parse_relation(parts, ops, depth)
     parts, _ = split_tokens(tokens, frozenset(("to",)))
     if len(parts) == 2 and all(parts):
         return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",))
     parts, _ = split_tokens(tokens, frozenset((":",)))
     if len(parts) > 1:
-        return _ratio_or_label(parts, depth)
+        return _parse_ratio_or_label(parts, depth)
     return _parse_single(tokens, depth)
 
 
 def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> Form:
-    kept: list[list[Token]] = []
+    item_tokens: list[list[Token]] = []
     joints: list[str] = []
     for part, separator in zip(parts, ["", *separators], strict=True):
         if part and not declares_names(part):
-            kept.append(part)
+            item_tokens.append(part)
             joints.append(separator)
-    if not kept:
+    if not item_tokens:
         raise AnswerParseError("nothing")
-    forms = [_parse_item(part, depth) for part in kept]
+    forms = [_parse_item(part, depth) for part in item_tokens]
     if len(forms) == 1:
         return forms[0]
     if ";" in joints and "," in joints:
-        groups = _grouped(kept, joints, depth)
+        groups = _parse_groups(item_tokens, joints, depth)
         if groups is not None:
             return groups
     if all(_is_equation(form) for form in forms):
-        return Sequence(_by_repetition(forms))
+        return Sequence(_group_by_repetition(forms))
     first = forms[0]
     if (
         isinstance(first, Relation)
@@ -125,18 +125,18 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
         return Union(tuple(forms), is_conjunction="or" not in joints)
-    solved = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
-    if "or" in joints and solved and any(is_condition(form) for form in forms):
+    all_solutions = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
+    if "or" in joints and all_solutions and any(is_condition(form) for form in forms):
         return Union(tuple(forms))
     if "or" in joints and all(isinstance(form, Value) for form in forms):
         return Sequence(tuple(forms), "{}")
     return Sequence(tuple(forms))
 
 
-def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | None:
-    """Semicolons between groups that commas divide."""
+def _parse_groups(item_tokens: list[list[Token]], joints: list[str], depth: int) -> Form | None:
+    """Read groups that semicolons separate and commas divide; None where they are not of one size above 1."""
     groups: list[list[Form]] = [[]]
-    for part, joint in zip(kept, joints, strict=True):
+    for part, joint in zip(item_tokens, joints, strict=True):
         if joint == ";":
             groups.append([])
         groups[-1].append(_parse_item(part, depth))
@@ -145,8 +145,8 @@ def _grouped(kept: list[list[Token]], joints: list[str], depth: int) -> Form | N
     return Sequence(tuple(Sequence(tuple(group), "()") for group in groups))
 
 
-def _by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
+def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
+    """Group equations by the repetition of their names: x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
     names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
     width = names.index(names[0], 1) if names[0] in names[1:] else 0
     if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
@@ -172,7 +172,7 @@ def is_condition(form: Form) -> bool:
     return isinstance(form, Union)
 
 
-def _set_expression(tokens: list[Token], depth: int) -> Form | None:
+def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
     parts, ops = split_tokens(tokens, frozenset(("∪", "∩", "∖")))
     if len(parts) < 2:
         return None
@@ -189,24 +189,24 @@ def _set_expression(tokens: list[Token], depth: int) -> Form | None:
     return Union(tuple(parse_form(part, depth + 1) for part in parts))
 
 
-def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
+def _parse_relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
     if "⇒" in ops:
         last = len(ops) - 1 - ops[::-1].index("⇒")
-        return parse_form(_joined(parts[last + 1 :], ops[last + 1 :]), depth + 1)
+        return parse_form(_join(parts[last + 1 :], ops[last + 1 :]), depth + 1)
     if "~=" in ops:
         at = ops.index("~=")
         if at == 0 and len(parts[0]) and len(ops) == 1 and is_name(parts[0]):
             return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",))
-        return parse_form(_joined(parts[: at + 1], ops[:at]), depth + 1)
+        return parse_form(_join(parts[: at + 1], ops[:at]), depth + 1)
     if ops[0] in ("∈", "∉"):
-        rest = _joined(parts[1:], ops[1:])
+        rest = _join(parts[1:], ops[1:])
         if is_number_set(rest):
             return words_from(rest) if ops[0] == "∈" else Relation((Words("", ""), words_from(rest)), ("notin",))
         inner = parse_form(rest, depth + 1)
         return Relation((_parse_side(parts[0], depth), inner), ("in" if ops[0] == "∈" else "notin",))
     if "∈" in ops:
         cut = ops.index("∈")
-        return parse_form(_joined(parts[:cut], ops[: cut - 1]), depth + 1)
+        return parse_form(_join(parts[:cut], ops[: cut - 1]), depth + 1)
     if not parts[0]:
         parts, ops = parts[1:], ops[1:]
         if not ops:
@@ -215,8 +215,8 @@ def _relation(parts: list[list[Token]], ops: list[str], depth: int) -> Form:
     return Relation(tuple(_parse_side(part, depth, last=at == last) for at, part in enumerate(parts)), tuple(ops))
 
 
-def _piecewise(tokens: list[Token], depth: int) -> Form:
-    """Return rows of a value and its condition: a set of pairs, the conditions without their "if" and "is"."""
+def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
+    """Read the rows of a function by cases as a set of (value, condition) pairs, without "if" and "is"."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something behind them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -227,19 +227,19 @@ def _piecewise(tokens: list[Token], depth: int) -> Form:
             raise AnswerParseError("a case without its condition")
         condition = [part for token in trim_tokens(parts[1]) for part in cut_if(token)]
         plain = not any(token.kind in ("text", "word") for token in condition)
-        where = parse_form(condition, depth + 1) if plain else words_from(condition)
-        pairs.append(Sequence((parse_form(parts[0], depth + 1), where), CASE_BRACKETS))
+        condition_form = parse_form(condition, depth + 1) if plain else words_from(condition)
+        pairs.append(Sequence((parse_form(parts[0], depth + 1), condition_form), CASE_BRACKETS))
     if not pairs:
         raise AnswerParseError("no cases")
     return Sequence(tuple(pairs), "{}")
 
 
-def _joined(parts: list[list[Token]], ops: list[str]) -> list[Token]:
-    joined = list(parts[0])
+def _join(parts: list[list[Token]], ops: list[str]) -> list[Token]:
+    tokens = list(parts[0])
     for op, part in zip(ops, parts[1:], strict=False):
-        joined.append(Token("op", op))
-        joined.extend(part)
-    return joined
+        tokens.append(Token("op", op))
+        tokens.extend(part)
+    return tokens
 
 
 def _parse_side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
@@ -255,13 +255,13 @@ def _parse_side(tokens: list[Token], depth: int, *, last: bool = False) -> Form:
         return words_from(tokens)
 
 
-def _ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
+def _parse_ratio_or_label(parts: list[list[Token]], depth: int) -> Form:
     if not all(parts):
         raise AnswerParseError("a colon without a side")
     try:
         sides = [parse_expression(part) for part in parts]
     except AnswerParseError:
-        return Relation((words_from(parts[0]), parse_form(_joined(parts[1:], [":"] * 9), depth + 1)), (":",))
+        return Relation((words_from(parts[0]), parse_form(_join(parts[1:], [":"] * 9), depth + 1)), (":",))
     if len(sides) == 2:
         return Value(divide(sides[0], sides[1]), "ratio")
     return Sequence(tuple(Value(side) for side in sides), "::")
@@ -272,11 +272,11 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
     if first.kind == "empty" and len(tokens) == 1:
         return words("no solution")
     if first.text in ("(", "[", "{", "{s", "⟨", "]") and first.kind == "op" and encloses_all(tokens):
-        found = _bracketed(tokens, depth)
-        if found is not None:
-            return found
+        bracketed = _parse_bracketed(tokens, depth)
+        if bracketed is not None:
+            return bracketed
     if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
-        point = _bracketed(tokens[1:], depth) if tokens[1].text == "(" and encloses_all(tokens[1:]) else None
+        point = _parse_bracketed(tokens[1:], depth) if tokens[1].text == "(" and encloses_all(tokens[1:]) else None
         if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
             return point
     if any(token.kind == "env" for token in tokens):
@@ -289,7 +289,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
         if spelled is not None:
             return Value(num(spelled))
         if all(token.kind == "text" for token in tokens) and len(tokens) == 1:
-            return _from_text(text, depth)
+            return _parse_text(text, depth)
         if len(tokens) > 1 or (len(text) > 3 and not (text.isupper() and len(text) < 6)):
             raise AnswerParseError("words")
     if first.kind == "style" and is_number_set(tokens):
@@ -310,23 +310,23 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
     return parse_value(tokens)
 
 
-def _from_text(text: str, depth: int) -> Form:
-    """Return what stands in a ``\\text{}`` alone, read as if it stood outside."""
+def _parse_text(text: str, depth: int) -> Form:
+    """Read the content of a lone ``\\text{}`` as if it stood outside."""
     if not any(char.isdigit() for char in text):
         return words(text)
     return parse_form([token for token in tokenise(text) if token.kind != "text" or token.text != text], depth + 1)
 
 
-def _bracketed(tokens: list[Token], depth: int) -> Form | None:
+def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
     first, last, inner = tokens[0].text, tokens[-1].text, tokens[1:-1]
     if first == "⟨":
         first, last = "(", ")"
     is_set = first in ("{", "{s") and last in ("}", "}s")
     if is_set:
         bar = [at for at, token in enumerate(inner) if token.kind == "op" and token.text in ("|", ":")]
-        named = inner[: bar[0]] if bar else []
-        tuple_ = bool(named) and named[0].text == "(" and encloses_all(named)
-        if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in named)):
+        head = inner[: bar[0]] if bar else []
+        tuple_ = bool(head) and head[0].text == "(" and encloses_all(head)
+        if bar and first == "{s" and (tuple_ or not any(token.text in (",", ";") for token in head)):
             return parse_form(inner[bar[0] + 1 :], depth + 1)
     if not inner:
         return words("no solution") if is_set else None

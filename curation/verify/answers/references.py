@@ -1,4 +1,4 @@
-r"""Whether a reference can be verified against: it is whole, it says something, and it equals itself.
+r"""Whether a reference can be verified against: it is whole, it has content, and it equals itself.
 
 Refused: what is empty or hedged, refers to a figure or a proof, is a sentence, has LaTeX that does not close
 (``\\frac{3}{4``), an operator without its side (``3 +``), or an empty ``\\frac{}{2}``.
@@ -24,13 +24,13 @@ from curation.verify.answers.words import (
 )
 
 MAX_REFERENCE_WORDS = 6
-_HEDGES = re.compile(rf"\b(?:{one_of(lambda known: known.answers.hedges)})\b", re.I)
-_SPACED_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=True)
-_HAN_ELSEWHERE = one_of(lambda known: known.answers.elsewhere, spaced=False)
+_HEDGES = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.hedges)})\b", re.I)
+_SPACED_ELSEWHERE = one_of(lambda vocab: vocab.answers.elsewhere, spaced=True)
+_HAN_ELSEWHERE = one_of(lambda vocab: vocab.answers.elsewhere, spaced=False)
 _ELSEWHERE = re.compile(
     rf"\b(?:{_SPACED_ELSEWHERE}|includegraphics)\b|!\[|https?:|\[(?:image|figure)\]|{_HAN_ELSEWHERE}", re.I
 )
-_BREAKS_OFF = re.compile(rf"(?<![A-Za-z\\])(?:{one_of(lambda known: known.answers.breaks_off)})\s*")
+_BREAKS_OFF = re.compile(rf"(?<![A-Za-z\\])(?:{one_of(lambda vocab: vocab.answers.breaks_off)})\s*")
 _EMPTY_GROUP = re.compile(r"\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}")
 _DANGLING_START = re.compile(r"[\^_*/]")
 _DANGLING_END = re.compile(
@@ -42,7 +42,7 @@ _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 
 def reference_defect(reference: str, lang: str) -> str | None:
-    """None where a reference can be verified against, else why not."""
+    """Return why a reference cannot be verified against; None where it can."""
     text = clean_answer(reference) if len(reference) <= MAX_READ_CHARS else reference
     if not text:
         return "it is empty"
@@ -81,8 +81,9 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Return whether braces nest; and whether round and square brackets come in pairs (half-open intervals mix
-    them).
+    """Return whether braces nest, and round and square brackets come in pairs.
+
+    Half-open intervals may mix round and square ones.
     """
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)

@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-A `Interval` is an interval between two expressions (±∞ included), a point where they are the same. Pieces with
+An `Interval` lies between two expressions (±∞ included), a point where they are the same. Pieces with
 numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
 parameters are kept as they are written.
 """
@@ -57,15 +57,15 @@ def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Union):
         parts = [merge_intervals(_pieces(part, True)) for part in form.parts]
         if form.is_conjunction:
-            found = parts[0]
+            pieces = parts[0]
             for other in parts[1:]:
-                found = _intersection(found, other)
-            return found
+                pieces = _intersection(pieces, other)
+            return pieces
         return [piece for part in parts for piece in part]
     if isinstance(form, Sequence):
-        return _of_sequence(form, tuples)
+        return _sequence_pieces(form, tuples)
     if isinstance(form, Relation):
-        return _of_relation(form)
+        return _relation_pieces(form)
     if isinstance(form, Words) and form.text in ("reals", "no solution"):
         return [Interval(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
     raise NotARegion(type(form).__name__)
@@ -75,7 +75,7 @@ def _point(expr: Expr) -> Interval:
     return Interval(expr, expr, True, True)
 
 
-def _of_sequence(form: Sequence, tuples: bool) -> list[Interval]:
+def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
     if form.brackets in ("{}", ""):
         return [piece for item in form.items for piece in _pieces(item, False)]
     if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
@@ -90,7 +90,7 @@ def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Interva
     return Interval(low, high, with_low and not has(low, "const", "inf"), with_high and not has(high, "const", "inf"))
 
 
-def _of_relation(form: Relation) -> list[Interval]:
+def _relation_pieces(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
@@ -102,24 +102,24 @@ def _of_relation(form: Relation) -> list[Interval]:
         if len(form.items) in (2, 3) and any(isinstance(item, Words) for item in form.items):
             return _named_relation(form)
         raise NotARegion("a relation between forms")
-    unknown = _unknown(sides)
-    found: list[Interval] | None = None
+    unknown = _find_unknown(sides)
+    pieces: list[Interval] | None = None
     for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
-        here = merge_intervals(_solved(left, op, right, unknown))
-        found = here if found is None else _intersection(found, here)
-    return found or []
+        solution = merge_intervals(_solve(left, op, right, unknown))
+        pieces = solution if pieces is None else _intersection(pieces, solution)
+    return pieces or []
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """Return an inequality of a thing that has only a name in words."""
+    """Return the pieces of an inequality about a thing that has only a name in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
         raise NotARegion("a relation between words")
-    return _of_relation(Relation(items, form.ops))
+    return _relation_pieces(Relation(items, form.ops))
 
 
-def _unknown(sides: list[Expr]) -> Expr:
+def _find_unknown(sides: list[Expr]) -> Expr:
     """Return what an inequality is about: its only variable, or a compound name such as f(x) that is one side."""
     names: set[str] = set().union(*(symbols(side) for side in sides))
     if len(names) == 1:
@@ -136,14 +136,14 @@ def _unknown(sides: list[Expr]) -> Expr:
     raise NotARegion("an inequality in several unknowns")
 
 
-def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
+def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
         op, bound = (op, right) if left == unknown else (_FLIP[op], left)
         return _ray(op, bound)
     if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
-        return _absolute(op, right)
+        return _solve_absolute(op, right)
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
-        return _absolute(_FLIP[op], left)
+        return _solve_absolute(_FLIP[op], left)
     if unknown.op != "sym":
         raise NotARegion("an inequality that is not solved")
     inside = difference(left, right)
@@ -151,7 +151,7 @@ def _solved(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     slope = difference(at[1], at[0])
     if not compare_expressions(slope, difference(at[2], at[1])).is_equal:
         raise NotARegion("an inequality that is not linear")
-    sign = _float(slope)
+    sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
     return _ray(op if sign > 0 else _FLIP[op], divide(neg(at[0]), slope))
@@ -169,7 +169,7 @@ def _ray(op: str, bound: Expr) -> list[Interval]:
     raise NotARegion(op)
 
 
-def _absolute(op: str, bound: Expr) -> list[Interval]:
+def _solve_absolute(op: str, bound: Expr) -> list[Interval]:
     closed = op.endswith("=")
     if op in ("<", "<="):
         return [Interval(neg(bound), bound, closed, closed)]
@@ -179,18 +179,18 @@ def _absolute(op: str, bound: Expr) -> list[Interval]:
 
 
 def _complement(pieces: list[Interval]) -> list[Interval]:
-    found: list[Interval] = []
+    gaps: list[Interval] = []
     low, with_low = MINUS_INFINITY, False
     for piece in merge_intervals(pieces):
         if piece.low != MINUS_INFINITY:
-            found.append(Interval(low, piece.low, with_low, not piece.includes_low))
+            gaps.append(Interval(low, piece.low, with_low, not piece.includes_low))
         low, with_low = piece.high, not piece.includes_high
     if low != INFINITY:
-        found.append(Interval(low, INFINITY, with_low, False))
-    return found
+        gaps.append(Interval(low, INFINITY, with_low, False))
+    return gaps
 
 
-def _float(expr: Expr) -> float:
+def _to_float(expr: Expr) -> float:
     if expr == INFINITY:
         return float("inf")
     if expr == MINUS_INFINITY:
@@ -205,52 +205,55 @@ def _float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Return sorted, without empty pieces, touching ones joined; unchanged where an end has a parameter."""
+    """Sort the pieces, drop empty ones and join those that touch.
+
+    Where an end has a parameter they stay as they are. Raises `NotARegion` where there are too many.
+    """
     if len(pieces) > MAX_INTERVALS:
         raise NotARegion("too many pieces")
     if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
         return pieces
     keyed = []
     for piece in pieces:
-        low, high = _float(piece.low), _float(piece.high)
+        low, high = _to_float(piece.low), _to_float(piece.high)
         if low < high or (low == high and piece.includes_low and piece.includes_high):
             keyed.append((low, not piece.includes_low, high, piece))
     keyed.sort(key=lambda entry: entry[:3])
-    found: list[tuple[float, Interval]] = []
+    merged: list[tuple[float, Interval]] = []
     for low, _, high, piece in keyed:
-        if found:
-            top, last = found[-1]
+        if merged:
+            top, last = merged[-1]
             if low < top or (low == top and (last.includes_high or piece.includes_low)):
                 if high > top:
-                    found[-1] = (high, replace(last, high=piece.high, includes_high=piece.includes_high))
+                    merged[-1] = (high, replace(last, high=piece.high, includes_high=piece.includes_high))
                 elif high == top and piece.includes_high:
-                    found[-1] = (top, replace(last, includes_high=True))
+                    merged[-1] = (top, replace(last, includes_high=True))
                 continue
-        found.append((high, piece))
-    return [piece for _, piece in found]
+        merged.append((high, piece))
+    return [piece for _, piece in merged]
 
 
-def _intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
-    if any(symbols(end) for piece in (*ones, *others) for end in (piece.low, piece.high)):
-        return _symbolic_intersection(ones, others)
-    found = []
-    for one in ones:
-        for other in others:
-            low, high = _float(one.low), _float(one.high)
-            other_low, other_high = _float(other.low), _float(other.high)
-            lower = one if (low, not one.includes_low) >= (other_low, not other.includes_low) else other
-            upper = one if (high, one.includes_high) <= (other_high, other.includes_high) else other
-            found.append(Interval(lower.low, upper.high, lower.includes_low, upper.includes_high))
-    return merge_intervals(found)
+def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
+    if any(symbols(end) for piece in (*left_pieces, *right_pieces) for end in (piece.low, piece.high)):
+        return _symbolic_intersection(left_pieces, right_pieces)
+    overlaps = []
+    for left in left_pieces:
+        for right in right_pieces:
+            low, high = _to_float(left.low), _to_float(left.high)
+            right_low, right_high = _to_float(right.low), _to_float(right.high)
+            lower = left if (low, not left.includes_low) >= (right_low, not right.includes_low) else right
+            upper = left if (high, left.includes_high) <= (right_high, right.includes_high) else right
+            overlaps.append(Interval(lower.low, upper.high, lower.includes_low, upper.includes_high))
+    return merge_intervals(overlaps)
 
 
-def _symbolic_intersection(ones: list[Interval], others: list[Interval]) -> list[Interval]:
-    """Return a lower and an upper bound with parameters make an interval."""
-    if len(ones) != 1 or len(others) != 1:
+def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
+    """Join a lower and an upper bound with parameters into an interval. Raises `NotARegion` for anything else."""
+    if len(left_pieces) != 1 or len(right_pieces) != 1:
         raise NotARegion("an intersection with parameters")
-    one, other = ones[0], others[0]
-    if one.low == MINUS_INFINITY and other.high == INFINITY:
-        return [Interval(other.low, one.high, other.includes_low, one.includes_high)]
-    if other.low == MINUS_INFINITY and one.high == INFINITY:
-        return [Interval(one.low, other.high, one.includes_low, other.includes_high)]
+    left, right = left_pieces[0], right_pieces[0]
+    if left.low == MINUS_INFINITY and right.high == INFINITY:
+        return [Interval(right.low, left.high, right.includes_low, left.includes_high)]
+    if right.low == MINUS_INFINITY and left.high == INFINITY:
+        return [Interval(left.low, right.high, left.includes_low, right.includes_high)]
     raise NotARegion("an intersection with parameters")

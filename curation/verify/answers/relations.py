@@ -43,7 +43,7 @@ def is_label(form: Form) -> bool:
 
 
 def _is_call(expr: Expr) -> bool:
-    """f(x), W(n), P(A): read as a product, meant as a function's value."""
+    """Return whether a product is meant as the value of a function: f(x), W(n), P(A)."""
     first, *rest = expr.args
     if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
         first = first.args[0]
@@ -56,7 +56,7 @@ def _is_call(expr: Expr) -> bool:
 
 
 def _is_geometric(expr: Expr) -> bool:
-    """AB, ABC, AB/CD: products and quotients of capital letters."""
+    """Return whether all factors are capital letters, as in AB, ABC and AB/CD."""
     letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
     parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
     return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
@@ -71,14 +71,14 @@ class Relations(ComparisonState):
     """The part of `matching.Matcher` that compares relations."""
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
-        """At least one of the two is a relation."""
+        """Return whether two forms are the same answer; at least one of them is a relation."""
         ranges = _range_of(reference), _range_of(answer)
         if ranges[0] and ranges[1]:
             return self._same_ends(ranges[0], ranges[1])
         if _is_range(reference) or _is_range(answer):
-            return self._ratio_in_words(reference, answer)
+            return self._match_ratio_in_words(reference, answer)
         if isinstance(reference, Relation) and isinstance(answer, Relation):
-            return self._two_relations(reference, answer)
+            return self._match_two_relations(reference, answer)
         if isinstance(answer, Relation):
             return (
                 left_name(answer) is not None
@@ -95,39 +95,39 @@ class Relations(ComparisonState):
             return self._same_order(reference, answer)
         return False
 
-    def _same_ends(self, one: tuple[Form, Form], two: tuple[Form, Form]) -> bool:
-        return self.decide("range", self.match(one[0], two[0]) and self.match(one[1], two[1]))
+    def _same_ends(self, left: tuple[Form, Form], right: tuple[Form, Form]) -> bool:
+        return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
 
-    def _ratio_in_words(self, reference: Form, answer: Form) -> bool:
-        """3 to 4 against 3:4."""
+    def _match_ratio_in_words(self, reference: Form, answer: Form) -> bool:
+        """Return whether "3 to 4" and 3:4 are the same ratio."""
         sides = [_as_ratio(side) if _is_range(side) else side for side in (reference, answer)]
-        one, two = sides
-        if not isinstance(one, Value) or not isinstance(two, Value) or "ratio" not in (one.unit, two.unit):
+        left, right = sides
+        if not isinstance(left, Value) or not isinstance(right, Value) or "ratio" not in (left.unit, right.unit):
             return False
-        if {one.unit, two.unit} != {"ratio"}:
+        if {left.unit, right.unit} != {"ratio"}:
             return False
-        return self.match(one, two)
+        return self.match(left, right)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether the left side is a mere name beside ``other``: not when ``other`` holds that name itself."""
+        """Return whether the left side is a mere name, which ``other`` does not contain."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
         return True
 
-    def _two_relations(self, reference: Relation, answer: Relation) -> bool:
-        named = left_name(reference), left_name(answer)
-        naming = None not in named and set(reference.ops + answer.ops) <= {"=", ":", "in"}
-        if naming and self.match(right_side(reference), right_side(answer)):
-            clash = named[0] != named[1] and self._clash(reference, answer)
+    def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
+        names = left_name(reference), left_name(answer)
+        is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
+        if is_naming and self.match(right_side(reference), right_side(answer)):
+            clash = names[0] != names[1] and self._labels_clash(reference, answer)
             self.doubtful |= clash
             return not clash
         if len(reference.ops) > 1 or len(answer.ops) > 1:
-            return self._chains(reference, answer)
-        return self._equations(reference, answer)
+            return self._match_chains(reference, answer)
+        return self._match_equations(reference, answer)
 
-    def _clash(self, reference: Relation, answer: Relation) -> bool:
-        """x = 2y against y = 2y: a label that the other's value uses."""
+    def _labels_clash(self, reference: Relation, answer: Relation) -> bool:
+        """Return whether a label occurs in the other side's value: x = 2y against y = 2y."""
         left, right = reference.items[0], answer.items[0]
         value = answer.items[-1]
         if not (isinstance(left, Value) and isinstance(right, Value) and isinstance(value, Value)):
@@ -135,48 +135,51 @@ class Relations(ComparisonState):
         used = symbols(value.expr)
         return left.expr.op == "sym" == right.expr.op and (left.expr.name in used or right.expr.name in used)
 
-    def _chains(self, reference: Relation, answer: Relation) -> bool:
-        """a < b ≤ c against the same, or written backwards."""
+    def _match_chains(self, reference: Relation, answer: Relation) -> bool:
+        """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(_FLIP.get(op, op) for op in reversed(answer.ops)))
         for other in (answer, backwards):
             if reference.ops == other.ops and all(
-                self.match(one, two) for one, two in zip(reference.items, other.items, strict=True)
+                self.match(left, right) for left, right in zip(reference.items, other.items, strict=True)
             ):
                 return True
         return False
 
-    def _equations(self, reference: Relation, answer: Relation) -> bool:
-        """L = R against l = r: L - R is a non-zero multiple of l - r; for an inequality a positive one."""
-        one, two = _sides(reference), _sides(answer)
-        if one is None or two is None:
-            return self._chains(reference, answer)
+    def _match_equations(self, reference: Relation, answer: Relation) -> bool:
+        """Return whether L = R and l = r are the same: L - R is a non-zero multiple of l - r.
+
+        For an inequality the multiple must be positive.
+        """
+        left_sides, right_sides = _sides(reference), _sides(answer)
+        if left_sides is None or right_sides is None:
+            return self._match_chains(reference, answer)
         op, other = reference.ops[0], answer.ops[0]
         if op != other and op != _FLIP.get(other):
             return False
         if op not in _FLIP:
             return False
-        factor = self._factor(difference(*one), difference(*two))
+        factor = self._factor_sign(difference(*left_sides), difference(*right_sides))
         if factor is None and op == "=":
-            return self.decide("equation", proportional_numerators(difference(*one), difference(*two)))
+            return self.decide("equation", proportional_numerators(difference(*left_sides), difference(*right_sides)))
         if factor is None:
             return False
         if op in ("=", "!="):
             return self.decide("equation", True)
         return self.decide("inequality", (factor > 0) == (op == other))
 
-    def _factor(self, one: Expr, two: Expr) -> float | None:
-        """Return the constant c ≠ 0 with one = c·two everywhere, where there is one."""
-        names = sorted(symbols(one) | symbols(two))
-        if not names or symbols(one) != symbols(two):
+    def _factor_sign(self, left: Expr, right: Expr) -> float | None:
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, as ±1.0; None where there is none."""
+        names = sorted(symbols(left) | symbols(right))
+        if not names or symbols(left) != symbols(right):
             return None
         ratios = []
-        for _, point in trial_points(names, integer_names(one) | integer_names(two)):
+        for _, point in trial_points(names, integer_names(left) | integer_names(right)):
             precise = PreciseArithmetic(200)
             try:
-                below = precise.evaluate(two, point)
-                ratio = precise.evaluate(one, point) / below if below else None
+                below = precise.evaluate(right, point)
+                ratio = precise.evaluate(left, point) / below if below else None
             except (Uncomputable, ArithmeticError, ValueError, TypeError):
                 continue
             if ratio is None or ratio == 0 or getattr(ratio, "imag", 0) != 0:
@@ -187,8 +190,9 @@ class Relations(ComparisonState):
         return 1.0 if ratios[0] > 0 else -1.0
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """Return an expression against an equation it solves: the equation is linear in the one variable it leaves
-        out.
+        """Return whether an expression solves an equation.
+
+        The equation must be linear in the one variable that the expression leaves out.
         """
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
@@ -204,24 +208,24 @@ class Relations(ComparisonState):
             compare_expressions(slope, difference(at[2], at[1])).is_equal
             and not compare_expressions(slope, num(0)).is_equal
         )
-        solved = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).is_equal
-        return self.decide("equation", solved)
+        is_solution = linear and compare_expressions(answer.expr, divide(neg(at[0]), slope)).is_equal
+        return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """b < a < d against the list b, a, d."""
+        """Return whether a chain and a list give the same order: b < a < d and b, a, d."""
         if (
             set(reference.ops) not in ({"<"}, {">"})
             or len(answer.items) != len(reference.items)
             or len(answer.items) < 3
         ):
             return False
-        return all(self.match(one, two) for one, two in zip(reference.items, answer.items, strict=True))
+        return all(self.match(left, right) for left, right in zip(reference.items, answer.items, strict=True))
 
     def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
         """Return whether a:b:c and d:e:f are one ratio."""
         first = pairs[0]
         return (
-            all(compare_expressions(mul(one, first[1]), mul(two, first[0])).is_equal for one, two in pairs[1:])
+            all(compare_expressions(mul(left, first[1]), mul(right, first[0])).is_equal for left, right in pairs[1:])
             and not compare_expressions(first[1], num(0)).is_equal
         )
 

@@ -1,4 +1,4 @@
-"""Whole responses where an answer was expected: the last resort for pairs made by people.
+"""Whole responses where an answer was expected: the last resort for pairs that people wrote.
 
 Used by `compare_texts` only, never for rewards: a sentence around an answer is cut away, "The largest n is 34" is 34.
 """
@@ -22,14 +22,14 @@ _MATH = re.compile(
 )
 _WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 _FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-_COPULA = re.compile(rf"\b(?:{one_of(lambda known: known.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
+_COPULA = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.copulas)})\s+(?!not\b)", re.IGNORECASE)
 _STATES = re.compile(
-    rf"\b(?:{one_of(lambda known: known.answers.states, spaced=True)})\b"
-    rf"|{one_of(lambda known: known.answers.states, spaced=False)}",
+    rf"\b(?:{one_of(lambda vocab: vocab.answers.states, spaced=True)})\b"
+    rf"|{one_of(lambda vocab: vocab.answers.states, spaced=False)}",
     re.IGNORECASE,
 )
-_STRONG_CUE = re.compile(one_of(lambda known: known.answers.strong_cues), re.IGNORECASE)
-_NEGATED = re.compile(rf"(?:{one_of(lambda known: known.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
+_STRONG_CUE = re.compile(one_of(lambda vocab: vocab.answers.strong_cues), re.IGNORECASE)
+_NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 MAX_RESPONSE_CHARS = 200_000
 MAX_PROSE_CHARS = 4_000
@@ -43,25 +43,25 @@ def extract_final(text: str) -> str:
         return _from_boxes(text)
     if '"' in text:
         text = clean_recorded_answer(text) or text
-    cued = (len(text) > 8 or not text.isascii()) and ANSWER_CUE.search(text) is not None
-    if not cued and not is_prose(text):
+    has_cue = (len(text) > 8 or not text.isascii()) and ANSWER_CUE.search(text) is not None
+    if not has_cue and not is_prose(text):
         return text
-    if not cued and len(text) <= 300 and "$" not in text and "\n" not in text:
+    if not has_cue and len(text) <= 300 and "$" not in text and "\n" not in text:
         return _cut_sentence(text)
-    found = extract_answer(text, lenient=True)
-    if found is None or (cued and found.method not in ("cue", "hashes") and not is_prose(text)):
+    extracted = extract_answer(text, lenient=True)
+    if extracted is None or (has_cue and extracted.method not in ("cue", "hashes") and not is_prose(text)):
         return text
-    return _cut_sentence(found.answer) if found.method in ("cue", "hashes") else found.answer
+    return _cut_sentence(extracted.answer) if extracted.method in ("cue", "hashes") else extracted.answer
 
 
 def _from_boxes(text: str) -> str:
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
-        found = extract_answer(text[cue.start() :], lenient=True)
-        if found is not None and found.method == "cue":
-            return _cut_sentence(found.answer)
-    found = extract_answer(text, lenient=True)
-    return found.answer if found else text
+        extracted = extract_answer(text[cue.start() :], lenient=True)
+        if extracted is not None and extracted.method == "cue":
+            return _cut_sentence(extracted.answer)
+    extracted = extract_answer(text, lenient=True)
+    return extracted.answer if extracted else text
 
 
 def is_prose(text: str) -> bool:
@@ -70,7 +70,7 @@ def is_prose(text: str) -> bool:
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
     outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))
-    words = [word for word in _WORD.findall(outside) if not _is_sign(word)]
+    words = [word for word in _WORD.findall(outside) if not _is_math_word(word)]
     if _MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
         return True
     if len(text) <= 300 and any(char.isdigit() for char in text) and _STATES.search(outside):
@@ -78,7 +78,7 @@ def is_prose(text: str) -> bool:
     return len(words) >= 3 and (any(char.isdigit() for char in text) or "$" in text or len(words) > 8)
 
 
-def _is_sign(word: str) -> bool:
+def _is_math_word(word: str) -> bool:
     """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
     return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
 
@@ -92,8 +92,8 @@ def _cut_sentence(text: str) -> str:
         tail = text[copula.end() :].strip()
         if any(char.isdigit() for char in tail) and not is_prose(tail):
             return tail
-    found = extract_answer(text, lenient=True)
-    return found.answer if found is not None and found.method != "cue" else text
+    extracted = extract_answer(text, lenient=True)
+    return extracted.answer if extracted is not None and extracted.method != "cue" else text
 
 
 def choice_letter_in(text: str) -> str | None:
@@ -102,11 +102,11 @@ def choice_letter_in(text: str) -> str | None:
         is_prose(text) or ANSWER_CUE.search(text) or len(_WORD.findall(text)) > 2 or _FOREIGN.search(text)
     ):
         return None
-    found = extract_answer(text, lenient=True)
-    if found is not None:
-        choice = parse_choice(found.answer)
+    extracted = extract_answer(text, lenient=True)
+    if extracted is not None:
+        choice = parse_choice(extracted.answer)
         if choice is not None:
             return choice[0]
-    where = found.answer if found is not None and found.method == "cue" else text
-    letters = _LETTER.findall(_NEGATED.sub(" ", where))
-    return letters[0] if letters and len(where) < 400 else None
+    scope = extracted.answer if extracted is not None and extracted.method == "cue" else text
+    letters = _LETTER.findall(_NEGATED.sub(" ", scope))
+    return letters[0] if letters and len(scope) < 400 else None

@@ -32,7 +32,7 @@ TRIALS = ("positive", "positive", "negative", "mixed", "positive", "negative")
 
 
 class Equivalence(Enum):
-    """The answer: proved or tested equal, refuted, equal for positive variables only, or not to be had."""
+    """The result: proved or tested equal, refuted, equal for positive variables only, or undecided."""
 
     PROVED = "exact"
     TESTED = "numeric"
@@ -63,28 +63,28 @@ def compare_expressions(left: Expr, right: Expr) -> Equivalence:
     try:
         return _compare_numerically(left, right, names, integers)
     except MagnitudeTooLarge:
-        return _by_logarithms(left, right)
+        return _compare_logarithms(left, right)
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Return variables that can only be integers where they stand."""
-    found: set[str] = set()
+    """Return the variables that can only be integers where they stand."""
+    names: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in ("factorial", "binomial", "factorial2"):
-            found |= symbols(node)
+            names |= symbols(node)
         elif node.op == "fn" and node.name in ("sum", "prod"):
-            found |= symbols(node.args[1]) | symbols(node.args[2])
+            names |= symbols(node.args[1]) | symbols(node.args[2])
         elif node.op == "pow":
             base = rational_value(node.args[0])
             if base is not None and base < 0:
-                found |= symbols(node.args[1])
+                names |= symbols(node.args[1])
         elif node.op == "fn" and node.name in ("sin", "cos", "tan") and has(node.args[0], "const", "pi"):
-            found |= symbols(node.args[0]) & {"n", "k", "m", "l", "j", "N", "p"}
-    return frozenset(found)
+            names |= symbols(node.args[0]) & {"n", "k", "m", "l", "j", "N", "p"}
+    return frozenset(names)
 
 
 def trial_points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
-    """Trial points, each with the name of its kind."""
+    """Yield trial points, each with the name of its kind."""
     for trial, kind in enumerate(TRIALS if names else ("positive",)):
         point = {}
         for position, name in enumerate(names):
@@ -103,12 +103,12 @@ def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: froz
     _, point = next(trial_points(names, integers))
     floats = FloatArithmetic()
     try:
-        one, two = floats.evaluate(left, point), floats.evaluate(right, point)
-        largest = max(abs(one), abs(two))
-        distance = abs(one - two)
+        left_value, right_value = floats.evaluate(left, point), floats.evaluate(right, point)
+        largest = max(abs(left_value), abs(right_value))
+        distance = abs(left_value - right_value)
     except (Uncomputable, ArithmeticError, ValueError, TypeError):
         return False
-    if names and (isinstance(one, complex) or isinstance(two, complex)):
+    if names and (isinstance(left_value, complex) or isinstance(right_value, complex)):
         return False
     if not 1e-280 < largest < 1e280 or floats.spread > 1e6:
         return False
@@ -117,98 +117,104 @@ def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: froz
 
 def _compare_numerically(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Equivalence:
     if names and not has(left, "const", "i") and not has(right, "const", "i"):
-        found = _compare_at_points(left, right, names, integers, real=True)
-        if found is not Equivalence.UNKNOWN:
-            return found
+        equivalence = _compare_at_points(left, right, names, integers, real=True)
+        if equivalence is not Equivalence.UNKNOWN:
+            return equivalence
     return _compare_at_points(left, right, names, integers, real=False)
 
 
 def _compare_at_points(
     left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool
 ) -> Equivalence:
-    agreed = 0
+    agreements = 0
     for kind, point in trial_points(names, integers):
         try:
-            one, two, bits = _values(left, right, point, real=real)
+            left_value, right_value, bits = _evaluate_both(left, right, point, real=real)
         except MagnitudeTooLarge:
             raise
         except (Uncomputable, ArithmeticError, ValueError, TypeError):
             continue
         if bits is None:
             return Equivalence.UNKNOWN
-        near = _agree(one, two, bits)
+        near = _agree(left_value, right_value, bits)
         if not near:
-            return Equivalence.EQUAL_ON_POSITIVE if agreed and kind in ("negative", "mixed") else Equivalence.DIFFERENT
-        agreed += 1
-        if agreed >= 3 and kind != "positive":
+            return (
+                Equivalence.EQUAL_ON_POSITIVE if agreements and kind in ("negative", "mixed") else Equivalence.DIFFERENT
+            )
+        agreements += 1
+        if agreements >= 3 and kind != "positive":
             break
-    if agreed >= min(2, len(names) + 1):
+    if agreements >= min(2, len(names) + 1):
         return Equivalence.TESTED
     return Equivalence.UNKNOWN
 
 
-def _values(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
-    """Return both values, and the bits they are good for (negative: beside rounding noise); None where it takes too
-    many.
+def _evaluate_both(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
+    """Return both values and the bits they are good for.
+
+    The bits are negative beside rounding noise, and None where it takes too many.
 
     A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
     is the rounding noise of a sum that is exactly zero.
     """
     bits = BITS
-    before = 0
+    cancelled_before = 0
     while True:
         precise = PreciseArithmetic(bits, real=real)
-        one, two = precise.evaluate(left, point), precise.evaluate(right, point)
-        lost = max(precise.absorbed, precise.cancelled)
-        if lost + BITS // 2 < bits:
-            return one, two, bits - precise.cancelled
-        if before and precise.cancelled > bits - BITS // 2 and precise.cancelled > before + 20:
-            return one, two, -bits
-        before = max(precise.cancelled, 1)
-        bits = lost + 2 * BITS
+        left_value, right_value = precise.evaluate(left, point), precise.evaluate(right, point)
+        lost_bits = max(precise.absorbed, precise.cancelled)
+        if lost_bits + BITS // 2 < bits:
+            return left_value, right_value, bits - precise.cancelled
+        if cancelled_before and precise.cancelled > bits - BITS // 2 and precise.cancelled > cancelled_before + 20:
+            return left_value, right_value, -bits
+        cancelled_before = max(precise.cancelled, 1)
+        bits = lost_bits + 2 * BITS
         if bits > MAX_BITS:
-            return one, two, None
+            return left_value, right_value, None
 
 
-def _agree(one: Any, two: Any, bits: int) -> bool:
-    largest = max(abs(one), abs(two))
+def _agree(left: Any, right: Any, bits: int) -> bool:
+    largest = max(abs(left), abs(right))
     if largest == 0:
         return True
     if bits < 0:
         # Noise of a zero: what is small beside 1 is zero too; the rest must agree to the usual digits.
         return bool(largest < PreciseArithmetic(64).mp.mpf(2) ** (bits // 3)) or bool(
-            abs(one - two) <= largest / 2 ** (BITS // 2)
+            abs(left - right) <= largest / 2 ** (BITS // 2)
         )
-    return bool(abs(one - two) <= largest / PreciseArithmetic(bits).mp.mpf(2) ** (bits - 40))
+    return bool(abs(left - right) <= largest / PreciseArithmetic(bits).mp.mpf(2) ** (bits - 40))
 
 
-def _by_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Return products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
-    one, two = logarithm(left), logarithm(right)
+def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
+    """Compare products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
+    left_log, right_log = logarithm(left), logarithm(right)
     for _ in range(4):
-        if one is None or two is None:
+        if left_log is None or right_log is None:
             return Equivalence.UNKNOWN
-        if is_proved_equal(one, two):
+        if is_proved_equal(left_log, right_log):
             return Equivalence.PROVED
         try:
-            found = _compare_numerically(one, two, [], frozenset())
+            equivalence = _compare_numerically(left_log, right_log, [], frozenset())
         except MagnitudeTooLarge:
-            one, two = logarithm(one), logarithm(two)
+            left_log, right_log = logarithm(left_log), logarithm(right_log)
             continue
-        return Equivalence.DIFFERENT if found is Equivalence.DIFFERENT else Equivalence.UNKNOWN
+        return Equivalence.DIFFERENT if equivalence is Equivalence.DIFFERENT else Equivalence.UNKNOWN
     return Equivalence.UNKNOWN
 
 
 def logarithm(expr: Expr) -> Expr | None:
-    """ln of a positive constant that is a product of powers and factorials, unevaluated; None for anything else."""
+    """Return ln of a positive constant that is a product of powers and factorials, unevaluated.
+
+    None for anything else.
+    """
     if expr.op == "num":
         return fn("ln", expr) if expr.value > 0 else None
     if expr.op == "const":
         return {"e": num(1), "pi": fn("ln", expr)}.get(expr.name)
     if expr.op == "mul":
         parts = [logarithm(arg) for arg in expr.args]
-        known = [part for part in parts if part is not None]
-        return add(*known) if len(known) == len(parts) else None
+        logarithms = [part for part in parts if part is not None]
+        return add(*logarithms) if len(logarithms) == len(parts) else None
     if expr.op == "pow":
         inner = logarithm(expr.args[0])
         return mul(expr.args[1], inner) if inner is not None else None
@@ -220,5 +226,5 @@ def logarithm(expr: Expr) -> Expr | None:
 
 
 def difference(left: Expr, right: Expr) -> Expr:
-    """left - right."""
+    """Return left - right."""
     return add(left, neg(right))

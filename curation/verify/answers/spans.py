@@ -11,11 +11,11 @@ from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, T
 from curation.verify.answers.words import words
 
 _TAIL = re.compile(
-    rf"(?:{one_of(lambda known: known.answers.tails)})\b.*",
+    rf"(?:{one_of(lambda vocab: vocab.answers.tails)})\b.*",
     re.DOTALL,
 )
-_TAIL_WORDS = frozenset(every(lambda known: known.answers.tail_words))
-_CONDITION_WORDS = frozenset(every(lambda known: known.answers.condition_words))
+_TAIL_WORDS = frozenset(every(lambda vocab: vocab.answers.tail_words))
+_CONDITION_WORDS = frozenset(every(lambda vocab: vocab.answers.condition_words))
 _NUMBER_SETS = frozenset(("R", "Z", "N", "Q", "C"))
 
 
@@ -30,7 +30,7 @@ def trim_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def cut_tail(tokens: list[Token]) -> list[Token]:
-    r"""Without "for all n …", "where k is …", "(k \\in \\mathbb{Z})" after a formula."""
+    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off the end of a formula."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
@@ -46,7 +46,7 @@ def cut_tail(tokens: list[Token]) -> list[Token]:
 
 
 def declares_names(part: list[Token]) -> bool:
-    r"""``k \in \mathbb{Z}``: a declaration, not an answer."""
+    r"""Return whether tokens are a declaration such as ``k \in \mathbb{Z}``, not an answer."""
     texts = [token.text for token in part]
     if "∈" not in texts:
         return False
@@ -65,12 +65,12 @@ def declared_names(tokens: list[Token]) -> bool:
 def cut_if(token: Token) -> list[Token]:
     if token.kind not in ("text", "word"):
         return [token]
-    kept = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
-    return [Token(token.kind, " ".join(kept))] if kept else []
+    content = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
+    return [Token(token.kind, " ".join(content))] if content else []
 
 
 def words_from(tokens: list[Token]) -> Words:
-    """Return tokens as text."""
+    """Return the text of tokens as `Words`."""
     return words(" ".join(token.text for token in tokens if token.kind != "style"))
 
 
@@ -81,7 +81,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """Return a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
+    """Return whether tokens are a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")

@@ -41,8 +41,9 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """Return the expression with its operators carried out; None where sympy cannot. An antiderivative brings a
-    constant.
+    """Return the expression with its operators carried out; None where sympy cannot.
+
+    An antiderivative adds a constant C.
     """
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
@@ -54,7 +55,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
             return _numeric(value)
         if value.has(sympy.Piecewise):
             value = sympy.simplify(value)
-        found = _from_sympy(value)
+        result = _from_sympy(value)
     except (
         UnsupportedBySympy,
         ArithmeticError,
@@ -65,11 +66,11 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
         RecursionError,
     ):
         return None
-    return add(found, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else found
+    return add(result, sym("C")) if has(expr, "fn", "antiderivative") and not has(expr, "sym", "C") else result
 
 
 def _numeric(value: Any) -> Expr | None:
-    """Return an integral or a sum without a closed form, as a decimal of many digits."""
+    """Return an integral or a sum without a closed form as a decimal of many digits; None where it has none."""
     import sympy
 
     if value.free_symbols or value.has(sympy.nan, sympy.zoo, sympy.oo):
@@ -138,18 +139,18 @@ def _function(expr: Expr, integers: frozenset[str]) -> Any:
         return sympy.Integral(_to_sympy(args[1], integers), _to_sympy(args[0], integers))
     if name == "lim":
         variable, bound, body = args
-        where = _to_sympy(bound, integers)
-        side = "+-" if where.is_finite else "-"
-        return sympy.limit(_to_sympy(body, integers), _to_sympy(variable, integers), where, side)
+        target = _to_sympy(bound, integers)
+        side = "+-" if target.is_finite else "-"
+        return sympy.limit(_to_sympy(body, integers), _to_sympy(variable, integers), target, side)
     if name == "diff":
         return sympy.diff(_to_sympy(args[2], integers), _to_sympy(args[0], integers), int(args[1].value))
-    known = _FUNCTIONS.get(name)
-    if known is None:
+    sympy_name = _FUNCTIONS.get(name)
+    if sympy_name is None:
         raise UnsupportedBySympy(name)
     values = [_to_sympy(arg, integers) for arg in args]
-    if known in ("factorial", "binomial") and any(value.is_Rational and abs(value) > 200 for value in values):
+    if sympy_name in ("factorial", "binomial") and any(value.is_Rational and abs(value) > 200 for value in values):
         raise UnsupportedBySympy("a large factorial")
-    return getattr(sympy, known)(*values)
+    return getattr(sympy, sympy_name)(*values)
 
 
 _FUNCTIONS = {

@@ -72,8 +72,8 @@ _BRACED_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))")
 _MINUTES = re.compile(r"(\d+)\s*\^\s*\{?\\circ\s*\}?\s*(\d{1,2})\s*(?:'|\^\{?\\prime\}?)(?:\s*(\d{1,2})\s*'')?")
 _MICRO = re.compile(r"(?<=\d)(?:\s|~|\\[, ])*\\mu\s*(?:\\(?:text|mathrm|rm)\s*\{\s*~?)?(m|s|g|F|C|L|A)\b\}?")
 _BETWEEN = re.compile(r"(?:between|from)\s+(\S{1,40})\s+(?:and|to)\s+(\S{1,40})", re.IGNORECASE)
-_JOINED = re.compile(r"(?<=\d)\s+([oyeu])\s+(?=-?\d)")
-_OUTWARD = re.compile(
+_JOINING_LETTER = re.compile(r"(?<=\d)\s+([oyeu])\s+(?=-?\d)")
+_OUTWARD_BRACKETS = re.compile(
     r"(^|\\cup|\\in|\\left|[=,;:({])(\s*)\](?=\s*[^\[\]\s{])([^\[\]]{1,80}?[,;][^\[\]]{1,80}?)(\\right\s*)?([\[\]])"
 )
 _OUTWARD_END = re.compile(r"\[([^\[\]]{1,80}?[,;][^\[\]]{1,80}?)\[(?=\s*(?:$|\\cup|[,;)}]))")
@@ -95,31 +95,31 @@ def normalise_latex(raw: str) -> str:
         text = _AREA.sub(lambda match: rf"\text{{ {match.group(1)}^{_SUPER[match.group(2)]}}}", text)
         text = _SUPERS.sub(lambda match: "^{" + "".join(_SUPER[char] for char in match.group()) + "}", text)
         text = _SUBS.sub(lambda match: "_{" + "".join(_SUB[char] for char in match.group()) + "}", text)
-        text = _THOUSANDS.sub(_closed, text)
+        text = _THOUSANDS.sub(_close_thousands, text)
         text = _SIGN.sub(lambda match: _SIGNS[match.group()], text)
         text = unicodedata.normalize("NFKC", text)
     if _EATEN.search(text):
-        text = _EATEN.sub(_repaired, text)
+        text = _EATEN.sub(_repair_escape, text)
     text = "".join(char for char in text if char >= " " or char in "\n\t\r") if not text.isprintable() else text
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
     if any(char.isdigit() for char in text):
-        text = _THOUSANDS.sub(_closed, text)
-        text = _SPACED.sub(_closed, text)
+        text = _THOUSANDS.sub(_close_thousands, text)
+        text = _SPACED.sub(_close_thousands, text)
         text = _GLUED.sub(r" \1 ", text)
         if "/" in text:
-            text = _SPEED.sub(_speed, text)
-        text = _spelled(text)
+            text = _SPEED.sub(_speed_unit, text)
+        text = _rewrite_numbers(text)
     return text.strip()
 
 
-def _speed(match: re.Match[str]) -> str:
+def _speed_unit(match: re.Match[str]) -> str:
     over, under, power = match.groups()
     return rf"\text{{ {over}/{under}}}" + (f"^{power}" if power else "")
 
 
-def _spelled(text: str) -> str:
-    """Return what stands between digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+def _rewrite_numbers(text: str) -> str:
+    """Rewrite signs beside digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
     if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)
@@ -128,15 +128,15 @@ def _spelled(text: str) -> str:
         text = _CELSIUS.sub(lambda m: rf"\text{{ deg{(m.group(1) or m.group(2))[0].lower()}}}", text)
     text = _OUT_OF.sub(r"\1/\2", text)
     if "circ" in text:
-        text = _MINUTES.sub(_arc, text)
+        text = _MINUTES.sub(_arc_in_degrees, text)
     if "\\mu" in text:
         text = _MICRO.sub(r"\\text{ u\1}", text)
-    text = _JOINED.sub(lambda match: " or " if match.group(1) in "ou" else " and ", text)
+    text = _JOINING_LETTER.sub(lambda match: " or " if match.group(1) in "ou" else " and ", text)
     match = _BETWEEN.fullmatch(text)
     if match:
         text = f"{match.group(1)} to {match.group(2)}"
     if "]" in text or "[" in text:
-        text = _OUTWARD.sub(
+        text = _OUTWARD_BRACKETS.sub(
             lambda m: f"{m.group(1)}{m.group(2)}({m.group(3)}{m.group(4) or ''}{')' if m.group(5) == '[' else ']'}",
             text,
         )
@@ -144,12 +144,12 @@ def _spelled(text: str) -> str:
     return text
 
 
-def _arc(match: re.Match[str]) -> str:
+def _arc_in_degrees(match: re.Match[str]) -> str:
     degrees, minutes, seconds = (int(group or 0) for group in match.groups())
     return rf"\frac{{{degrees * 3600 + minutes * 60 + seconds}}}{{3600}}^\circ"
 
 
-def _repaired(match: re.Match[str]) -> str:
+def _repair_escape(match: re.Match[str]) -> str:
     rest = match.group(2)
     letter = _EATEN_LETTER[match.group(1)]
     if any(rest.startswith(word) for word in _EATEN_WORDS):
@@ -157,7 +157,7 @@ def _repaired(match: re.Match[str]) -> str:
     return match.group()
 
 
-def _closed(match: re.Match[str]) -> str:
+def _close_thousands(match: re.Match[str]) -> str:
     return match.group(1) + _NON_DIGIT.sub("", match.group(2))
 
 
@@ -172,8 +172,9 @@ _TAIL_CHAFF = re.compile(
 
 
 def strip_wrappers(text: str) -> str:
-    """Return text without math delimiters, aligning environments and trailing debris; money signs become
-    ``\\money``.
+    """Return text without math delimiters, aligning environments and trailing debris.
+
+    Money signs become ``\\money``.
     """
     text = _ENV.sub(" ", text) if "\\" in text else text
     if "{cases}" in text and not _PIECES.search(text):

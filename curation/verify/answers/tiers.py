@@ -30,19 +30,22 @@ MAX_READ_CHARS = 4000
 
 def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
     """Return the verdict on two final answers."""
-    one, two = reference.strip(), answer.strip()
-    if not one or not two:
-        return _verdict(False, "empty", one, two)
-    if one == two:
-        return _verdict(True, "identical", one, two)
-    if max(len(one), len(two)) > MAX_READ_CHARS:
-        return _verdict(_is_same_digit_string(one, two), "string", one, two)
-    one, two = clean_answer(one), clean_answer(two)
-    if one == two and one:
-        return _verdict(True, "identical", one, two)
-    found = quick_compare(one, two, lang=lang, policy=policy) or _compare_as_words(one, two, lang, policy)
-    return found or compare_readings(
-        parse_readings(one, lang), parse_readings(two, lang), policy, arbitrary_names_in(one) | arbitrary_names_in(two)
+    left, right = reference.strip(), answer.strip()
+    if not left or not right:
+        return _verdict(False, "empty", left, right)
+    if left == right:
+        return _verdict(True, "identical", left, right)
+    if max(len(left), len(right)) > MAX_READ_CHARS:
+        return _verdict(_is_same_digit_string(left, right), "string", left, right)
+    left, right = clean_answer(left), clean_answer(right)
+    if left == right and left:
+        return _verdict(True, "identical", left, right)
+    comparison = quick_compare(left, right, lang=lang, policy=policy) or _compare_as_words(left, right, lang, policy)
+    return comparison or compare_readings(
+        parse_readings(left, lang),
+        parse_readings(right, lang),
+        policy,
+        arbitrary_names_in(left) | arbitrary_names_in(right),
     )
 
 
@@ -60,14 +63,14 @@ def arbitrary_names_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def clean_answer(text: str) -> str:
-    """Return a text as the readings take it."""
+    """Return a text in the spelling that the readings are parsed from."""
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
-def _is_same_digit_string(one: str, two: str) -> bool:
+def _is_same_digit_string(left: str, right: str) -> bool:
     """Return whether two very long texts are the same number but for zeros in front and separators."""
-    one, two = (text.replace(",", "").replace(" ", "").strip("$") for text in (one, two))
-    return one.lstrip("0") == two.lstrip("0") and one.isdigit() and two.isdigit()
+    left, right = (text.replace(",", "").replace(" ", "").strip("$") for text in (left, right))
+    return left.lstrip("0") == right.lstrip("0") and left.isdigit() and right.isdigit()
 
 
 def compare_readings(
@@ -78,35 +81,43 @@ def compare_readings(
 ) -> AnswerComparison:
     """Return the verdict on every pair of readings, the likeliest first."""
     doubtful = False
-    how = ""
-    words_one, words_two = references[-1], answers[-1]
-    if isinstance(words_one, Words) and isinstance(words_two, Words):
-        only_words = len(references) == len(answers) == 1 and bool(words_one.text)
-        if words_one.text == words_two.text and (only_words or _wordy(words_one)):
-            return AnswerComparison(Outcome.CORRECT, "words", describe(words_one), describe(words_two), False)
-    spare = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
-    for one in references:
-        for two in answers:
-            if isinstance(one, Words) and isinstance(two, Words) and (one is spare[0] or two is spare[1]):
+    method = ""
+    reference_words, answer_words = references[-1], answers[-1]
+    if isinstance(reference_words, Words) and isinstance(answer_words, Words):
+        only_words = len(references) == len(answers) == 1 and bool(reference_words.text)
+        if reference_words.text == answer_words.text and (only_words or _is_wordy(reference_words)):
+            return AnswerComparison(Outcome.CORRECT, "words", describe(reference_words), describe(answer_words), False)
+    fallbacks = (references[-1] if len(references) > 1 else None, answers[-1] if len(answers) > 1 else None)
+    for reference in references:
+        for answer in answers:
+            if (
+                isinstance(reference, Words)
+                and isinstance(answer, Words)
+                and (reference is fallbacks[0] or answer is fallbacks[1])
+            ):
                 continue
             matcher = Matcher(policy, arbitrary)
-            if matcher.match(one, two):
-                return AnswerComparison(Outcome.CORRECT, matcher.how, _shown(one), _shown(two), False)
+            if matcher.match(reference, answer):
+                return AnswerComparison(
+                    Outcome.CORRECT, matcher.method, _short_description(reference), _short_description(answer), False
+                )
             doubtful |= matcher.doubtful
-            how = how or matcher.how
-    return AnswerComparison(Outcome.WRONG, how or "words", _shown(references[0]), _shown(answers[0]), doubtful)
+            method = method or matcher.method
+    return AnswerComparison(
+        Outcome.WRONG, method or "words", _short_description(references[0]), _short_description(answers[0]), doubtful
+    )
 
 
-def _shown(form: Form) -> str:
+def _short_description(form: Form) -> str:
     return describe(form)[:MAX_SHOWN_CHARS]
 
 
-def _wordy(words: Words) -> bool:
+def _is_wordy(words: Words) -> bool:
     return bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Yes and no, times of day, lettered options, lists of words; None where the two are none of these."""
+    """Compare yes and no, times of day, dates, lists of words and lettered options; None for anything else."""
     truths = parse_boolean(reference), parse_boolean(answer)
     if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
@@ -123,26 +134,26 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Return a lettered option against a letter, or against the option's text."""
-    several = parse_choice_letters(reference), parse_choice_letters(answer)
-    one, two = parse_choice(reference), parse_choice(answer)
-    if several[0] and (several[1] or two):
-        return _verdict(several[0] == (several[1] or ""), "choices", reference, answer)
-    if one is None:
-        if two is None or not two[1] or reference.isalpha():
+    """Compare a lettered option with a letter, or with the option's text; None where neither decides."""
+    letters = parse_choice_letters(reference), parse_choice_letters(answer)
+    reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
+    if letters[0] and (letters[1] or answer_choice):
+        return _verdict(letters[0] == (letters[1] or ""), "choices", reference, answer)
+    if reference_choice is None:
+        if answer_choice is None or not answer_choice[1] or reference.isalpha():
             return None
-        found = compare_answers(reference, two[1], lang, policy)
-        return found if found.outcome is Outcome.CORRECT else None
-    if several[1] and not one[1]:
+        comparison = compare_answers(reference, answer_choice[1], lang, policy)
+        return comparison if comparison.outcome is Outcome.CORRECT else None
+    if letters[1] and not reference_choice[1]:
         return _verdict(False, "choices", reference, answer)
-    if two is not None:
-        if one[0] == two[0]:
-            return _verdict(True, "choice", one[0], two[0])
-        return _verdict(False, "choice", one[0], two[0])
-    if one[1]:
-        found = compare_answers(one[1], answer, lang, policy)
-        if found.outcome is Outcome.CORRECT:
-            return found
+    if answer_choice is not None:
+        if reference_choice[0] == answer_choice[0]:
+            return _verdict(True, "choice", reference_choice[0], answer_choice[0])
+        return _verdict(False, "choice", reference_choice[0], answer_choice[0])
+    if reference_choice[1]:
+        comparison = compare_answers(reference_choice[1], answer, lang, policy)
+        if comparison.outcome is Outcome.CORRECT:
+            return comparison
     return None
 
 
@@ -158,10 +169,10 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     if truths[0] and truths[1] and len(reference) > 1:
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
     shorter = extract_final(answer)
-    found = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return found or compare_answers(reference, shorter, lang, policy)
+    comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
+    return comparison or compare_answers(reference, shorter, lang, policy)
 
 
-def _verdict(equal: bool, how: str, one: str, two: str) -> AnswerComparison:
+def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:
     outcome = Outcome.CORRECT if equal else Outcome.WRONG
-    return AnswerComparison(outcome, how, one[:MAX_SHOWN_CHARS], two[:MAX_SHOWN_CHARS], False)
+    return AnswerComparison(outcome, method, left[:MAX_SHOWN_CHARS], right[:MAX_SHOWN_CHARS], False)

@@ -20,7 +20,9 @@ class AnswerParseError(Exception):
 
 
 class Token(NamedTuple):
-    """Kinds: num, sym, word (letters that may be a name), fun, const, cmd, text, op, env (``\\begin``), end."""
+    """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
+    and endenv (``\\begin`` and ``\\end``); the parser adds eof.
+    """
 
     kind: str
     text: str
@@ -82,18 +84,16 @@ _OP_SYNONYMS = {"**": "^", "=<": "<=", "=>": ">=", "==": "=", "<>": "!=", ":=": 
 _CMD_SIGNS = {"{": "{s", "}": "}s", "%": "%", "$": "money", "|": "|", "\\": "newline", ";": " ", "\n": " "}
 _CONNECTIVES = {
     word: meaning
-    for known in languages()
-    for meaning, words in (("and", known.answers.and_words), ("or", known.answers.or_words))
+    for vocab in languages()
+    for meaning, words in (("and", vocab.answers.and_words), ("or", vocab.answers.or_words))
     for word in words
 }
-_AT_END = re.compile(rf"(.*?)[\s,;]+({one_of(lambda known: known.answers.connectives_at_end)})", re.DOTALL)
-_AT_START = re.compile(rf"({one_of(lambda known: known.answers.connectives_at_start)})\s+(.*)", re.DOTALL)
+_AT_END = re.compile(rf"(.*?)[\s,;]+({one_of(lambda vocab: vocab.answers.connectives_at_end)})", re.DOTALL)
+_AT_START = re.compile(rf"({one_of(lambda vocab: vocab.answers.connectives_at_start)})\s+(.*)", re.DOTALL)
 
 
 def tokenise(text: str) -> list[Token]:
-    """Return the tokens of ``text``. Raises `AnswerParseError` on signs no formula has and on texts that are too
-    long.
-    """
+    """Return the tokens of ``text``. Raises `AnswerParseError` on signs that no formula has and on long texts."""
     if len(text) > MAX_TOKENISED_CHARS:
         raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
@@ -111,15 +111,15 @@ def tokenise(text: str) -> list[Token]:
             raise AnswerParseError(f"sign {text[position]!r}")
         position = match.end()
         kind = match.lastgroup
-        found = match.group()
+        lexeme = match.group()
         if kind == "num":
-            tokens.append(Token("num", found))
+            tokens.append(Token("num", lexeme))
         elif kind == "word":
-            _add_word(tokens, found)
+            _add_word(tokens, lexeme)
         elif kind == "cmd":
-            position = _add_command(tokens, found[1:], text, position)
+            position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
-            tokens.append(Token("op", _OP_SYNONYMS.get(found, found)))
+            tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
     return tokens
 
 
@@ -137,7 +137,7 @@ def _text(match: re.Match[str]) -> str:
 
 
 def _add_text(tokens: list[Token], content: str) -> None:
-    """A ``\\text{}``: a name, a single letter, a connective, or words."""
+    """Add the tokens of a ``\\text{}``: a name, a single letter, a connective, or words."""
     stripped = content.strip().strip("$").strip()
     lower = stripped.lower()
     if not stripped:
@@ -159,7 +159,7 @@ def _add_text(tokens: list[Token], content: str) -> None:
 
 
 def _split_text(tokens: list[Token], stripped: str) -> None:
-    """Words that end or begin with a connective separate answers."""
+    """Split words at a connective at their end or start: it separates answers."""
     match = _AT_END.fullmatch(stripped)
     if match and match.group(1):
         tokens.append(Token("text", match.group(1)))
@@ -250,9 +250,9 @@ CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
 def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
-    """``tokens`` cut at separators outside all brackets."""
+    """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
     parts: list[list[Token]] = [[]]
-    found: list[str] = []
+    delimiters: list[str] = []
     level = 0
     for token in tokens:
         if token.kind in ("op", "env", "endenv"):
@@ -261,8 +261,8 @@ def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[
             elif token.kind == "endenv" or token.text in CLOSERS:
                 level -= 1
             elif level <= 0 and token.text in separators:
-                found.append(token.text)
+                delimiters.append(token.text)
                 parts.append([])
                 continue
         parts[-1].append(token)
-    return parts, found
+    return parts, delimiters

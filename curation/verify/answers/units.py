@@ -1,7 +1,7 @@
 """Units: which words are units, and which of them are the same or convert.
 
 A unit is kept as normalised text, ``"cm^2"``. `conversion_factor` gives the factor between two units where both are
-known and of one dimension. Count nouns ("apples", "ways") are units that say nothing: `is_known` is False for them.
+known and of one dimension. Count nouns ("apples", "ways") are units without meaning: `is_known` is False for them.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ fahrenheit 1 degf
 """
 """A unit a line: its dimension, its size in base units, its name, and the signs that all languages write for it."""
 
-_WRITTEN = tuple(known.units for known in languages())
+_VOCABULARIES = tuple(vocab.units for vocab in languages())
 _UNITS: dict[str, tuple[str, Fraction]] = {
     name: (dimension, Fraction(factor))
     for dimension, factor, *names in (line.split() for line in _TABLE.split("\n") if line)
-    for name in (*names, *(word for units in _WRITTEN for word in units.written.get(names[0], ())))
+    for name in (*names, *(word for units in _VOCABULARIES for word in units.written.get(names[0], ())))
 }
-_SAYS_NOTHING = frozenset(word for units in _WRITTEN for word in units.empty)
-_POWERS = {word: int(power) for units in _WRITTEN for power, words in units.powers.items() for word in words}
+_MEANINGLESS = frozenset(word for units in _VOCABULARIES for word in units.empty)
+_POWERS = {word: int(power) for units in _VOCABULARIES for power, words in units.powers.items() for word in words}
 _PART = re.compile(r"\s*(?:([^\W\d_]+|%)(?:\s*\^?\{?\s*(-?\d)\s*\}?)?|([/*.·])|(\s|\{|\}|\(|\)))\s*")
 _POWER = re.compile(r"(.+?)\^?\{?([23])\}?")
 _WORD = re.compile(r"[^\s{}()\\.,;]+")
@@ -107,33 +107,34 @@ def normalise_unit(text: str) -> str:
         return compound
     words = [word for word in _WORD.findall(text.replace("\\", " ")) if word]
     power = 1
-    kept = []
+    unit_words = []
     for word in words:
         if word.lower() in _POWERS:
             power = _POWERS[word.lower()]
         else:
-            kept.append(word)
-    if kept and kept[0].lower() in ("of", "per"):
-        kept = kept if kept[0] == "per" else kept[1:]
-    joined = "".join(kept) if any("^" in word or "/" in word for word in kept) else " ".join(kept)
-    match = _POWER.fullmatch(joined)
+            unit_words.append(word)
+    if unit_words and unit_words[0].lower() in ("of", "per"):
+        unit_words = unit_words if unit_words[0] == "per" else unit_words[1:]
+    unit_text = "".join(unit_words) if any("^" in word or "/" in word for word in unit_words) else " ".join(unit_words)
+    match = _POWER.fullmatch(unit_text)
     if match and is_unit(match.group(1)):
-        joined, power = match.group(1), int(match.group(2))
-    name = joined if joined in _UNITS else joined.lower()
+        unit_text, power = match.group(1), int(match.group(2))
+    name = unit_text if unit_text in _UNITS else unit_text.lower()
     name = re.sub(r"\s*per\s*", "/", name) if "per " in name or " per" in name else name
-    if name in _SAYS_NOTHING:
+    if name in _MEANINGLESS:
         return ""
     if name in _UNITS:
         dimension, factor = _UNITS[name]
         if dimension in ("percent", "degree"):
             return "%" if dimension == "percent" else "deg"
-        name = next(other for other, known in _UNITS.items() if known == (dimension, factor))
+        name = next(other for other, row in _UNITS.items() if row == (dimension, factor))
     return f"{name}^{power}" if power > 1 and name else name
 
 
 def _compound(text: str) -> str | None:
-    """Return one spelling of a product of powers of known units, "kg*m/s^2"; None for a single unit and anything
-    else.
+    """Return one spelling of a product of powers of known units, "kg*m/s^2".
+
+    None for a single unit and anything else.
     """
     powers: dict[str, int] = {}
     sign, position, parts = 1, 0, 0
@@ -147,7 +148,7 @@ def _compound(text: str) -> str | None:
         if joint:
             sign = -1 if joint == "/" else sign
         if word:
-            name = _named(word)
+            name = _table_name(word)
             if name is None or _UNITS[name][0] in ("percent", "degree"):
                 return None
             powers[name] = powers.get(name, 0) + sign * int(power or 1)
@@ -159,34 +160,34 @@ def _compound(text: str) -> str | None:
     return ("*".join(above) or "1") + "".join(under)
 
 
-def _named(word: str) -> str | None:
+def _table_name(word: str) -> str | None:
     """Return the table's first name for a unit."""
-    known = word if word in _UNITS else word.lower() if len(word) > 1 else ""
-    return next((other for other, row in _UNITS.items() if row == _UNITS[known]), None) if known in _UNITS else None
+    key = word if word in _UNITS else word.lower() if len(word) > 1 else ""
+    return next((other for other, row in _UNITS.items() if row == _UNITS[key]), None) if key in _UNITS else None
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit of the table (or one that says nothing)."""
-    return word in _UNITS or word.lower() in _UNITS or word.lower() in _SAYS_NOTHING or word.lower() in _POWERS
+    """Return whether a word is a unit of the table, or one without meaning."""
+    return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
     """Return whether a normalised unit is of the table, or a product of such."""
-    return unit == "" or unit == "deg" or _measured(unit) is not None
+    return unit == "" or unit == "deg" or _dimensions_and_size(unit) is not None
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """Return how many ``other`` one ``one`` is, where that is known."""
+    """Return how many ``target`` units one ``source`` unit is; None where that is not known."""
     if source == target:
         return Fraction(1)
-    left, right = _measured(source), _measured(target)
+    left, right = _dimensions_and_size(source), _dimensions_and_size(target)
     if left is None or right is None or left[0] != right[0]:
         return None
     return left[1] / right[1]
 
 
 @lru_cache(maxsize=2048)
-def _measured(unit: str) -> tuple[dict[str, int], Fraction] | None:
+def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
     """Return the dimensions of a normalised unit and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
@@ -201,11 +202,11 @@ def _measured(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """ "kg*m/s^2" as its names and powers."""
-    found = []
+    """Return the names and powers of a product such as "kg*m/s^2"."""
+    factors = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")
         if name != "1":
             exponent = int(power) if power.lstrip("-").isdigit() else 1
-            found.append((name, -exponent if joint == "/" else exponent))
-    return found
+            factors.append((name, -exponent if joint == "/" else exponent))
+    return factors

@@ -28,112 +28,122 @@ class Values(ComparisonState):
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
             reference = _with_unit_letter(reference)
-        one, two = reference.unit, answer.unit
-        if one == two == "deg" and symbols(reference.expr):
+        reference_unit, answer_unit = reference.unit, answer.unit
+        if reference_unit == answer_unit == "deg" and symbols(reference.expr):
             return self.is_same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
-        if one == two:
+        if reference_unit == answer_unit:
             return self.is_same(reference.expr, answer.expr)
         return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """Return the pairs of bare expressions that the two units admit."""
-        one, two = reference.unit, answer.unit
+        reference_unit, answer_unit = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
-        if "%" in (one, two):
-            return self._percent(reference, answer)
-        if one == "deg" and two in ("", "rad"):
+        if "%" in (reference_unit, answer_unit):
+            return self._percent_conversions(reference, answer)
+        if reference_unit == "deg" and answer_unit in ("", "rad"):
             radians = (mul(reference.expr, RADIANS), answer.expr)
-            return [radians] if two == "rad" or _in_radians(answer.expr) else [plain]
-        if two == "deg" and one in ("", "rad"):
+            return [radians] if answer_unit == "rad" or _in_radians(answer.expr) else [plain]
+        if answer_unit == "deg" and reference_unit in ("", "rad"):
             radians = (reference.expr, mul(answer.expr, RADIANS))
-            return [radians] if one == "rad" or _in_radians(reference.expr) else [plain]
-        if one in ("", "ratio") or two in ("", "ratio"):
+            return [radians] if reference_unit == "rad" or _in_radians(reference.expr) else [plain]
+        if reference_unit in ("", "ratio") or answer_unit in ("", "ratio"):
             return [plain]
-        factor = conversion_factor(two, one)
+        factor = conversion_factor(answer_unit, reference_unit)
         if factor is not None:
-            return [(reference.expr, _scaled(answer.expr, num(factor)))]
-        if is_known(one) and is_known(two):
+            return [(reference.expr, _scale(answer.expr, num(factor)))]
+        if is_known(reference_unit) and is_known(answer_unit):
             self.doubtful = True
             return []
         return [plain]
 
-    def _percent(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """28% is 0.28, and 28 where the sign was left out. For the reference 0.5, 0.5% is wrong: it means 50%."""
+    def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
+        """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
+
+        For the reference 0.5, 0.5% is wrong: it means 50%.
+        """
         hundredth = num(Fraction(1, 100))
         bare = answer if reference.unit == "%" else reference
         if bare.unit not in ("", "ratio"):
             return []
         plain = (reference.expr, answer.expr)
         if bare is answer:
-            return [plain, (_scaled(reference.expr, hundredth), answer.expr)]
-        converted = (reference.expr, _scaled(answer.expr, hundredth))
-        shown = written_number(bare.expr)
-        return [converted] if shown is not None and abs(shown.value) < 1 else [converted, plain]
+            return [plain, (_scale(reference.expr, hundredth), answer.expr)]
+        converted = (reference.expr, _scale(answer.expr, hundredth))
+        number = written_number(bare.expr)
+        return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
         """Return whether two expressions are the same, by the policy on approximations."""
         if needs_sympy(reference) or needs_sympy(answer):
-            return self._computed(reference, answer)
-        shown = written_number(reference), written_number(answer)
-        if shown[0] is not None and shown[1] is not None:
-            if shown[0].value == shown[1].value:
+            return self._match_computed(reference, answer)
+        numbers = written_number(reference), written_number(answer)
+        if numbers[0] is not None and numbers[1] is not None:
+            if numbers[0].value == numbers[1].value:
                 return self.decide("number", True)
-            return self._near(shown[0], shown[1])
+            return self._match_rounded(numbers[0], numbers[1])
         if has(reference, "fn", "base") or has(answer, "fn", "base"):
-            return self._same_base(reference, answer)
+            return self._match_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
             # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
             bare = [_without_degrees(side) for side in (reference, answer)]
             if not has(bare[0], "const", "pi") and compare_expressions(*bare).is_equal:
                 return self.decide("degrees", True)
-        found = compare_expressions(reference, answer)
-        if found.is_equal:
-            return self.decide(found.value, True)
-        if found in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNKNOWN):
+        equivalence = compare_expressions(reference, answer)
+        if equivalence.is_equal:
+            return self.decide(equivalence.value, True)
+        if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNKNOWN):
             self.doubtful = True
-            self.how = found.value
-        if found is Equivalence.UNKNOWN:
+            self.method = equivalence.value
+        if equivalence is Equivalence.UNKNOWN:
             return False
         if symbols(reference) or symbols(answer):
             return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
-        return self._approximate(shown, reference, answer) or self._rounded_coefficients(reference, answer)
+        return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
-    def _computed(self, reference: Expr, answer: Expr) -> bool:
-        """Integrals, limits, derivatives and sums are carried out first."""
+    def _match_computed(self, reference: Expr, answer: Expr) -> bool:
+        """Carry out integrals, limits, derivatives and sums first, then compare."""
         if reference == answer:
             return self.decide("exact", True)
-        one = evaluate_symbolically(reference) if needs_sympy(reference) else reference
-        two = evaluate_symbolically(answer) if needs_sympy(answer) else answer
-        if one is None or two is None or needs_sympy(one) or needs_sympy(two):
+        reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
+        answer_value = evaluate_symbolically(answer) if needs_sympy(answer) else answer
+        if reference_value is None or answer_value is None or needs_sympy(reference_value) or needs_sympy(answer_value):
             self.doubtful = True
             return self.decide("not computed", False)
-        if has(one, "const", "inf") or has(two, "const", "inf"):
-            return self.decide("computed", one == two)
-        equal = self.is_same(one, two)
-        return self.decide(f"computed, {self.how}", equal)
+        if has(reference_value, "const", "inf") or has(answer_value, "const", "inf"):
+            return self.decide("computed", reference_value == answer_value)
+        equal = self.is_same(reference_value, answer_value)
+        return self.decide(f"computed, {self.method}", equal)
 
-    def _near(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
+    def _match_rounded(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
         equal, doubtful = compare_rounded(reference, answer, self.policy)
         self.doubtful |= doubtful and not equal
         return self.decide("approximation" if equal else "number", equal)
 
-    def _approximate(
-        self, shown: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
+    def _match_approximation(
+        self, numbers: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
     ) -> bool:
-        """Return a decimal against an exact constant."""
-        one, two = shown
-        if (one is None) == (two is None):
+        """Return whether a decimal approximates an exact constant."""
+        reference_number, answer_number = numbers
+        if (reference_number is None) == (answer_number is None):
             return False
-        if one is None:
+        if reference_number is None:
             value = constant_value(reference)
-            one = WrittenNumber(value, None) if value is not None else None
-        if two is None:
+            reference_number = WrittenNumber(value, None) if value is not None else None
+        if answer_number is None:
             value = constant_value(answer)
-            two = WrittenNumber(value, None) if value is not None else None
-        return one is not None and two is not None and self._near(one, two)
+            answer_number = WrittenNumber(value, None) if value is not None else None
+        return (
+            reference_number is not None
+            and answer_number is not None
+            and self._match_rounded(reference_number, answer_number)
+        )
 
-    def _same_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return numbers with a base: the same digits in the same base. Equal values in other bases are doubtful."""
+    def _match_base(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether numbers with a base have the same digits in the same base.
+
+        A number with a base beside one without is doubtful.
+        """
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         self.doubtful = True
@@ -158,7 +168,7 @@ class Values(ComparisonState):
         return self._same_family(reference, answer) or self._same_antiderivative(reference, answer)
 
     def _same_family(self, reference: Expr, answer: Expr) -> bool:
-        """a + kp against b + kp' where p' = ±p and a - b is a whole multiple of p."""
+        """Return whether a + kp and b + kp' are one family: p' = ±p and a - b is a whole multiple of p."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -178,7 +188,7 @@ class Values(ComparisonState):
         return False
 
     def _same_antiderivative(self, reference: Expr, answer: Expr) -> bool:
-        """f + C against g + C where f - g is constant."""
+        """Return whether f + C and g + C are the same: f - g is constant."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
                 continue
@@ -193,7 +203,7 @@ class Values(ComparisonState):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return formulas with decimals of many digits agree to those digits."""
+        """Return whether formulas with decimals of many digits agree to those digits."""
         if not self.policy.enabled:
             return False
         digits = [
@@ -206,22 +216,23 @@ class Values(ComparisonState):
         if not long or symbols(reference) != symbols(answer):
             return False
         names = sorted(symbols(reference))
-        agreed = 0
+        agreements = 0
         for _, point in trial_points(names, integer_names(reference) | integer_names(answer)):
             near = {name: value / (1 if value.denominator == 1 else 4) for name, value in point.items()}
             precise = PreciseArithmetic(120)
             try:
-                one, two = precise.evaluate(reference, near), precise.evaluate(answer, near)
+                reference_value, answer_value = precise.evaluate(reference, near), precise.evaluate(answer, near)
             except (Uncomputable, ArithmeticError, ValueError, TypeError):
                 continue
-            if abs(one - two) > max(abs(one), abs(two)) * precise.mp.mpf(10) ** (1.7 - min(long)):
+            largest = max(abs(reference_value), abs(answer_value))
+            if abs(reference_value - answer_value) > largest * precise.mp.mpf(10) ** (1.7 - min(long)):
                 return False
-            agreed += 1
-        return self.decide("approximation", agreed >= min(3, 1 + 3 * len(names)))
+            agreements += 1
+        return self.decide("approximation", agreements >= min(3, 1 + 3 * len(names)))
 
 
 def _with_unit_letter(value: Value) -> Value:
-    """0.05·m beside 5 cm: the letter is a unit."""
+    """Return a value with its last letters read as a unit: 0.05·m beside 5 cm."""
     factors = list(value.expr.args) if value.expr.op == "mul" else []
     units: list[str] = []
     while len(factors) > 1:
@@ -246,19 +257,19 @@ def _without_degrees(expr: Expr) -> Expr:
     return Expr(expr.op, tuple(_without_degrees(arg) for arg in expr.args), expr.name, expr.value, expr.places)
 
 
-def _scaled(expr: Expr, factor: Expr) -> Expr:
-    """Return a number times a power of ten keeps its digits; anything else becomes a product."""
-    shown = written_number(expr)
-    if shown is None:
+def _scale(expr: Expr, factor: Expr) -> Expr:
+    """Return an expression times a factor. A number times a power of ten keeps its digits."""
+    number = written_number(expr)
+    if number is None:
         return mul(expr, factor)
-    places = shown.places
+    places = number.places
     if places is not None:
         scale = factor.value
         while scale < 1:
             scale, places = scale * 10, places + 1
         while scale >= 10:
             scale, places = scale / 10, places - 1
-    return num(shown.value * factor.value, places)
+    return num(number.value * factor.value, places)
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
@@ -284,7 +295,7 @@ def written_number(expr: Expr) -> WrittenNumber | None:
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return a real constant to 60 digits."""
+    """Return the value of a real constant to 60 digits; None where it has none."""
     if symbols(expr):
         return None
     exact = rational_value(expr)
@@ -301,8 +312,8 @@ def constant_value(expr: Expr) -> Fraction | None:
         return None
     if abs(exponent) > 20_000 or (not bits and mantissa == 0 and exponent):
         return None
-    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return -found if sign else found
+    magnitude = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -magnitude if sign else magnitude
 
 
 def _in_radians(expr: Expr) -> bool:

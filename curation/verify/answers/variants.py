@@ -22,7 +22,10 @@ _BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadeci
 
 
 def parse_number_in_base(text: str) -> Form | None:
-    """1011_2, (213)_5, 2A_{16}, 213_{five}: digits and their base, where every digit is one of the base."""
+    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``: digits and their base.
+
+    None for anything else, and where a digit is not one of the base.
+    """
     match = _IN_BASE.fullmatch(text)
     if match is None or not any(char.isdigit() for char in match.group(1)):
         return None

@@ -9,13 +9,15 @@ from fractions import Fraction
 from curation.languages.vocabulary import language, languages, neighbours, one_of
 from curation.verify.answers.forms import Words
 
-_SAID = (
-    *((known.answers.yes, known.answers.no) for known in languages()),
-    *((known.yes, known.no) for known in neighbours()),
+_YES_NO_WORDS = (
+    *((vocab.answers.yes, vocab.answers.no) for vocab in languages()),
+    *((vocab.yes, vocab.no) for vocab in neighbours()),
 )
-_BOOLEANS = {word: "yes" for yes, _ in _SAID for word in yes} | {word: "no" for _, no in _SAID for word in no}
+_BOOLEANS = {word: "yes" for yes, _ in _YES_NO_WORDS for word in yes} | {
+    word: "no" for _, no in _YES_NO_WORDS for word in no
+}
 _SAME_WORDS = {"∞": "infinity", "r": "reals"} | {
-    phrase: meaning for known in languages() for meaning, phrases in known.answers.same.items() for phrase in phrases
+    phrase: meaning for vocab in languages() for meaning, phrases in vocab.answers.same.items() for phrase in phrases
 }
 # Numbers in words are read in English only.
 _ENGLISH = language("en").numerals
@@ -25,11 +27,11 @@ _PARTS = {
     word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
 }
 _MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for word in words}
-_NOTHING = re.compile("|".join(known.answers.nothing for known in languages() if known.answers.nothing))
+_NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if vocab.answers.nothing))
 
 
 def parse_number_words(text: str) -> Fraction | None:
-    """Twenty-five, one hundred and five, two thirds; None for anything else."""
+    """Read "twenty-five", "one hundred and five" or "two thirds"; None for anything else."""
     if len(text) > 60:
         return None
     names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
@@ -58,16 +60,16 @@ _COMMAND = re.compile(r"\\[a-zA-Z]+\s?|\\.")
 _FORMULA = re.compile(r"[\d=<>^+*/|\\_]|(?<!\w)-\w")
 _COMMAND_SPACE = re.compile(r"\\(?:left|right|displaystyle|[,;:! ])|[{}$]")
 _PUNCTUATION = re.compile(r"[{}$\"'`.,;:!?。，；：！？*_~()\[\]\s\\-]+")
-_ARTICLE = re.compile(rf"\b(?:{one_of(lambda known: known.answers.articles)})\b\s*")
+_ARTICLE = re.compile(rf"\b(?:{one_of(lambda vocab: vocab.answers.articles)})\b\s*")
 _CHOICE = re.compile(
-    rf"[\s$({{\[]*(?:(?i:{one_of(lambda known: known.answers.choice_words)})\s*:?\s+)?"
+    rf"[\s$({{\[]*(?:(?i:{one_of(lambda vocab: vocab.answers.choice_words)})\s*:?\s+)?"
     r"\(?\s*([A-Ja-j])\s*(?:\)\}?|[\]}]+$|$|[.:,]\s|[.:]$|\s+(?=[A-Z][a-z]|\$))(.*)",
     re.DOTALL,
 )
 
 
 def words(text: str) -> Words:
-    """Return the form of a text."""
+    """Return a text as `Words`, its case, spaces and punctuation normalised."""
     raw = _LATEX_TEXT.sub("", text)
     raw = raw.replace("\\%", "%").replace("\\$", "$").replace("\\ ", " ").replace("\\,", " ").replace("\\quad", " ")
     raw = " ".join(raw.split()).strip(" .。,;:$")
@@ -100,7 +102,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """ "yes" or "no" in any of the languages, also as Y, N, T, F; None for anything else."""
+    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
         return _BOOLEANS[head.group(1).casefold()]
@@ -115,9 +117,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def parse_time(text: str) -> frozenset[int] | None:
-    """Return the seconds of the day that a time may mean: 3:30 p.m. is one, 3:30 is itself; None where it is no
-    time.
-    """
+    """Return the seconds of the day that a time means: 3:30 is 12600, 3:30 p.m. is 55800; None where it is no time."""
     text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
     if match is None or (match.group(2) is None and match.group(4) is None):
@@ -130,13 +130,13 @@ def parse_time(text: str) -> frozenset[int] | None:
     return frozenset(value * 3600 + minute * 60 + second for value in hours)
 
 
-_DATES = tuple(known.dates for known in languages())
+_DATES = tuple(vocab.dates for vocab in languages())
 _MONTHS = {name: number for dates in _DATES for number, forms in enumerate(dates.months, 1) for name in forms.split()}
 _ENGLISH_SUFFIXES = "|".join(language("en").dates.day_suffixes)
-_SUFFIXES = one_of(lambda known: known.dates.day_suffixes)
-_BEFORE_MONTH = one_of(lambda known: known.dates.before_month)
-_BEFORE_YEAR = one_of(lambda known: known.dates.before_year)
-_AFTER_YEAR = one_of(lambda known: known.dates.after_year)
+_SUFFIXES = one_of(lambda vocab: vocab.dates.day_suffixes)
+_BEFORE_MONTH = one_of(lambda vocab: vocab.dates.before_month)
+_BEFORE_YEAR = one_of(lambda vocab: vocab.dates.before_year)
+_AFTER_YEAR = one_of(lambda vocab: vocab.dates.after_year)
 _MONTH_FIRST = re.compile(rf"([^\W\d_]{{3,10}})\.? (\d{{1,2}})(?:{_ENGLISH_SUFFIXES})?(?:,? (\d{{4}}))?")
 _DAY_FIRST = re.compile(
     rf"(\d{{1,2}})(?:{_SUFFIXES})?(?: (?:{_BEFORE_MONTH}))? ([^\W\d_]{{3,10}})\.?"
@@ -147,7 +147,7 @@ _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def parse_date(text: str) -> tuple[int, int, int] | None:
-    """(year or 0, month, day), where a text is a date written out; None where it is none."""
+    """Return (year or 0, month, day) of a date written out; None for anything else."""
     if len(text) > 60:
         return None
     flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
@@ -162,8 +162,9 @@ def parse_date(text: str) -> tuple[int, int, int] | None:
 
 
 def parse_word_list(text: str) -> tuple[str, ...] | None:
-    """Return the sorted words of a list of words without mathematics: "line segment and circle"; None for anything
-    else.
+    """Return the sorted words of a list of words without mathematics: "line segment and circle".
+
+    None for anything else.
     """
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
@@ -174,11 +175,11 @@ def parse_word_list(text: str) -> tuple[str, ...] | None:
 
 
 _LIST = re.compile(
-    rf"\s*(?:[,;，、；]\s*(?:{one_of(lambda known: known.answers.list_leads)})?"
-    rf"|\b(?:{one_of(lambda known: known.answers.list_joiners, spaced=True)})\b"
-    rf"|{one_of(lambda known: known.answers.list_joiners, spaced=False)})\s*"
+    rf"\s*(?:[,;，、；]\s*(?:{one_of(lambda vocab: vocab.answers.list_leads)})?"
+    rf"|\b(?:{one_of(lambda vocab: vocab.answers.list_joiners, spaced=True)})\b"
+    rf"|{one_of(lambda vocab: vocab.answers.list_joiners, spaced=False)})\s*"
 )
-_JOINERS = one_of(lambda known: known.answers.list_joiners)
+_JOINERS = one_of(lambda vocab: vocab.answers.list_joiners)
 _LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
@@ -187,5 +188,5 @@ def parse_choice_letters(raw: str) -> str | None:
     text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
     if len(text) > 60 or not _LETTERS.fullmatch(text):
         return None
-    found = [char for char in text if char.isupper()]
-    return "".join(sorted(found)) if len(set(found)) == len(found) else None
+    letters = [char for char in text if char.isupper()]
+    return "".join(sorted(letters)) if len(set(letters)) == len(letters) else None

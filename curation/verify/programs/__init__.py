@@ -1,1 +1,1 @@
-"""Programs: code found in responses, problems made from tables, verdicts by one judge, files of programs."""
+"""Judging programs: code extraction from responses, problems from tables, one judge for verdicts, files of programs."""

@@ -23,7 +23,7 @@ from curation.verify.programs.tools import Program, Toolbox, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-"""Not in the paper: a checker is given more than any program it checks."""
+"""Not in the paper: a checker may use more than any program it checks."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
 _VALID = 42
@@ -64,46 +64,46 @@ def as_script(checker: Checker) -> str | None:
     if SCRIPT_FILE in checker.sources:
         return checker.sources[SCRIPT_FILE]
     exits = {str(code): int(verdict is CodeVerdict.AC) for code, verdict in _EXITS[checker.kind].items()}
-    held = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
-    return _AS_SCRIPT.format(held=json.dumps({**held, "args": list(checker.args), "exits": exits}))
+    parts = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
+    return _AS_SCRIPT.format(held=json.dumps({**parts, "args": list(checker.args), "exits": exits}))
 
 
 def check_outputs(
     tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    """AC, WA, or BROKEN with what failed, for each (input, answer, output), each in a process of its own."""
+    """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
     program = _prepared(tools, checker)
     if isinstance(program, str):
         return [(CodeVerdict.BROKEN, program)] * len(runs)
     beside = _beside(checker)
-    files = [{**beside, _INPUT: given, _ANSWER: answer} for given, answer, _ in runs]
+    files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
-        for held in files:
-            held[f"{_FEEDBACK}/.keep"] = b""
+        for file_set in files:
+            file_set[f"{_FEEDBACK}/.keep"] = b""
         args = (_INPUT, _ANSWER, f"{_FEEDBACK}/", *checker.args)
         stdins = [output for _, _, output in runs]
     else:
-        for held, (_, _, output) in zip(files, runs, strict=True):
-            held[_OUTPUT] = output
+        for file_set, (_, _, output) in zip(files, runs, strict=True):
+            file_set[_OUTPUT] = output
         args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
         stdins = [b""] * len(runs)
-    return [_said(checker, ran) for ran in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)]
+    return [
+        _verdict_of(checker, result) for result in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)
+    ]
 
 
 def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
-    """Return whether an input validator lets each input pass. One that fails, or cannot be made ready, lets none
-    pass.
-    """
+    """Return whether an input validator accepts each input. One that fails or cannot be compiled accepts none."""
     program = _prepared(tools, validator)
     if isinstance(program, str):
         return [False] * len(inputs)
     files = [_beside(validator)] * len(inputs)
-    ran = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
-    return [one.ending is Ending.EXITED and one.exit_code == _VALID for one in ran]
+    results = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
+    return [result.ending is Ending.EXITED and result.exit_code == _VALID for result in results]
 
 
 def _beside(checker: Checker) -> dict[str, bytes]:
-    """Return the modules that a program in Python imports from beside it."""
+    """Return the files beside a Python program, which it may import."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -113,17 +113,17 @@ def _beside(checker: Checker) -> dict[str, bytes]:
     }
 
 
-def _said(checker: Checker, ran: RunResult) -> tuple[CodeVerdict, str]:
-    said = (ran.stderr or ran.stdout)[:300].decode("utf-8", "replace").strip()
-    if ran.ending is Ending.EXITED and ran.exit_code in _EXITS[checker.kind]:
-        verdict = _EXITS[checker.kind][ran.exit_code]
-        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {said}".rstrip(": ")
-    how = f"exit code {ran.exit_code}" if ran.ending is Ending.EXITED else ran.ending.value
-    return CodeVerdict.BROKEN, f"the checker failed: {how}: {said or ran.note}"
+def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
+    message = (result.stderr or result.stdout)[:300].decode("utf-8", "replace").strip()
+    if result.ending is Ending.EXITED and result.exit_code in _EXITS[checker.kind]:
+        verdict = _EXITS[checker.kind][result.exit_code]
+        return verdict, "" if verdict is CodeVerdict.AC else f"the checker rejects it: {message}".rstrip(": ")
+    how = f"exit code {result.exit_code}" if result.ending is Ending.EXITED else result.ending.value
+    return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
 def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
-    """Return the checker ready to run, or what is wrong with it."""
+    """Return the checker ready to run, or why it cannot be."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

@@ -55,7 +55,7 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """Return the comparison that ``validator_flags`` of a Kattis package ask for.
+    """Return the comparison that the ``validator_flags`` of a Kattis package name.
 
     Raises `VerifierError` on a flag that the default validator does not know, or a tolerance that is no number.
 
@@ -94,21 +94,21 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
         return not how.case_sensitive and output.lower() == expected.lower()
     if how.space_change_sensitive:
         return _same_in_space(expected, output, how)
-    mine, theirs = _tokens(expected, how), _tokens(output, how)
-    left: list[bytes] = []
-    right: list[bytes] = []
+    expected_blocks, output_blocks = _tokens(expected, how), _tokens(output, how)
+    expected_tokens: list[bytes] = []
+    output_tokens: list[bytes] = []
     while True:
-        if not left:
-            left = next(mine, [])
-        if not right:
-            right = next(theirs, [])
-        if not left or not right:
-            return not left and not right
-        count = min(len(left), len(right))
-        if not _same_tokens(left[:count], right[:count], how):
+        if not expected_tokens:
+            expected_tokens = next(expected_blocks, [])
+        if not output_tokens:
+            output_tokens = next(output_blocks, [])
+        if not expected_tokens or not output_tokens:
+            return not expected_tokens and not output_tokens
+        count = min(len(expected_tokens), len(output_tokens))
+        if not _same_tokens(expected_tokens[:count], output_tokens[:count], how):
             return False
-        del left[:count]
-        del right[:count]
+        del expected_tokens[:count]
+        del output_tokens[:count]
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
@@ -117,8 +117,8 @@ def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
     while start < len(text):
         end = start + _BLOCK
         if end < len(text):
-            found = _SPACES.search(text, end)
-            end = found.start() if found else len(text)
+            gap = _SPACES.search(text, end)
+            end = gap.start() if gap else len(text)
         block = text[start:end]
         tokens = (block if how.case_sensitive else block.lower()).split()
         if tokens:
@@ -132,31 +132,37 @@ def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) ->
     if not how.tolerant:
         return False
     return all(
-        one == other or _near(one, other, how.absolute, how.relative)
-        for one, other in zip(expected, output, strict=True)
+        expected_token == output_token or _near(expected_token, output_token, how.absolute, how.relative)
+        for expected_token, output_token in zip(expected, output, strict=True)
     )
 
 
 def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
-    """White space byte for byte, the tokens between by the rule."""
+    """Compare white space byte for byte, the tokens between by the rule."""
     if not how.case_sensitive:
         expected, output = expected.lower(), output.lower()
-    mine, theirs = _SPACES.split(expected), _SPACES.split(output)
-    return len(mine) == len(theirs) and mine[1::2] == theirs[1::2] and _same_tokens(mine[::2], theirs[::2], how)
+    expected_parts, output_parts = _SPACES.split(expected), _SPACES.split(output)
+    return (
+        len(expected_parts) == len(output_parts)
+        and expected_parts[1::2] == output_parts[1::2]
+        and _same_tokens(expected_parts[::2], output_parts[::2], how)
+    )
 
 
 def _near(expected: bytes, output: bytes, absolute: float | None, relative: float | None) -> bool:
-    wanted, got = _number(expected), _number(output)
-    if wanted is None or got is None:
+    expected_value, output_value = _number(expected), _number(output)
+    if expected_value is None or output_value is None:
         return False
-    if math.isnan(wanted) or math.isnan(got):
-        return math.isnan(wanted) and math.isnan(got)
-    if math.isinf(wanted) or math.isinf(got):
-        return wanted == got
-    apart = abs(wanted - got)
-    if apart < 1024 and abs(wanted) >= 2**53 and _is_whole(expected) and _is_whole(output):
+    if math.isnan(expected_value) or math.isnan(output_value):
+        return math.isnan(expected_value) and math.isnan(output_value)
+    if math.isinf(expected_value) or math.isinf(output_value):
+        return expected_value == output_value
+    apart = abs(expected_value - output_value)
+    if apart < 1024 and abs(expected_value) >= 2**53 and _is_whole(expected) and _is_whole(output):
         apart = float(abs(int(expected) - int(output)))
-    return (absolute is not None and apart <= absolute) or (relative is not None and apart <= relative * abs(wanted))
+    return (absolute is not None and apart <= absolute) or (
+        relative is not None and apart <= relative * abs(expected_value)
+    )
 
 
 def _is_whole(token: bytes) -> bool:
@@ -164,7 +170,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return a token as C's strtod reads it whole, else None: Python's digit separators are no number here."""
+    """Return the number that C's strtod reads from the whole token, else None. Digit separators are no number."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The program in a response: the first fenced block after the thoughts, with its language.
+"""Extraction of the program in a response: the first fenced block after the thoughts, with its language.
 
 By the recipe's rule the answer section is what follows ``</think>`` (the whole text where nobody thinks aloud), and
 the program is its first Markdown block of three backticks or more followed by a language name. A response without
@@ -47,7 +47,7 @@ class FoundCode:
 
 
 def extract_code(text: str) -> FoundCode:
-    """Return the first code block of the answer section, or what the format lacks."""
+    """Return the first code block of the answer section, or why the response holds no program."""
     _, thought, after = text.partition(_THOUGHT)
     answer = after if thought else text
     if not thought and "<think>" in text:
@@ -73,7 +73,9 @@ def extract_code(text: str) -> FoundCode:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program as a final answer: one block that names its language, whose fence the code does not hold."""
-    longest = max((len(found) for found in _TICKS.findall(code)), default=2)
+    """Return a program as a final answer: one block that names its language, with a fence longer than any in the
+    code.
+    """
+    longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

@@ -1,4 +1,4 @@
-"""`goldilocks verify code`: a file of programs, or of responses, comes back with verdicts.
+"""`goldilocks verify code`: verdicts for a file of programs or of responses.
 
 Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and perhaps ``language`` (python or cpp: what
 is asked for), ``time_limit_s``, ``memory_mb``, ``comparison``, ``checker`` and ``function``. A comparison is
@@ -10,8 +10,9 @@ where there is none. A checker is either the flags of Kattis's default output va
 
 Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` (python or cpp) and ``code``, or ``response``:
 a model's whole text, whose program is found as in attempts. Rows out, in the submissions' order: ``id``, ``problem``,
-``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null), ``how``
-and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and ``how``.
+``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null),
+``method`` and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and
+``method``.
 
 Problems are made by `curation.verify.programs.tables`, as everywhere; programs are judged by all their tests.
 
@@ -48,28 +49,28 @@ def verify_programs(
     *,
     every: bool = False,
 ) -> dict[str, int]:
-    """Judge every submission into ``out``; return the number of submissions per verdict.
+    """Judge every submission, write the results to ``out``, and return the number of submissions per verdict.
 
-    ``progress`` is called with the number of submissions done so far. Raises `SourceError` on a line that is no
-    problem or no submission, with its number.
+    ``progress`` is called with the number of submissions judged so far. Raises `SourceError` with the number of a line
+    that is no problem or no submission.
     """
-    known = read_problems(problems)
+    by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
     waiting: deque[tuple[Any, Any]] = deque()
 
     def jobs() -> Iterator[Job]:
         for number, row in _rows(submissions):
-            job = _job(row, known, f"{submissions}, line {number}")
+            job = _job(row, by_id, f"{submissions}, line {number}")
             waiting.append((row.get("id"), row["problem"]))
             yield job
 
     with atomic_replace(out) as file:
-        for done, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
+        for count, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
             name, problem = waiting.popleft()
             counts[result.verdict.value] += 1
             file.write(json.dumps({"id": name, "problem": problem, **as_row(result)}).encode() + b"\n")
             if progress is not None:
-                progress(done)
+                progress(count)
     return counts
 
 
@@ -95,19 +96,19 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
-    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is none."""
-    known: dict[str, CodeProblem] = {}
+    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is no problem."""
+    problems: dict[str, CodeProblem] = {}
     for number, row in _rows(path):
         where = f"{path}, line {number}"
         problem = problem_of_row(row, where)
-        if problem.id in known:
+        if problem.id in problems:
             raise SourceError(f"{where}: the id {problem.id!r} stands twice; give each problem its own")
-        known[problem.id] = problem
-    return known
+        problems[problem.id] = problem
+    return problems
 
 
 def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
-    """Return one problem of the schema above. Raises `SourceError` beginning with ``where``."""
+    """Return the problem of a row in the schema above. Raises `SourceError` beginning with ``where``."""
     name = row.get("id")
     if not isinstance(name, (str, int)):
         raise SourceError(f"{where}: id is {name!r}; it must be a string")
@@ -129,7 +130,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem in the schema above: `problem_of_row` makes the same of it. Its tests must be UTF-8."""
+    """Return a problem as a row in the schema above; `problem_of_row` reads it back. Its tests must be UTF-8."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],
@@ -172,8 +173,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
-def _job(row: Mapping[str, Any], known: Mapping[str, CodeProblem], where: str) -> Job:
-    problem = known.get(str(row.get("problem")))
+def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str) -> Job:
+    problem = problems.get(str(row.get("problem")))
     if problem is None:
         raise SourceError(f"{where}: there is no problem with the id {row.get('problem')!r}")
     response = row.get("response")

@@ -60,7 +60,7 @@ def run_function(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Return the submission against the problem's function tests: one run per call, or one for a whole test program."""
+    """Run the submission against the problem's function tests: one run per call, or one for a whole test program."""
     tests = problem.function
     assert tests is not None
     if submission.lang is CodeLang.CPP:
@@ -73,15 +73,15 @@ def run_function(
 
 
 @lru_cache
-def _boxed(room: str) -> str:
-    """Return the program that goes into a box: the room's text behind that of the values, with a call of its main
+def _boxed(module: str) -> str:
+    """Return the program that runs in a box: the text of `values`, that of ``module``, and a call of its main
     function.
     """
     parts = []
-    for name in ("values", room):
+    for name in ("values", module):
         text = Path(functions.__file__).with_name(f"{name}.py").read_text("utf-8")
         parts += [line for line in text.splitlines() if not line.startswith(("from __future__", "from .values"))]
-    return "\n".join(("from __future__ import annotations", *parts, f"main_{room}()", ""))
+    return "\n".join(("from __future__ import annotations", *parts, f"main_{module}()", ""))
 
 
 def _limits(problem: CodeProblem) -> Limits:
@@ -141,14 +141,13 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return what the callee's box said of each of its ``count`` calls, made safe to hand on; or what became of the
-    program.
+    """Return the checked lines that the callee wrote for its ``count`` calls, or the verdict on the whole program.
 
     The submission can write here whatever it likes; what is not of the agreed shape counts as a crash of its own.
     """
-    failed = failure_of(ran)
-    if failed is not None:
-        return failed
+    failure = failure_of(ran)
+    if failure is not None:
+        return failure
     try:
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
     except (ValueError, RecursionError):
@@ -157,10 +156,10 @@ def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdi
         return CodeVerdict.CE, str(lines[0]["syntax"])[:300]
     if len(lines) != count + 1:
         return CodeVerdict.RTE, "it ended the process before it had returned"
-    kept = [_safe(line) for line in lines[1:]]
-    if any(line is None for line in kept):
+    safe_lines = [_safe(line) for line in lines[1:]]
+    if any(line is None for line in safe_lines):
         return CodeVerdict.RTE, "it wrote into the channel of its results"
-    return [line for line in kept if line is not None]
+    return [line for line in safe_lines if line is not None]
 
 
 def _safe(line: object) -> dict[str, Any] | None:
@@ -175,28 +174,34 @@ def _safe(line: object) -> dict[str, Any] | None:
     return None
 
 
-def _same(expected: Any, got: Any, tolerance: float | None) -> bool:
-    """Return equality of two encoded values, by the kinds that Python's ``==`` tells apart; a tuple may stand for a
-    list.
-    """
-    left, right = _kind(expected), _kind(got)
-    if left[0] != right[0]:
+def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
+    """Return whether two encoded values are equal by Python's ``==``; a tuple may stand for a list."""
+    expected_pair, actual_pair = _kind(expected), _kind(actual)
+    if expected_pair[0] != actual_pair[0]:
         return False
-    kind, one, other = left[0], left[1], right[1]
+    kind, expected_data, actual_data = expected_pair[0], expected_pair[1], actual_pair[1]
     if kind == "number":
-        if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-            near = tolerance is not None and math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-            return one == other or near or (one != one and other != other)
-        return bool(one == other)
+        if isinstance(expected_data, (int, float)) and isinstance(actual_data, (int, float)):
+            near = tolerance is not None and math.isclose(
+                expected_data, actual_data, rel_tol=tolerance, abs_tol=tolerance
+            )
+            return (
+                expected_data == actual_data or near or (expected_data != expected_data and actual_data != actual_data)
+            )
+        return bool(expected_data == actual_data)
     if kind in {"plain", "other"}:
-        return bool(one == other)
-    if not isinstance(one, list) or not isinstance(other, list) or len(one) != len(other):
+        return bool(expected_data == actual_data)
+    if (
+        not isinstance(expected_data, list)
+        or not isinstance(actual_data, list)
+        or len(expected_data) != len(actual_data)
+    ):
         return False
     if kind == "set":
-        one, other = sorted(one, key=json.dumps), sorted(other, key=json.dumps)
+        expected_data, actual_data = sorted(expected_data, key=json.dumps), sorted(actual_data, key=json.dumps)
     elif kind == "dict":
-        one, other = sorted(one, key=_key), sorted(other, key=_key)
-    return all(_same(mine, theirs, tolerance) for mine, theirs in zip(one, other, strict=True))
+        expected_data, actual_data = sorted(expected_data, key=_key), sorted(actual_data, key=_key)
+    return all(_same(mine, theirs, tolerance) for mine, theirs in zip(expected_data, actual_data, strict=True))
 
 
 def _key(pair: Any) -> str:
@@ -222,7 +227,7 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Return rounds of calls and assertions until the test program meets nothing unknown."""
+    """Run rounds of calls and assertions until the test program meets nothing unknown."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(tools, problem, tests)
@@ -248,20 +253,20 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the calls that the test program makes before it knows any result: made once per problem."""
+    """Return the calls that the test program makes before it knows any result. They are gathered once per problem."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in tools.gathered:
-        found = _ask(tools, problem, tests, {})
-        if isinstance(found, tuple):
-            return found
-        tools.gathered[key] = found
+        calls = _ask(tools, problem, tests, {})
+        if isinstance(calls, tuple):
+            return calls
+        tools.gathered[key] = calls
     return tools.gathered[key]
 
 
 def _ask(
     tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return one round of the test program: the calls it still needs, or its verdict."""
+    """Run one round of the test program, and return the calls it still needs, or its verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)
@@ -279,6 +284,6 @@ def _ask(
             return [[str(part) for part in call] for call in calls]
         case {"broken": str(how)}:
             return CodeVerdict.BROKEN, how
-    failed = failure_of(ran)
-    how = failed[1] if failed is not None else "it said nothing"
+    failure = failure_of(ran)
+    how = failure[1] if failure is not None else "it said nothing"
     return CodeVerdict.BROKEN, f"the test program failed: {how} {ran.stderr[-300:].decode('utf-8', 'replace')}".strip()

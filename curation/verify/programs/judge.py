@@ -1,4 +1,4 @@
-"""The judge of programs: one way from a program, or a response that holds one, to its verdict.
+"""The judge of programs: the only way from a program, or a response that holds one, to its verdict.
 
     with Runner(workers=4) as runner:
         for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out: files of programs
@@ -8,7 +8,7 @@
 
 A final answer of an attempt at a program is the program in one fenced block that names the language (`fenced`), so that
 it can be stored, compared as text and judged again. All attempts of one task are judged by the same tests: those that
-`draw_tests` draws by the seed and the problem's id, which twins share.
+`draw_tests` draws by the seed and the problem's id, which language variants share.
 
 What decides, in order: the response holds a program in a block that names its language, and it is the language asked
 for (else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
@@ -17,7 +17,7 @@ its function, up to the first failure unless every one is asked for. Outputs are
 
 Invariants: one verdict per response, and one result per program, in order; results do not depend on how the work was
 split among threads; equal answers within a task are judged once; programs have no answer class but 0 (accepted), so
-that equal failures never look like a rival answer; BROKEN is never WRONG and counts in no pass rate.
+that equal failures never look like a top wrong answer; BROKEN is never WRONG and counts in no pass rate.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ProgramJudge:
         find: from a problem's id to what its attempts are judged by.
         seed: draws the tests of a task that names no seed of its own.
         tests: how many are drawn; None for all.
-        every: whether all of them are run, also behind a failure, so that verdicts tell the share that passed.
-        runner: what runs the programs; one of its own where none is given.
+        every: whether all of them are run, also after a failure, so that verdicts hold the share that passed.
+        runner: what runs the programs; a new one where it is None.
     """
 
     version = VERSION
@@ -101,10 +101,11 @@ class ProgramJudge:
             yield JudgeResult(task.problem, self.submit(task).result())
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return the verdicts on one task's responses, as a future.
+        """Start judging one task's responses, and return their verdicts as a future.
 
         Args:
-            found: the final answers of the responses where they are known; ``task.responses`` are not looked at then.
+            final_answers: the final answers of the responses where they are known; ``task.responses`` are not read
+            then.
         """
         answers = (
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
@@ -119,20 +120,25 @@ class ProgramJudge:
         lock = Lock()
         verdicts: dict[str, Verdict] = {}
 
-        def finish(answer: str, done: Future[Verdict]) -> None:
+        def finish(answer: str, finished: Future[Verdict]) -> None:
             with lock:
                 if result.done():
                     return
-                if done.cancelled():
+                if finished.cancelled():
                     result.cancel()
                     return
-                error = done.exception()
+                error = finished.exception()
                 if error is not None:
                     result.set_exception(error)
                     return
-                verdicts[answer] = done.result()
+                verdicts[answer] = finished.result()
                 if len(verdicts) == len(distinct):
-                    result.set_result(tuple(self._no_answer() if one is None else verdicts[one] for one in answers))
+                    result.set_result(
+                        tuple(
+                            self._no_answer() if final_answer is None else verdicts[final_answer]
+                            for final_answer in answers
+                        )
+                    )
 
         tools = self.runner.tools
         for answer in distinct:
@@ -159,7 +165,7 @@ class ProgramJudge:
         return Verdict(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
 
     def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Refuse: code problems have no reference answer to check; their tests were, by agreement."""
+        """Raise `VerifierError`: code problems have no reference answer; their tests were checked by agreement."""
         for _ in references:
             raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")
         yield from ()
@@ -171,19 +177,19 @@ class ProgramJudge:
 
 
 def program_answer(response: Response) -> str | None:
-    """Return the final answer of a code attempt; None where the form is not kept."""
-    found = extract_code(response.text if response.text is not None else response.answer or "")
-    if found.lang is None or found.code is None:
+    """Return the final answer of a code attempt; None where no block names a judged language."""
+    extracted = extract_code(response.text if response.text is not None else response.answer or "")
+    if extracted.lang is None or extracted.code is None:
         return None
-    return fenced(found.lang, found.code)
+    return fenced(extracted.lang, extracted.code)
 
 
 def submission_of(answer: str) -> Submission | Unready:
-    """Return the program of a final answer, or that there is none."""
-    found = extract_code(answer)
-    if found.lang is None or found.code is None:
-        return Unready(CodeVerdict.NA, found.why)
-    return Submission(found.lang, found.code)
+    """Return the program of a final answer, or why there is none."""
+    extracted = extract_code(answer)
+    if extracted.lang is None or extracted.code is None:
+        return Unready(CodeVerdict.NA, extracted.why)
+    return Submission(extracted.lang, extracted.code)
 
 
 def submission_in(response: Response) -> Submission | Unready:
@@ -230,25 +236,25 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
     A bounded number is in flight. Where fewer programs wait than there are workers, the tests of one are split among
     them.
     """
-    flying: deque[list[Future[_Part]]] = deque()
+    pending: deque[list[Future[_Part]]] = deque()
     source = iter(jobs)
     ahead = list(islice(source, runner.workers))
     parts = max(1, runner.workers // len(ahead)) if ahead and len(ahead) < runner.workers else 1
     try:
         for problem, submission in chain(ahead, source):
-            flying.append(_start(runner, problem, submission, every, parts))
-            while len(flying) >= 4 * runner.workers:
-                yield _joined([future.result() for future in flying.popleft()], every)
-        while flying:
-            yield _joined([future.result() for future in flying.popleft()], every)
+            pending.append(_start(runner, problem, submission, every, parts))
+            while len(pending) >= 4 * runner.workers:
+                yield _joined([future.result() for future in pending.popleft()], every)
+        while pending:
+            yield _joined([future.result() for future in pending.popleft()], every)
     finally:
-        for futures in flying:
+        for futures in pending:
             for future in futures:
                 future.cancel()
 
 
 class _Race:
-    """The first failure seen so far among the parts of one program: parts behind it are needless."""
+    """The first failed part so far of one program: parts behind it are needless."""
 
     def __init__(self, every: bool) -> None:
         self._first: int | None = None
@@ -291,16 +297,16 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
             runs.append(run)
             if run.verdict is not CodeVerdict.AC and not every:
                 return ProgramResult(run.verdict, run.index, tuple(runs), run.how)
-    failed = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
-    if failed is None:
+    first_failure = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
+    if first_failure is None:
         return ProgramResult(CodeVerdict.AC, None, tuple(runs))
-    return ProgramResult(failed.verdict, failed.index, tuple(runs), failed.how)
+    return ProgramResult(first_failure.verdict, first_failure.index, tuple(runs), first_failure.how)
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share of a program's tests that it passed, of those that the judge could run."""
-    known = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
-    return sum(run.verdict is CodeVerdict.AC for run in known) / len(known) if known else 0.0
+    """Return the share of tests passed, of those that the judge could run."""
+    judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
+    return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 
 
 def _first_error(log: str) -> str:

@@ -22,16 +22,17 @@ from curation.verify.sandbox import Limits
 
 _SECRET = secrets.token_bytes(32)
 _MAIN = re.compile(r"\bint\s+main\s*\(\s*(?:void)?\s*\)")
-_ANY = b"""#pragma once
+_BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Stands in for the one Boost header that HumanEval-X uses where Boost is not installed."""
+"""Replaces the one Boost header that HumanEval-X uses where Boost is not installed."""
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Return the submission linked with the problem's test program, run once. BROKEN where the tests alone do not
-    compile.
+    """Link the submission with the problem's test program and run it once.
+
+    BROKEN where the test program does not end with its main function.
     """
     tests = problem.function
     assert tests is not None
@@ -43,7 +44,7 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
     sources = {
         "tests.cpp": unit.encode(),
         "solution.cpp": submission.code.encode("utf-8", "surrogateescape"),
-        "boost/any.hpp": _ANY,
+        "boost/any.hpp": _BOOST_ANY,
     }
     flags = (*CPP_FLAGS, "-idirafter", ".", "-Wl,-z,muldefs")
     libraries = ("-lcrypto",) if "openssl/" in submission.code else ()
@@ -52,17 +53,17 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
         return program
     limits = Limits(cpu_s=problem.cpu_s, memory_mb=problem.memory_mb, output_bytes=16 << 20)
     (ran,) = tools.run(program, [b""], limits)
-    failed = failure_of(ran)
-    if failed is None:
+    outcome = failure_of(ran)
+    if outcome is None:
         passed = ran.stdout.endswith(word.hex().encode())
-        failed = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests had")
+        outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests had")
     elif b"Assertion" in ran.stderr and b"tests.cpp" in ran.stderr:
-        failed = CodeVerdict.WA, ran.stderr[:300].decode("utf-8", "replace").strip()
-    return [CaseRun(0, failed[0], ran.cpu_s, ran.wall_s, ran.memory_mb, failed[1])]
+        outcome = CodeVerdict.WA, ran.stderr[:300].decode("utf-8", "replace").strip()
+    return [CaseRun(0, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1])]
 
 
 def prototype(declaration: str) -> str:
-    """Return the declaration of the last function, whose body a benchmark leaves open; what stands before stays.
+    """Return a C++ prompt with the last function, whose body is left open, turned into a declaration.
 
     Example: ``prototype("#include<string>\\nint f(int x){\\n")`` is ``"#include<string>\\nint f(int x);\\n"``
     """
@@ -83,7 +84,7 @@ def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
         return None
     text = _MAIN.sub("static int goldilocks_tests()", text[:-1], count=1) + "\nreturn 0;\n}\n"
     mask = hashlib.blake2b(word, digest_size=16).digest()
-    hidden = ",".join(str(one ^ other) for one, other in zip(word, mask, strict=True))
+    hidden = ",".join(str(byte ^ mask_byte) for byte, mask_byte in zip(word, mask, strict=True))
     return f"""{declaration}
 {text}
 #include <unistd.h>

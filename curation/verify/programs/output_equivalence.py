@@ -1,4 +1,4 @@
-"""Which outputs of one test are the same: classes of outputs, named by a digest of their first member.
+"""Output equivalence: classes of equal outputs of one test, named by a digest of their first member.
 
 Where outputs are compared as text a class is a canonical form (tokens by the problem's comparison). Where a tolerance
 or a checker decides, it is the first output, in the solutions' order, that accepts it in the place of the expected one;
@@ -35,7 +35,7 @@ _FORM_SHARE = 1 / 3
 
 
 class Spill:
-    """Outputs in a file, each distinct one once."""
+    """Outputs in a temporary file, each distinct one once."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the matrix
@@ -63,7 +63,7 @@ class Spill:
 
 
 def canonical(output: bytes, how: Comparison) -> str:
-    """Return a digest that outputs share which the comparison, tolerance aside, calls the same."""
+    """Return a digest that is the same for outputs that the comparison, tolerance aside, holds equal."""
     folded = output if how.case_sensitive else output.lower()
     if not how.space_change_sensitive:
         folded = b" ".join(folded.split())
@@ -74,17 +74,17 @@ def canonical(output: bytes, how: Comparison) -> str:
 class Classes:
     """The classes of one problem's outputs.
 
-    ``wanted`` holds the digests of the expected outputs, None where a test has none; ``broken`` and ``why`` tell of
-    checks of given expected outputs that the checker failed at.
+    ``expected`` holds the digests of the expected outputs, None where a test has none. ``broken`` counts the checks
+    against them that the checker failed at, and ``why`` is the reason of the last one.
     """
 
     tools: Toolbox
     problem: CodeProblem
     spill: Spill
-    wanted: Sequence[str | None]
+    expected: Sequence[str | None]
     broken: int = 0
     why: str = ""
-    _found: dict[int, dict[str, str]] = field(default_factory=dict)
+    _class_of: dict[int, dict[str, str]] = field(default_factory=dict)
     _failed: set[tuple[int, str]] = field(default_factory=set)  # outputs of which the checker says nothing
 
     def find(self, outputs: Sequence[Sequence[str]], voting: Sequence[Sequence[str]]) -> None:
@@ -95,92 +95,98 @@ class Classes:
             voting: the same for the outputs of solutions not known to be wrong.
         """
         for place, digests in enumerate(outputs):
-            self._found[place] = self._grouped(place, digests, self.wanted[place])
+            self._class_of[place] = self._group(place, digests, self.expected[place])
         self._settle()
         for place in self._doubted(voting):
-            self._found[place] = self._grouped(place, outputs[place], None)
+            self._class_of[place] = self._group(place, outputs[place], None)
 
     def of(self, place: int, digest: str) -> str | None:
-        """Return the class of an output of the test at ``place``; None where the checker failed and nothing is
-        known.
-        """
+        """Return the class of an output of the test at ``place``; None where the checker failed."""
         if (place, digest) in self._failed:
             return None
-        return self._found.get(place, {}).get(digest, digest)
+        return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Outputs at which the checker failed: where it does not fail with each as its own answer, the given answer is
-        what it cannot read, and the output stays in a class of its own; else nothing is known of it."""
+        """Decide on the outputs at which the checker failed, by checking each with itself as the answer.
+
+        Where that does not fail, the expected output is what the checker cannot read, and the output stays in a class
+        of its own; else nothing is known of it.
+        """
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
-        asked = sorted(self._failed)
-        texts = [(self.problem.tests[place].input, self.spill.get(digest)) for place, digest in asked]
-        verdicts = check_outputs(self.tools, checker, [(given, text, text) for given, text in texts])
-        for one, (verdict, _) in zip(asked, verdicts, strict=True):
+        failed_outputs = sorted(self._failed)
+        texts = [(self.problem.tests[place].input, self.spill.get(digest)) for place, digest in failed_outputs]
+        verdicts = check_outputs(self.tools, checker, [(test_input, text, text) for test_input, text in texts])
+        for failed_output, (verdict, _) in zip(failed_outputs, verdicts, strict=True):
             if verdict is not CodeVerdict.BROKEN:
-                self._failed.discard(one)
+                self._failed.discard(failed_output)
 
-    def _grouped(self, place: int, digests: Sequence[str], wanted: str | None) -> dict[str, str]:
-        """Return digest → class, where it is not its own; ``wanted`` leads the first class where it is given."""
+    def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
+        """Return digest → class, for outputs not in a class of their own; ``expected``, if any, leads the first
+        class.
+        """
         test = self.problem.tests[place]
-        found: dict[str, str] = {}
-        left = list(digests)
-        leaders = [wanted] if wanted is not None else []
+        class_of: dict[str, str] = {}
+        remaining = list(digests)
+        leaders = [expected] if expected is not None else []
         for number in range(_MOST_CLASSES):
-            left = [digest for digest in left if digest not in leaders]
-            if not left:
+            remaining = [digest for digest in remaining if digest not in leaders]
+            if not remaining:
                 break
             if number >= len(leaders):
-                leaders.append(left.pop(0))
+                leaders.append(remaining.pop(0))
             leader = leaders[number]
-            answer = test.output if leader == wanted else self.spill.get(leader)
-            for digest, joins in zip(left, self._same(place, answer, left, leader == wanted), strict=True):
+            answer = test.output if leader == expected else self.spill.get(leader)
+            for digest, joins in zip(remaining, self._same(place, answer, remaining, leader == expected), strict=True):
                 if joins:
-                    found[digest] = leader
-            left = [digest for digest in left if digest not in found]
-        return found
+                    class_of[digest] = leader
+            remaining = [digest for digest in remaining if digest not in class_of]
+        return class_of
 
-    def _same(self, place: int, answer: bytes, digests: Sequence[str], given: bool) -> list[bool]:
+    def _same(self, place: int, answer: bytes, digests: Sequence[str], answer_given: bool) -> list[bool]:
         """Return whether each of these outputs is right where ``answer`` is expected.
 
-        A checker may fail on an answer that is none: that is counted only where the answer is the one ``given``.
+        A checker may fail on an answer that is none; that is counted only where the answer is the test's own
+        (``answer_given``).
         """
         checker = self.problem.checker
         if checker is None:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
         given_input = self.problem.tests[place].input
-        verdicts = check_outputs(self.tools, checker, [(given_input, answer, self.spill.get(one)) for one in digests])
+        verdicts = check_outputs(
+            self.tools, checker, [(given_input, answer, self.spill.get(candidate)) for candidate in digests]
+        )
         for digest, (verdict, how) in zip(digests, verdicts, strict=True):
-            if verdict is CodeVerdict.BROKEN and given:
+            if verdict is CodeVerdict.BROKEN and answer_given:
                 self.broken += 1
                 self.why = how
                 self._failed.add((place, digest))
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
-        """Return tests whose expected output the checker accepts solutions under, but rejects as an output itself.
+        """Return the tests whose expected output the checker accepts as an answer, but rejects as an output.
 
-        Asked with the first voting solution's output as the answer; a test says nothing where the checker fails there,
-        or where no voting output is accepted. Where most that say anything reject, none is doubted (`_FORM_SHARE`).
+        The checker is called with the first voting solution's output as the answer. A test tells nothing where that
+        fails, or where no voting output is accepted. Where too large a share rejects, none is doubted (`_FORM_SHARE`).
         """
         checker = self.problem.checker
         if checker is None:
             return []
-        asked: dict[int, tuple[bytes, bytes, bytes]] = {}
+        checks: dict[int, tuple[bytes, bytes, bytes]] = {}
         sound = 0
         for place, test in enumerate(self.problem.tests):
-            wanted = self.wanted[place]
-            if wanted is None:
+            expected = self.expected[place]
+            if expected is None:
                 continue
-            if wanted in voting[place]:
+            if expected in voting[place]:
                 sound += 1
                 continue
-            joined = [digest for digest in voting[place] if self.of(place, digest) == wanted]
+            joined = [digest for digest in voting[place] if self.of(place, digest) == expected]
             if joined:
-                asked[place] = (test.input, self.spill.get(joined[0]), test.output)
-        verdicts = check_outputs(self.tools, checker, list(asked.values())) if asked else []
-        said = {place: verdict for place, (verdict, _) in zip(asked, verdicts, strict=True)}
-        sound += sum(verdict is CodeVerdict.AC for verdict in said.values())
-        doubted = [place for place, verdict in said.items() if verdict is CodeVerdict.WA]
+                checks[place] = (test.input, self.spill.get(joined[0]), test.output)
+        verdicts = check_outputs(self.tools, checker, list(checks.values())) if checks else []
+        verdict_of = {place: verdict for place, (verdict, _) in zip(checks, verdicts, strict=True)}
+        sound += sum(verdict is CodeVerdict.AC for verdict in verdict_of.values())
+        doubted = [place for place, verdict in verdict_of.items() if verdict is CodeVerdict.WA]
         return doubted if len(doubted) <= _FORM_SHARE * (sound + len(doubted)) else []

@@ -1,4 +1,4 @@
-"""Code problems, submissions and their verdicts: the nouns of judging programs.
+"""Code problems, submissions and their verdicts: the data types of judging programs.
 
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
@@ -45,7 +45,7 @@ SCRIPT_FILE = "checker_script.py"
 
 
 class CodeVerdict(StrEnum):
-    """What became of a program on one test, or of the program as a whole."""
+    """The verdict on a program: on one test, or as a whole."""
 
     AC = "AC"
     WA = "WA"
@@ -123,7 +123,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
-    """The behaviour asked of a function.
+    """The tests of a function.
 
     ``entry`` is the function's name, or ``Class.method`` for a method of an object made anew for each call. With
     ``calls`` the results are compared here. With ``program`` (HumanEval's ``check(candidate)``, MBPP's list of
@@ -142,7 +142,7 @@ class FunctionTests:
 
     @property
     def style(self) -> FunctionStyle:
-        """Return calls as data, or a program of assertions."""
+        """Return whether the tests are calls as data, or a program of assertions."""
         return FunctionStyle.CALLS if self.program is None else FunctionStyle.ASSERTIONS
 
 
@@ -151,9 +151,9 @@ class CodeProblem:
     """A problem as the judge needs it: no statement, only what a program is measured by.
 
     ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
-    answer; None where any judged language will do. ``id`` seeds the draw of tests, so twins share it. Where ``refused``
-    says why a problem cannot be judged (it is interactive, its checker is in a language that is not run), each
-    submission is BROKEN with that reason.
+    answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
+    ``refused`` says why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
+    each submission is BROKEN with that reason.
 
     Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
     """

@@ -33,7 +33,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return what its ending alone says against a run, or None where its output must be looked at."""
+    """Return the verdict and reason that a run's ending alone decides, or None where its output must be compared."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -54,7 +54,7 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Python rejected the program's text: it says so without a traceback."""
+    """Return whether Python rejected the program's text, which it reports without a traceback."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -68,19 +68,19 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Return the program on these tests of the problem, in order, to the first failure unless ``every`` is asked for.
+    """Run the program on these tests of the problem, in order, to the first failure unless ``every`` is true.
 
     ``cut`` is asked between tests whether the rest has become needless.
     """
     runs: list[CaseRun] = []
-    done = 0
+    count = 0
     size = len(indices) if problem.checker is None else 1
-    while done < len(indices):
-        part = indices[done : done + size]
+    while count < len(indices):
+        part = indices[count : count + size]
         _run_part(tools, problem, program, part, runs, every, cut)
-        done += len(part)
+        count += len(part)
         size = min(2 * size, 16)
-        if len(runs) < done or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
+        if len(runs) < count or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
             break
     return runs
 
@@ -94,7 +94,7 @@ def _run_part(
     every: bool,
     cut: Callable[[], bool],
 ) -> None:
-    """Run a part of the tests. Outputs for a checker are kept until its box is free of the program."""
+    """Run a part of the tests and append to ``runs``. The checker runs once the program has left the box."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,
@@ -105,15 +105,15 @@ def _run_part(
 
     def look(position: int, ran: RunResult) -> bool:
         index = indices[position]
-        failed = failure_of(ran)
-        if failed is None and problem.checker is not None:
+        outcome = failure_of(ran)
+        if outcome is None and problem.checker is not None:
             unchecked.append((len(runs), ran))
-            failed = CodeVerdict.AC, ""
-        elif failed is None:
+            outcome = CodeVerdict.AC, ""
+        elif outcome is None:
             right = same_output(problem.tests[index].output, ran.stdout, problem.comparison)
-            failed = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
-        runs.append(CaseRun(index, failed[0], ran.cpu_s, ran.wall_s, ran.memory_mb, failed[1]))
-        return (not every and failed[0] is not CodeVerdict.AC) or cut()
+            outcome = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
+        runs.append(CaseRun(index, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1]))
+        return (not every and outcome[0] is not CodeVerdict.AC) or cut()
 
     with closing(tools.run(program, [problem.tests[index].input for index in indices], limits)) as results:
         for position, ran in enumerate(results):

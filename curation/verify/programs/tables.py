@@ -1,7 +1,8 @@
 """From tables to `CodeProblem`: what the sandbox judges by is built here, and nowhere else.
 
-`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, whoever asks: the stages of the code line, a
-trainer that reads a curated set (`set_problems`), an export, a user's file (`curation.verify.programs.files`).
+`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, for every caller: the stages of the code
+pipeline, a trainer that reads a curated set (`set_problems`), an export, a user's file
+(`curation.verify.programs.files`).
 
 What the columns of `JUDGING` mean:
   comparison  a JSON object of `Comparison`; null: tokens with their case, which is not the default of Kattis packages
@@ -60,7 +61,7 @@ except ValueError:
     sys.exit(f"the script said {said.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
-"""A checker script is given input, expected output and output as files, and says 1 or 0 as the last word."""
+"""A checker script gets input, expected output and output as files, and prints 1 or 0 as the last word."""
 
 
 def build_problem(
@@ -76,7 +77,7 @@ def build_problem(
     """Return a problem as the sandbox judges it.
 
     Args:
-        name: seeds the draw of tests; the group of twins.
+        name: seeds the draw of tests; the group that language variants share.
         tests: (input, expected output), in order; an output that is not known yet is empty.
         judging: its row of `JUDGING`.
         time_s, memory_mb: limits where that row names none.
@@ -86,7 +87,7 @@ def build_problem(
     Raises:
         SourceError: a column does not hold what it should.
     """
-    pairs = [(given, wanted or "") for given, wanted in tests]
+    pairs = [(test_input, expected or "") for test_input, expected in tests]
     try:
         function = function_of(judging, pairs)
         comparison, checker = comparison_of(judging["comparison"]), checker_of(judging)
@@ -95,7 +96,7 @@ def build_problem(
     cases = [] if function is not None else pairs
     return CodeProblem(
         name,
-        tuple(CodeTest(_bytes(given), _bytes(wanted), str(i)) for i, (given, wanted) in enumerate(cases)),
+        tuple(CodeTest(_bytes(test_input), _bytes(expected), str(i)) for i, (test_input, expected) in enumerate(cases)),
         cpu_s=(judging["time_limit_s"] or time_s) * factor,
         memory_mb=judging["memory_mb"] or memory_mb,
         comparison=comparison,
@@ -124,18 +125,18 @@ def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) ->
     tests: dict[str, list[tuple[int, str, str]]] = {}
     for file in sorted((folder / "tests").glob("*.parquet")):
         columns = _read(file, TEST).select("problem", "index", "input", "output")
-        for name, index, given, wanted in columns.iter_rows():
+        for name, index, test_input, expected in columns.iter_rows():
             if name not in languages:
                 continue
-            if given is None or wanted is None:
+            if test_input is None or expected is None:
                 raise SourceError(f"{file}: test {index} of problem {name} has no input or no output")
-            tests.setdefault(name, []).append((index, given, wanted))
-    nothing = dict.fromkeys(JUDGING)
+            tests.setdefault(name, []).append((index, test_input, expected))
+    no_rules = dict.fromkeys(JUDGING)
     problems = {}
     for name, (group, lang) in languages.items():
-        pairs = [(given, wanted) for _, given, wanted in sorted(tests.get(name, ()))]
+        pairs = [(test_input, expected) for _, test_input, expected in sorted(tests.get(name, ()))]
         try:
-            problem = build_problem(group, pairs, rules.get(name, nothing), lang=lang)
+            problem = build_problem(group, pairs, rules.get(name, no_rules), lang=lang)
         except SourceError as error:
             raise SourceError(f"{folder}, problem {name}: {error}") from error
         if problem.test_count:
@@ -181,21 +182,21 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     if not text.lstrip().startswith('{"sources"'):
         name = "checker.py" if lang is CodeLang.PYTHON else "checker.cpp"
         return Checker(kind, lang, {name: text}, (name,))
-    held = json.loads(text)
-    main = tuple(held["main"])
-    missing = [name for name in main if name not in held["sources"]]
+    packed = json.loads(text)
+    main = tuple(packed["main"])
+    missing = [name for name in main if name not in packed["sources"]]
     if missing or not main:
         raise ValueError(f"the checker's main file {''.join(missing[:1])!r} is not among its sources")
-    return Checker(kind, lang, held["sources"], main, tuple(held["args"]))
+    return Checker(kind, lang, packed["sources"], main, tuple(packed["args"]))
 
 
 def validator_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return the program of a `JUDGING` row that says whether an input is valid, where there is one."""
     if judging["validator"] is None:
         return None
-    held = json.loads(judging["validator"])
+    packed = json.loads(judging["validator"])
     lang = CodeLang(judging["validator_lang"])
-    return Checker(CheckerKind.KATTIS, lang, held["sources"], tuple(held["main"]), tuple(held["args"]))
+    return Checker(CheckerKind.KATTIS, lang, packed["sources"], tuple(packed["main"]), tuple(packed["args"]))
 
 
 def function_text(function: FunctionTests) -> str:
@@ -203,8 +204,8 @@ def function_text(function: FunctionTests) -> str:
     calls = [
         {"args": list(call.args), "kwargs": dict(call.kwargs), "expected": call.expected} for call in function.calls
     ]
-    about = {"calls": calls} if function.program is None else {"program": function.program}
-    return json.dumps({"entry": function.entry, **about, "setup": function.setup, "tolerance": function.tolerance})
+    body = {"calls": calls} if function.program is None else {"program": function.program}
+    return json.dumps({"entry": function.entry, **body, "setup": function.setup, "tolerance": function.tolerance})
 
 
 def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) -> FunctionTests | None:
@@ -215,20 +216,22 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
     if not text.lstrip().startswith("{"):
         inside = "class Solution" in (judging["starter"] or "") and "." not in text
         return FunctionTests(f"Solution.{text}" if inside else text, tuple(_call(*test) for test in tests))
-    held = json.loads(text)
+    packed = json.loads(text)
     calls = tuple(
         FunctionCall(tuple(call.get("args") or ()), call["expected"], dict(call.get("kwargs") or {}))
-        for call in held.get("calls") or ()
+        for call in packed.get("calls") or ()
     )
-    program = held.get("program")
+    program = packed.get("program")
     if (program is None) == (not calls):
         raise ValueError("a function has either calls or a program")
-    return FunctionTests(held["entry"], calls, program, held.get("setup") or "", held.get("tolerance"))
+    return FunctionTests(packed["entry"], calls, program, packed.get("setup") or "", packed.get("tolerance"))
 
 
-def _call(given: str, wanted: str) -> FunctionCall:
+def _call(arguments: str, expected: str) -> FunctionCall:
     """Return one test of a function: arguments as JSON values, one a line, and the value expected."""
-    return FunctionCall(tuple(json.loads(line) for line in given.splitlines() if line.strip()), json.loads(wanted))
+    return FunctionCall(
+        tuple(json.loads(line) for line in arguments.splitlines() if line.strip()), json.loads(expected)
+    )
 
 
 def _refused(judging: Mapping[str, Any]) -> str | None:

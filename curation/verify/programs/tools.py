@@ -1,4 +1,6 @@
-"""What runs programs: the sandbox, the threads that drive it, and programs compiled once by the hash of their sources.
+"""The means of running programs: the sandbox, the threads that drive it, a cache of compiled programs.
+
+Programs are compiled once, by the hash of their sources.
 
 Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
 sandbox failed is not remembered.
@@ -31,12 +33,12 @@ PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, f
 OUTPUT = "a.out"
 _INCLUDE = "include"
 """Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
-_KEPT = 512
+_MAX_COMPILED = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program ready to run: source, or a binary. ``numpy``: it wants the server that has it loaded."""
+    """A program ready to run: source, or a binary. ``numpy``: it runs in the process that has numpy loaded."""
 
     lang: CodeLang
     source: str
@@ -68,20 +70,18 @@ class Toolbox:
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """Return the binary that ``command`` makes of ``sources``; the same request is compiled once, also under
-        threads.
-        """
+        """Compile ``sources`` by ``command``. The same request is compiled once, also when several threads ask."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             future = self._compiled.get(digest)
-            mine = future is None
+            is_owner = future is None
             if future is None:
                 future = self._compiled[digest] = Future()
-                while len(self._compiled) > _KEPT:
+                while len(self._compiled) > _MAX_COMPILED:
                     self._compiled.popitem(last=False)
             else:
                 self._compiled.move_to_end(digest)
-        if mine:
+        if is_owner:
             try:
                 compiled = self.box.compile(sources, command, limits)
                 if compiled.run.ending is Ending.BROKEN:
@@ -98,11 +98,13 @@ class Toolbox:
             self._compiled.pop(digest, None)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
-        """Return a C++ program of the files ``main``; the other sources are headers."""
+        """Compile a C++ program of the files ``main``; the other sources are headers."""
         return self.compile(sources, ("g++", *flags, *self._header_flags(), *main, "-o", OUTPUT))
 
     def _header_flags(self) -> tuple[str, ...]:
-        """Return where the precompiled bits/stdc++.h lies; it is made on the first call, in the box, and kept on disk.
+        """Return the flags that point to the precompiled bits/stdc++.h.
+
+        The header is made on the first call, in the box, and kept on disk.
 
         Where it cannot be made the compiler reads the header as it is: slower, with the same result.
         """
@@ -115,7 +117,7 @@ class Toolbox:
         return ("-I", str(folder.resolve() / _INCLUDE)) if self._header else ()
 
     def prepare(self, submission: Submission) -> Program | Unready:
-        """Return a submission ready to run."""
+        """Return a submission ready to run, or why it is not."""
         if submission.lang is CodeLang.PYTHON:
             return Program(CodeLang.PYTHON, submission.code, numpy=wants_numpy(submission.code))
         compiled = self.cpp({"main.cpp": submission.code.encode("utf-8", "surrogateescape")}, ("main.cpp",))
@@ -130,8 +132,9 @@ class Toolbox:
         args: Sequence[str] = (),
         files: Sequence[Mapping[str, bytes]] | None = None,
     ) -> Generator[RunResult]:
-        """Yield one run per standard input, in order, in a fresh process with its ``files``. To be exhausted or
-        closed.
+        """Yield one run per standard input, in order, each in a fresh process with its ``files``.
+
+        The generator must be exhausted or closed.
         """
         if program.artifact is not None:
             yield from self.box.run_binary(program.artifact, stdins, limits, args=args, files=files or {})
@@ -154,7 +157,7 @@ class Runner:
 
     @property
     def tools(self) -> Toolbox:
-        """Return the sandbox with its compilers. Raises `VerifierError` where no isolation is to be had."""
+        """Return the sandbox with its compilers, opened on first use. Raises `VerifierError` where nothing isolates."""
         with self._opening:
             if self._tools is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
@@ -168,7 +171,7 @@ class Runner:
         return self.tools.box.description
 
     def open(self) -> None:
-        """Open the sandbox now. Raises `VerifierError` where no isolation is to be had."""
+        """Open the sandbox now. Raises `VerifierError` where nothing isolates."""
         self.tools  # noqa: B018  opened by being asked for
 
     def __enter__(self) -> Self:
@@ -183,7 +186,7 @@ class Runner:
 
 
 def tools_folder() -> Path:
-    """Return where the precompiled header is kept: the user's cache, by the flags it holds for."""
+    """Return the folder of the precompiled header: in the user's cache, by the compiler flags it holds for."""
     folder = cache_folder() / f"cpp-{hashlib.sha256(repr(CPP_FLAGS).encode()).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -191,34 +194,34 @@ def tools_folder() -> Path:
 
 
 def precompiled(box: Sandbox, folder: Path) -> bool:
-    """Have ``bits/stdc++.h.gch`` below this folder, made by the compiler that the box has; whether it is there."""
-    asked = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
-    version = hashlib.sha256(asked.log.encode()).hexdigest()
+    """Make ``bits/stdc++.h.gch`` below this folder with the compiler in the box; return whether it is there."""
+    probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
+    version = hashlib.sha256(probe.log.encode()).hexdigest()
     mark, header = folder / "version", folder / _INCLUDE / "bits" / "stdc++.h.gch"
     if header.is_file() and mark.is_file() and mark.read_text() == version:
         return True
     command = ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)
-    made = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
-    if not made.ok or made.artifact is None:
+    header_build = box.compile({"all.h": b"#include <bits/stdc++.h>\n"}, command, PRECOMPILE_LIMITS)
+    if not header_build.ok or header_build.artifact is None:
         return False
     for part in (folder / _INCLUDE, header.parent):
         part.mkdir(mode=0o755, exist_ok=True)
     mark.unlink(missing_ok=True)
-    aside = header.with_name(f"{header.name}.{os.getpid()}")
-    aside.write_bytes(made.artifact)
-    aside.chmod(0o644)
-    aside.replace(header)
+    temporary = header.with_name(f"{header.name}.{os.getpid()}")
+    temporary.write_bytes(header_build.artifact)
+    temporary.chmod(0o644)
+    temporary.replace(header)
     mark.write_text(version)
     return True
 
 
 def wants_numpy(code: str) -> bool:
-    """Return whether a program names numpy and this machine has it: it then runs where numpy is loaded already."""
+    """Return whether a program mentions numpy and this machine has it. It then runs where numpy is already loaded."""
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
 def ready(compiled: CompileResult, source: str) -> Program | Unready:
-    """Return what the compiler left, as a program or as a verdict."""
+    """Return the compiler's result as a program, or as the verdict on it."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact)
     if compiled.run.ending is Ending.BROKEN:

@@ -1,4 +1,4 @@
-"""The public face: warm slots, programs and tests into them, `RunResult` out of them.
+"""The sandbox's interface: programs and tests go into warm slots, `RunResult`s come out.
 
 Each call occupies one slot, as long as its iterator lives; `workers` slots work at once, further calls wait. Slots
 are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
@@ -114,8 +114,9 @@ class Sandbox:
         stop: Callable[[int, RunResult], bool] | None = None,
         numpy: bool = False,
     ) -> Iterator[RunResult]:
-        """Return one run per input; the source is compiled once, each run is a fork that shares nothing with the
-        others.
+        """Run a Python program once per input, and return an iterator over the runs.
+
+        The source is compiled once; each run is a fork that shares nothing with the others.
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
         a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
@@ -136,9 +137,7 @@ class Sandbox:
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
         stop: Callable[[int, RunResult], bool] | None = None,
     ) -> Iterator[RunResult]:
-        """Return one run per input of a compiled program (its bytes, or a file that holds them). Else as
-        `run_python`.
-        """
+        """Run a compiled program (its bytes, or a file that holds them) once per input, as `run_python` does."""
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
         return self._run(
             "std",
@@ -162,12 +161,12 @@ class Sandbox:
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]],
         stop: Callable[[int, RunResult], bool] | None,
     ) -> Iterator[RunResult]:
-        given = [files] * len(stdins) if isinstance(files, Mapping) else list(files)
-        done, failures = 0, 0
+        file_sets = [files] * len(stdins) if isinstance(files, Mapping) else list(files)
+        count, failures = 0, 0
         with self._place():
-            while done < len(stdins):
+            while count < len(stdins):
                 session = self._session(
-                    kind, opening, program, list(zip(stdins, given, strict=True))[done:], limits, args
+                    kind, opening, program, list(zip(stdins, file_sets, strict=True))[count:], limits, args
                 )
                 with contextlib.closing(session):
                     for ran in session:
@@ -175,9 +174,9 @@ class Sandbox:
                         if ran.ending is Ending.BROKEN and failures < MAX_TRIES:
                             break
                         failures = 0
-                        done += 1
+                        count += 1
                         yield ran
-                        if done == len(stdins) or (stop is not None and stop(done - 1, ran)):
+                        if count == len(stdins) or (stop is not None and stop(count - 1, ran)):
                             return
                         if ran.ending is Ending.BROKEN:
                             break
@@ -191,12 +190,12 @@ class Sandbox:
         limits: Limits,
         args: Sequence[str],
     ) -> Generator[RunResult, None, None]:
-        """Yield tests of one program in one slot; a slot's failure is one BROKEN, and the end."""
+        """Yield the runs of one program's tests in one slot. A slot's failure is one BROKEN, and the end."""
         slot, usable = None, False
-        held = memory_file(program)
+        program_file = memory_file(program)
         try:
             slot = self._take_slot(kind)
-            opened = slot.ask(opening, [held], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
+            opened = slot.ask(opening, [program_file], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
             if "died" in opened or worse_than_limits(opened, limits):
                 usable = "died" in opened
                 early = run_result({"killed": "", "status": 9, "cpu_s": 0.0, "wall_s": 0.0, **opened}, limits)
@@ -204,18 +203,18 @@ class Sandbox:
                     yield early
                 return
             try:
-                done, ahead = 0, 1
-                while done < len(tests):
-                    for ran in _ran(slot, tests[done : done + _together(tests[done : done + ahead])], limits, args):
-                        done += 1
+                count, ahead = 0, 1
+                while count < len(tests):
+                    for ran in _ran(slot, tests[count : count + _together(tests[count : count + ahead])], limits, args):
+                        count += 1
                         yield ran
                     ahead = min(2 * ahead, AHEAD)
             finally:
                 usable = slot.process.poll() is None and slot.ask({"op": "end"}, []).get("done", False)
-        except SlotError as failed:
-            yield broken_run(str(failed))
+        except SlotError as failure:
+            yield broken_run(str(failure))
         finally:
-            os.close(held)
+            os.close(program_file)
             if slot is not None:
                 self._return_slot(slot, usable)
 
@@ -231,11 +230,11 @@ class Sandbox:
         ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
         """
         with self._place():
-            for last in range(MAX_TRIES):
-                made = self._compile(sources, command, limits, output)
-                if made.run.ending is not Ending.BROKEN or last == MAX_TRIES - 1:
+            for attempt in range(MAX_TRIES):
+                result = self._compile(sources, command, limits, output)
+                if result.run.ending is not Ending.BROKEN or attempt == MAX_TRIES - 1:
                     break
-        return made
+        return result
 
     def _compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits, output: str
@@ -251,8 +250,8 @@ class Sandbox:
             usable = not used["failed"]
             ran = run_result(used, limits, outputs[0], outputs[1])
             artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
-        except SlotError as failed:
-            ran, artifact = broken_run(str(failed)), None
+        except SlotError as failure:
+            ran, artifact = broken_run(str(failure)), None
         finally:
             for descriptor in (*outputs, *inputs):
                 os.close(descriptor)
@@ -265,11 +264,11 @@ class Sandbox:
 
 
 def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
-    """Return how many of these are sent to a slot at once: one, or as many more as are small."""
-    held = 0
+    """Return how many of these tests are sent to a slot at once: the first, and as many more as are small."""
+    size = 0
     for place, (stdin, files) in enumerate(tests):
-        held += len(stdin)
-        if place and (files or held > AHEAD_BYTES):
+        size += len(stdin)
+        if place and (files or size > AHEAD_BYTES):
             return place
     return len(tests)
 
@@ -277,22 +276,22 @@ def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:
 def _ran(
     slot: Slot, tests: Sequence[tuple[bytes, Mapping[str, bytes]]], limits: Limits, args: Sequence[str]
 ) -> Iterator[RunResult]:
-    """Yield what became of the first of these tests, one at least."""
+    """Yield the runs of the first of these tests, at least one."""
     message = {"op": "tests", "args": list(args), "files": [list(files) for _, files in tests]}
-    given, outputs = [], []
+    descriptors, outputs = [], []
     try:
         for stdin, files in tests:
             pair = output_file(), output_file()
             outputs.append(pair)
-            given.append(memory_file(stdin))
-            given += [writable(output) for output in pair]
-            given += map(memory_file, files.values())
-        answer = slot.ask(message, given, ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
+            descriptors.append(memory_file(stdin))
+            descriptors += [writable(output) for output in pair]
+            descriptors += map(memory_file, files.values())
+        answer = slot.ask(message, descriptors, ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s)
         if "died" in answer:
             slot.close()
             raise SlotError("the process that forks the tests died")
         for used, pair in zip(answer["ran"], outputs, strict=False):
             yield run_result(used, limits, *pair)
     finally:
-        for descriptor in (*given, *itertools.chain(*outputs)):
+        for descriptor in (*descriptors, *itertools.chain(*outputs)):
             os.close(descriptor)

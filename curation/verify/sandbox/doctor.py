@@ -1,4 +1,4 @@
-"""What isolation this machine gives, property by property, each found by trying it in a box, never by asking.
+"""Diagnosis of the isolation on this machine, property by property. Each is tried in a box, never just looked up.
 
 A property is ``ok`` when the attempt failed as it should. The programs that try are below, one per property; the
 judge's side of an attempt (a listening socket, a file, a process) is set up on the host, so that an attempt that
@@ -46,7 +46,7 @@ except (OSError, ValueError) as error:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """What the attempts aim at."""
+    """The things on the host that the attempts aim at."""
 
     port: int
     folder: str
@@ -90,7 +90,7 @@ LIMITED = (
 
 @contextlib.contextmanager
 def _host() -> Iterator[_Host]:
-    """A port, a folder with a secret, and a process: things worth reaching."""
+    """Set up a port, a folder with a secret, and a process: things worth reaching."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -113,27 +113,27 @@ def _ran(box: Sandbox, source: str) -> RunResult:
     return ran
 
 
-def _refused(box: Sandbox, host: _Host, name: str, tried: str, act: str) -> IsolationProperty:
+def _try_attempt(box: Sandbox, host: _Host, name: str, attempt: str, act: str) -> IsolationProperty:
     aimed = act.format(port=host.port, folder=host.folder, pid=host.pid)
     ran = _ran(box, ATTEMPT.replace("{act}", aimed))
-    said = ran.stdout.decode(errors="replace").strip()
+    output = ran.stdout.decode(errors="replace").strip()
     return IsolationProperty(
-        name, said.startswith("refused"), tried, said.removeprefix("refused ") or ran.note or str(ran.ending)
+        name, output.startswith("refused"), attempt, output.removeprefix("refused ") or ran.note or str(ran.ending)
     )
 
 
 def _ptrace(box: Sandbox) -> IsolationProperty:
     source = "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True)\n"
     source += "print(libc.ptrace(0, 0, 0, 0), os.strerror(ctypes.get_errno()))"
-    said = _ran(box, source).stdout.decode().strip()
-    return IsolationProperty("ptrace", said.startswith("-1"), "ask to be traced by the parent", said)
+    output = _ran(box, source).stdout.decode().strip()
+    return IsolationProperty("ptrace", output.startswith("-1"), "ask to be traced by the parent", output)
 
 
 def _environment(box: Sandbox) -> IsolationProperty:
-    said = _ran(box, "import os; print(*sorted(os.environ))").stdout.decode().split()
-    beyond = set(said) - {"PATH", "LANG", "HOME", "LC_CTYPE"}
+    names = _ran(box, "import os; print(*sorted(os.environ))").stdout.decode().split()
+    beyond = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE"}
     return IsolationProperty(
-        "environment: own", bool(said) and not beyond, "list the variables of the program", " ".join(said)
+        "environment: own", bool(names) and not beyond, "list the variables of the program", " ".join(names)
     )
 
 
@@ -147,10 +147,10 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
     """Return every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         isolated = box.rung != "none"
-        found = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
-        found += [_refused(box, host, *act) for act in ATTEMPTS]
-        found += [_ptrace(box), _environment(box), _clean(box)]
-        for name, wanted, tried, source in LIMITED:
+        properties = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
+        properties += [_try_attempt(box, host, *act) for act in ATTEMPTS]
+        properties += [_ptrace(box), _environment(box), _clean(box)]
+        for name, expected, attempt, source in LIMITED:
             ending = _ran(box, source).ending
-            found.append(IsolationProperty(name, ending is wanted, tried, f"ended by {ending}"))
-    return found
+            properties.append(IsolationProperty(name, ending is expected, attempt, f"ended by {ending}"))
+    return properties

@@ -39,31 +39,30 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
 
 
 def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """Return the rung, the line that describes it, a first warm slot, and the library that starts programs, if it is
-    there.
+    """Return the rung, its description, a first warm slot, and the library that starts programs, if it is there.
 
     Raises VerifierError where nothing works.
     """
     if rung is not None and rung not in RUNGS:
         raise VerifierError(f"no isolation is called {rung!r}; use one of {', '.join(RUNGS)}")
-    wanted = (rung,) if rung else RUNGS if allow_none else RUNGS[:-1]
-    failed: list[str] = []
+    candidates = (rung,) if rung else RUNGS if allow_none else RUNGS[:-1]
+    failures: list[str] = []
     starter, slowly = None, []
     try:
         starter = build_library()
     except LibraryUnavailable as why:
         slowly = [f"programs are started by Python, more slowly: {why}"]
-    for name in wanted:
+    for name in candidates:
         try:
             slot = probe_rung(name, starter)
         except SlotError as error:
-            failed.append(f"{name}: {error}")
+            failures.append(f"{name}: {error}")
             continue
         facts = slot.facts
         lines = [f"sandbox on rung {name!r} ({RUNG_DESCRIPTIONS[name]})"]
         if not facts["proc"]:
             lines.append("no /proc: memory is measured at the end of a run only")
-        lines += [f"not available: {reason}" for reason in failed]
+        lines += [f"not available: {reason}" for reason in failures]
         return name, "; ".join(lines + slowly), slot, starter
     advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'
-    raise VerifierError(f"no isolation works on this machine ({'; '.join(failed)}){advice}")
+    raise VerifierError(f"no isolation works on this machine ({'; '.join(failures)}){advice}")

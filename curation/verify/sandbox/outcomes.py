@@ -1,4 +1,4 @@
-"""What a program may use, how it ended, and what it left: the nouns of the sandbox.
+"""What a program may use, how it ended, and what it left: the data types of the sandbox.
 
 They say nothing about right and wrong. `Ending.BROKEN` means that the sandbox itself failed and nothing is known.
 """
@@ -48,7 +48,7 @@ class Limits:
 
     @property
     def wall_guard_s(self) -> float:
-        """Return seconds of wall time, waiting for a CPU not counted."""
+        """Return the guard in seconds of wall time; waiting for a CPU is not counted."""
         return 3 * self.cpu_s + 2 if self.wall_s is None else self.wall_s
 
 
@@ -79,8 +79,8 @@ class CompileResult:
     """What a compiler made: the file it wrote, or why it did not.
 
     ``ok`` means that it exited with 0 and wrote the file. ``log`` is stderr and stdout, the first 64 KiB of each.
-    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``ran`` tells limits from errors
-    (``ran.ending is Ending.BROKEN``: the sandbox failed, not the program).
+    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``run`` tells limits from errors
+    (``run.ending is Ending.BROKEN``: the sandbox failed, not the program).
     """
 
     ok: bool

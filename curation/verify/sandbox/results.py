@@ -31,7 +31,7 @@ def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """Return the watch's reason first; then what was passed between two ticks; then the process's own end."""
+    """Return how a run ended: by the watch's reason first, then by a limit passed between two ticks, then by itself."""
     status = used["status"]
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]
@@ -46,7 +46,7 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
 
 
 def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
-    """Return the `RunResult` of what `Watch.wait` returned and the files the program wrote to."""
+    """Return the `RunResult` of what `Watch.wait` returned and of the files that the program wrote to."""
     if used.get("failed"):
         return broken_run(used["failed"])
     status = used["status"]

@@ -51,12 +51,12 @@ class SlotError(Exception):
 
 
 def memory_file(content: bytes) -> int:
-    """Return a sealed, read-only file with this content, at its beginning."""
+    """Return a descriptor of a sealed, read-only file with this content, positioned at its beginning."""
     writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(writable, left) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(writable, remaining) :]
         fcntl.fcntl(writable, fcntl.F_ADD_SEALS, SEALS)
         return os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
@@ -64,17 +64,17 @@ def memory_file(content: bytes) -> int:
 
 
 def output_file() -> int:
-    """Return an empty file in memory that others write to."""
+    """Return a descriptor of an empty file in memory that others write to."""
     return os.memfd_create("out", os.MFD_CLOEXEC)
 
 
 def writable(output: int) -> int:
-    """Return the same file for a writer, who can do no more than write and stands at a place of its own."""
+    """Return a descriptor of the same file that can only write, with a position of its own."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
-    """Return the first bytes of a file, wherever its writer stands."""
+    """Return the first ``max_bytes`` bytes of a file, whatever the position of its writer."""
     parts, place = [], 0
     while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
@@ -91,17 +91,17 @@ class Slot:
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        seen = build_view(kind, tools)
+        view = build_view(kind, tools)
         plan = {
             "rung": rung,
             "kind": kind,
             "control": theirs.fileno(),
             "uid": FIRST_UID + (os.getpid() * 64 + next(_numbers)) % (1 << 27),
-            "binds": seen.binds,
-            "hidden": seen.hidden,
+            "binds": view.binds,
+            "hidden": view.hidden,
             "scratch": self.scratch,
             "scratch_mb": SCRATCH_MB[kind],
-            "packages": seen.packages,
+            "packages": view.packages,
             "library": str(library or ""),
         }
         python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
@@ -118,10 +118,10 @@ class Slot:
             )
         try:
             self.facts = self.answer(START_S)
-        except SlotError as failed:
+        except SlotError as failure:
             assert self.process.stderr is not None
-            said = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-            raise SlotError(said or str(failed)) from failed
+            stderr = self.process.stderr.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise SlotError(stderr or str(failure)) from failure
         finally:
             if self.process.stderr is not None:
                 self.process.stderr.close()
@@ -137,7 +137,7 @@ class Slot:
             self._folder.remove()
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
-        """One message with descriptors."""
+        """Send one message with descriptors. Raises `SlotError` where the supervisor is gone."""
         try:
             socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
         except OSError as error:
@@ -145,7 +145,7 @@ class Slot:
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
     def answer(self, patience_s: float) -> dict[str, Any]:
-        """Return the next message of the supervisor."""
+        """Return the next message of the supervisor. Raises `SlotError` where none comes in time."""
         self.control.settimeout(patience_s)
         try:
             data, ended = self.control.recv(1 << 18), True
@@ -162,7 +162,7 @@ class Slot:
     def ask(
         self, message: Mapping[str, Any], descriptors: Sequence[int], patience_s: float = ANSWER_S
     ) -> dict[str, Any]:
-        """Send, then the answer."""
+        """Send a message and return the answer."""
         self.send(message, descriptors)
         return self.answer(patience_s)
 

@@ -28,19 +28,19 @@ def interpreter() -> str:
 
 
 def numpy_site_packages() -> Path | None:
-    """Return where the packages lie among which numpy is found; numpy is not imported."""
-    found = importlib.util.find_spec("numpy")
-    return Path(found.origin).parent.parent if found and found.origin else None
+    """Return the folder of packages that holds numpy, None without numpy; numpy is not imported."""
+    spec = importlib.util.find_spec("numpy")
+    return Path(spec.origin).parent.parent if spec and spec.origin else None
 
 
 def _without_nested(paths: list[str]) -> tuple[str, ...]:
-    kept: list[str] = []
+    outermost: list[str] = []
     for path in paths:
         here = Path(path)
         inside = any(here != Path(other) and here.is_relative_to(other) for other in paths)
-        if here.exists() and not inside and path not in kept:
-            kept.append(path)
-    return tuple(kept)
+        if here.exists() and not inside and path not in outermost:
+            outermost.append(path)
+    return tuple(outermost)
 
 
 def build_view(kind: str, tools: Path | None) -> SandboxView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.config import ConsistencySettings
-from curation.languages.mixing import consistent, is_mixed
+from curation.languages.mixing import consistent, language_shares
 
 FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
 FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."
@@ -13,12 +13,12 @@ ENGLISH_THOUGHTS = "She had two, then she buys three more at the market, so that
 
 
 def shares(text: str) -> dict[str, float]:
-    return dict(is_mixed(text))
+    return dict(language_shares(text))
 
 
 def test_one_language_is_one_share() -> None:
     assert shares(FRENCH) == {"fr": 1.0}
-    assert is_mixed("$x^2$") == []
+    assert language_shares("$x^2$") == []
 
 
 def test_sentences_of_another_language_are_noticed() -> None:

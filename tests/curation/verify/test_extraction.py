@@ -30,10 +30,10 @@ from curation.verify.extraction import clean_recorded_answer, extract_answer
         ("$x = 3$", "$x = 3$", "bare"),
     ],
 )
-def test_final_answers(response: str, answer: str, how: str) -> None:
+def test_final_answers(response: str, answer: str, method: str) -> None:
     found = extract_answer(response)
     assert found is not None
-    assert (found.answer, found.method) == (answer, how)
+    assert (found.answer, found.method) == (answer, method)
 
 
 @pytest.mark.parametrize(

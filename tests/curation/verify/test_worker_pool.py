@@ -150,8 +150,8 @@ def test_a_job_outside_every_step_that_dies_is_broken() -> None:
 PARENT = """
 import sys, time
 sys.path.insert(0, {root!r})
-from curation.verify.worker_pool import Limits, WorkerPool
-with WorkerPool("{here}:misbehave", 2, Limits(step_s=300)) as pool:
+from curation.verify.worker_pool import WorkerLimits, WorkerPool
+with WorkerPool("{here}:misbehave", 2, WorkerLimits(step_s=300)) as pool:
     deeds = [["touch {folder}/spins", "spin"], ["touch {folder}/sleeps", "sleep"]]
     futures = [pool.submit({{"deeds": some}}) for some in deeds]
     time.sleep(3600)

@@ -29,7 +29,7 @@ def test_a_curated_problem_with_all_its_attempts(tiny_run: Tiny) -> None:
     assert lines[1:3] == ["  statement  What is 13 times 17?", "  reference  221"]
     assert "Format filter: kept row 1 of school" in lines
     assert "Reference check: kept row 1 of school" in lines
-    assert "Exact duplicates: kept row 1 of school" in lines
+    assert "Exact dedup: kept row 1 of school" in lines
     first, second = (text.index(f"stage {number} (") for number in (1, 2))
     assert re.match(r"stage 1 \(weak@1, [^)]+\): dropped, never_solved: 0 of 4 correct", text[first:])
     assert re.match(r"stage 2 \(strong@1, [^)]+\): kept: 2 of 4 correct", text[second:])
@@ -47,8 +47,8 @@ def test_a_problem_dropped_by_the_format_filter(tiny_run: Tiny) -> None:
     assert f"Format filter: dropped row 5 of school, {dropped['reason']}: {dropped['evidence']}" in text
     assert [line for line in text.splitlines() if line.endswith("not reached")] == [
         "Reference check: not reached",
-        "Exact duplicates: not reached",
-        "Near duplicates: not reached",
+        "Exact dedup: not reached",
+        "Near dedup: not reached",
         "stage 1: not reached",
         "stage 2: not reached",
     ]
@@ -68,8 +68,8 @@ def test_a_repeated_problem_shows_all_its_rows(tiny_run: Tiny) -> None:
         f"{name_of('half')}  row 0 of school (MIT)",
         f"{name_of('half')}  row 7 of school (MIT)",
     ]
-    assert "Exact duplicates: dropped row 7 of school, duplicate: same as row 0 of school" in text
-    assert "Exact duplicates: kept row 0 of school" in text
+    assert "Exact dedup: dropped row 7 of school, duplicate: same as row 0 of school" in text
+    assert "Exact dedup: kept row 0 of school" in text
     assert text.endswith("Curated set: in the curated set\n")
 
 
@@ -139,7 +139,7 @@ def test_a_run_that_has_not_come_far_shows_what_there_is(tiny_copy: Tiny) -> Non
         (tiny_copy.folder / path).rename(tiny_copy.folder.parent / path.replace("/", "-"))
     text = explained(tiny_copy, "half")
     assert "Reference check: kept row 0 of school" in text
-    assert "Exact duplicates: not reached" in text
+    assert "Exact dedup: not reached" in text
     assert "stage 2: not reached" in text
 
 

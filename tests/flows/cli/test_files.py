@@ -187,7 +187,7 @@ def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
         json.dumps({"question": "Unrelated."}) + "\n" + json.dumps({"question": asked}) + "\n"
     )
     out = tmp_path / "out.jsonl"
-    said = goldilocks("decontamination", tmp_path / "rows.jsonl", "--against", tmp_path / "bench.jsonl", "--out", out)
+    said = goldilocks("decontaminate", tmp_path / "rows.jsonl", "--against", tmp_path / "bench.jsonl", "--out", out)
     assert said.status == 0, said.err
     first, second = (json.loads(line) for line in out.read_text().splitlines())
     assert {(hit["benchmark"], hit["row"]) for hit in first["hits"]} == {("bench", 1)}

@@ -173,5 +173,5 @@ def test_the_trainers_settings_are_listed_too() -> None:
     lines = said.out.partition("\n\n")[0].splitlines()[1:]
     rows = list(settings_of(TrainRecipe))
     assert [line.split()[0] for line in lines] == [row.key for row in rows]
-    assert {"objective(grpo).kl", "generator(vllm).dtype", "collector.n_async"} <= {row.key for row in rows}
+    assert {"objective(grpo).kl_coef", "generator(vllm).dtype", "collector.n_async"} <= {row.key for row in rows}
     assert all(row.meaning.endswith(".") for row in rows)

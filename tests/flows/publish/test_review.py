@@ -155,7 +155,7 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     assert name == name_of("easy")
     assert evidence == "ngram 1.0 with row 1 of exam; minhash 1.0 with row 1 of exam"
     assert (
-        "Overlap with benchmarks: dropped row 2 of school, contaminated"
+        "Decontamination: dropped row 2 of school, contaminated"
         in goldilocks("explain", tiny_copy.folder, name).out
     )
     card = (tiny_copy.folder / "curated" / "README.md").read_text()

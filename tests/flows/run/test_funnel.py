@@ -11,7 +11,7 @@ import pytest
 
 from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
-FILTERS = ["Sources", "Format filter", "Reference check", "Exact duplicates", "Near duplicates"]
+FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
 
 
@@ -27,7 +27,7 @@ def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
 def test_a_finished_funnel_adds_up(which: str, request: pytest.FixtureRequest) -> None:
     run = request.getfixturevalue(which)
     rows = funnel(run.folder if isinstance(run, Tiny) else run)
-    filters = FILTERS if which == "tiny_run" else [*FILTERS, "Overlap with benchmarks"]
+    filters = FILTERS if which == "tiny_run" else [*FILTERS, "Decontamination"]
     assert list(rows) == [*filters, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
     for rows_in, kept, dropped, why in rows.values():
         assert rows_in == kept + dropped

@@ -109,7 +109,7 @@ def test_a_stage_in_the_list_is_everywhere(
     assert "Products left out: dropped row 3 of school, guesswork: it multiplies" in told
     assert f"  looked at for products: {name}\n" in told
     finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
-    assert "duplicates, products, near_duplicates" in finished
+    assert "exact_dedup, products, near_dedup" in finished
 
 
 def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
@@ -126,7 +126,7 @@ def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
 
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:
-    with pytest.raises(ValueError, match="duplicates, stages/05-exact-dedup stands in it twice"):
+    with pytest.raises(ValueError, match="exact_dedup, stages/05-exact-dedup stands in it twice"):
         Pipeline("p", Domain.MATH, (EXACT_DEDUP, EXACT_DEDUP))
     with pytest.raises(ValueError, match="programs is not made for math"):
         Pipeline("p", Domain.MATH, (PROGRAMS,))

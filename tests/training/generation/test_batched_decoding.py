@@ -73,7 +73,7 @@ def test_a_prompt_of_its_group_is_run_once(random_model: Path, monkeypatch: pyte
         run.append(len(ids))
         return prompts(ids, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(made._forward_pass, "prompts", counted)
+    monkeypatch.setattr(made._forward_pass, "prefill", counted)
     group = [DecodingRequest((11, 12, 13), 30, Random(number)) for number in range(8)]
     for request in group:
         made.step([request])

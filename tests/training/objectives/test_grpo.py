@@ -136,7 +136,10 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     """A micro-batch of some of the sequences, numbered anew."""
     rows = torch.cat([(inputs.sequence_index == one).nonzero().flatten() for one in sequences])
     lengths = torch.tensor([int((inputs.sequence_index == one).sum()) for one in sequences])
-    part = {name: getattr(inputs, name)[rows] for name in ("logprobs", "behaviour", "mask", "entropy", "reference")}
+    part = {
+        name: getattr(inputs, name)[rows]
+        for name in ("logprobs", "generator_logprobs", "mask", "entropy", "reference_logprobs")
+    }
     chosen = torch.tensor(sequences)
     return ObjectiveInputs(
         **part,
@@ -286,7 +289,7 @@ def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loop
 def test_the_kl_terms_have_the_gradient_of_the_sequence_kl(form: str, behaviour: int) -> None:
     """On policy (3) and off policy (5), V = 3, T = 2 (arXiv 2506.09477)."""
     at, reference = table(3), table(4)
-    objective = WIDE.model_copy(update={"kl": 1.0, "kl_form": form})
+    objective = WIDE.model_copy(update={"kl_coef": 1.0, "kl_form": form})
     found = gradient(
         lambda logits: grpo_loss(enumerated(logits, table(behaviour), NO_ADVANTAGE, reference), objective)[0], at
     )
@@ -313,10 +316,10 @@ def test_why_the_simpler_kl_losses_are_not_used() -> None:
 
 def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
     """One token each, e times and as likely as under the reference: r - 1 - log r for r = 1/e and 1."""
-    inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference=torch.tensor([-2.0, -0.3]).double())
+    inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference_logprobs=torch.tensor([-2.0, -0.3]).double())
     assert summary(inputs, WIDE)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
-    same = replace(inputs, reference=inputs.logprobs.detach())
-    loss, _ = grpo_loss(same, WIDE.model_copy(update={"kl": 1.0}))
+    same = replace(inputs, reference_logprobs=inputs.logprobs.detach())
+    loss, _ = grpo_loss(same, WIDE.model_copy(update={"kl_coef": 1.0}))
     loss.backward()
     assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
     assert inputs.logprobs.grad is not None
@@ -328,7 +331,7 @@ def test_descent_ends_where_the_best_trade_of_reward_and_kl_is(form: str) -> Non
     """The policy that maximises E r - w KL is the reference times exp(r / w), up to its sum."""
     weight = 1.0
     at = reference = table(4)
-    objective = WIDE.model_copy(update={"kl": weight, "kl_form": form})
+    objective = WIDE.model_copy(update={"kl_coef": weight, "kl_form": form})
 
     def slope(now: Tensor) -> Tensor:
         return gradient(lambda logits: grpo_loss(enumerated(logits, now, REWARDS, reference), objective)[0], now)
@@ -349,6 +352,8 @@ def test_the_measured_kl_is_the_expected_one() -> None:
 
 
 def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs() -> None:
-    inputs = replace(inputs_of([0.0], [-9.0], advantage=0.0), reference=torch.tensor([-1.0], dtype=torch.float64))
+    inputs = replace(
+        inputs_of([0.0], [-9.0], advantage=0.0), reference_logprobs=torch.tensor([-1.0], dtype=torch.float64)
+    )
     loss, _ = grpo_loss(inputs, GrpoSettings(kl_coef=1.0, kl_form="square", kl_ratio_cap=2.0))
     assert loss.item() == pytest.approx(2.0 * 0.5)

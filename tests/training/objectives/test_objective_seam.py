@@ -88,7 +88,7 @@ def test_a_key_of_another_kind_is_refused(
 
 def test_a_registered_objective_stands_among_the_settings(registered: None) -> None:
     keys = {row.key for row in settings_of(TrainRecipe)}
-    assert {"objective", "objective(grpo).kl", "objective(reinforce).baseline"} <= keys
+    assert {"objective", "objective(grpo).kl_coef", "objective(reinforce).baseline"} <= keys
     schema = TrainRecipe.model_json_schema()
     assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {"grpo", "reinforce"}
     assert "baseline" in schema["$defs"]["ReinforceSettings"]["properties"]

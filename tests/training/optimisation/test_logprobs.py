@@ -56,7 +56,7 @@ def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
 def some_groups(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     """The same with one prompt for every three."""
     made = some_samples(count, seed)
-    return [replace(one, prompt=made[index // 3 * 3].prompt_ids) for index, one in enumerate(made)]
+    return [replace(one, prompt_ids=made[index // 3 * 3].prompt_ids) for index, one in enumerate(made)]
 
 
 def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:

@@ -19,12 +19,12 @@ from tests.training.optimisation.test_logprobs import TEMPERATURE, assert_same, 
 from training.config import PackingSettings
 from training.optimisation.logprobs import PackedPolicy
 from training.objectives.base import ObjectiveInputs
-from training.objectives.grpo import GrpoSettings, grpo
-from training.optimisation.packing import Sample, collate, deal, first_fit_decreasing
+from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.optimisation.packing import collate, distribute_micro_batches, first_fit_decreasing
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=Path(sys.argv[1]).as_uri(), rank=int(sys.argv[2]), world_size=2)
-settings = PackingSettings(tokens=64, logit_elements=400)
+settings = PackingSettings(micro_batch_tokens=64, logit_elements=400)
 samples = some_samples()
 model = llama()
 policy = PackedPolicy(model, settings, TEMPERATURE)
@@ -33,12 +33,12 @@ for layer in model.model.layers:
     fully_shard(layer, mesh=mesh)
 fully_shard(policy, mesh=mesh)
 lengths = [sample.length for sample in samples]
-shares = deal(first_fit_decreasing(lengths, settings), lengths, 2)
+shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengths, 2)
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
-    inputs = ObjectiveInputs(policy(batch).logprobs, batch.behaviour, batch.sequence, batch.advantages, batch.weights)
-    loss, _ = grpo(inputs, GrpoSettings())
+    inputs = ObjectiveInputs(policy(batch).logprobs, batch.generator_logprobs, batch.sequence_index, batch.advantages, batch.weights)
+    loss, _ = grpo_loss(inputs, GrpoSettings())
     (loss * dist.get_world_size()).backward()  # the wrapper averages over ranks
     whole += loss.detach()
 dist.all_reduce(whole)

@@ -87,13 +87,13 @@ def test_one_rank_gets_all_as_it_is() -> None:
 
 
 def sample(prompt: list[int], response: list[int], **changed: object) -> TrainingSample:
-    values = {"behaviour": [-1.0] * len(response), "advantage": 1.0, "weight": 0.5, **changed}
+    values = {"generator_logprobs": [-1.0] * len(response), "advantage": 1.0, "token_weight": 0.5, **changed}
     return TrainingSample(prompt_ids=prompt, response_ids=response, **values)  # type: ignore[arg-type]
 
 
 def test_what_a_micro_batch_holds() -> None:
-    one = sample([1, 2, 3], [4, 5], behaviour=[-0.1, -0.2], advantage=2.0)
-    other = sample([6], [7], behaviour=[-0.3], weight=0.25, mask=[False])
+    one = sample([1, 2, 3], [4, 5], generator_logprobs=[-0.1, -0.2], advantage=2.0)
+    other = sample([6], [7], generator_logprobs=[-0.3], token_weight=0.25, mask=[False])
     batch = collate([one, other], (4, 9))
     assert batch.input_ids.tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert batch.position_ids.tolist() == [0, 1, 2, 3, 4, 0, 1]
@@ -176,10 +176,10 @@ def test_every_sample_is_packed_once() -> None:
     ("changed", "message"),
     [
         ({"prompt": []}, "0 prompt"),
-        ({"response": [], "behaviour": []}, "0 response|and 0 response"),
-        ({"behaviour": [-1.0]}, "1 log-probabilities"),
-        ({"behaviour": [-1.0, -math.inf]}, "-inf"),
-        ({"behaviour": [-1.0, math.nan]}, "nan"),
+        ({"response": [], "generator_logprobs": []}, "0 response|and 0 response"),
+        ({"generator_logprobs": [-1.0]}, "1 log-probabilities"),
+        ({"generator_logprobs": [-1.0, -math.inf]}, "-inf"),
+        ({"generator_logprobs": [-1.0, math.nan]}, "nan"),
         ({"mask": [True]}, "1 marks"),
     ],
 )

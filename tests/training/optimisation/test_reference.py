@@ -72,7 +72,7 @@ def test_before_the_first_step_the_reference_says_exactly_what_the_policy_says(d
 
 def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn: list[TrainingSample]) -> None:
     """On the same attempts again and again, so with the form that pulls each of them back."""
-    loose, firm, firmer = (measured(drawn, kl=weight, kl_form="square") for weight in (1e-6, 0.3, 3.0))
+    loose, firm, firmer = (measured(drawn, kl_coef=weight, kl_form="square") for weight in (1e-6, 0.3, 3.0))
     for kept in (loose, firm, firmer):
         assert kept[0] == 0
         assert min(kept[1:]) > 0
@@ -81,7 +81,7 @@ def test_the_policy_leaves_the_reference_and_less_so_under_a_larger_weight(drawn
 
 def test_micro_batches_and_chunks_do_not_change_the_kl(drawn: list[TrainingSample]) -> None:
     settings = GrpoSettings(kl_coef=0.5)
-    whole = held(kl=0.5)
+    whole = held(kl_coef=0.5)
     cut = solo(
         optim={"warmup_steps": 0, "learning_rate": 1e-4}, packing={"micro_batch_tokens": 64, "logit_elements": 5000}
     )
@@ -120,16 +120,16 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
 
 
 def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, drawn: list[TrainingSample]) -> None:
-    settings, trainer = GrpoSettings(kl_coef=0.5), held(kl=0.5)
+    settings, trainer = GrpoSettings(kl_coef=0.5), held(kl_coef=0.5)
     trainer.step(drawn, settings)
     save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1, export=False)
     wanted = trainer.step(drawn, settings).statistics["kl_reference"].value
     checkpoint = last_checkpoint(tmp_path)
     assert checkpoint is not None
-    again = held(kl=0.5)
+    again = held(kl_coef=0.5)
     restore_trainer(checkpoint, again)
     assert again.step(drawn, settings).statistics["kl_reference"].value == wanted > 0
-    other = held(random_model, kl=0.5)
+    other = held(random_model, kl_coef=0.5)
     with pytest.raises(StoreError, match=r"objective\.reference"):
         restore_trainer(checkpoint, other)
 

@@ -89,7 +89,7 @@ def test_tokens_that_are_masked_are_not_counted() -> None:
 
 
 def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
-    made = [replace(one, prompt=[1, 5, 6, 7]) for one in samples()]
+    made = [replace(one, prompt_ids=[1, 5, 6, 7]) for one in samples()]
     trainer, apart = solo(), solo(packing={"micro_batch_tokens": 24})
     figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
     told = sum(len(one.response_ids) for one in made)

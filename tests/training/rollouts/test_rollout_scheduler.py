@@ -287,10 +287,10 @@ def test_the_paper_advises_against_some_sizes() -> None:
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"group": 8, "n_batch": 20}, "whole number of groups"),
-        ({"group": 8, "n_batch": 32, "n_minibatch": 24}, "divide"),
-        ({"group": 8, "n_batch": 32, "n_async": 8, "queue": 8}, "never fill"),
-        ({"group": 1}, "group"),
+        ({"group_size": 8, "n_batch": 20}, "whole number of groups"),
+        ({"group_size": 8, "n_batch": 32, "n_minibatch": 24}, "divide"),
+        ({"group_size": 8, "n_batch": 32, "n_async": 8, "queue_size": 8}, "never fill"),
+        ({"group_size": 1}, "group_size"),
     ],
 )
 def test_sizes_that_cannot_work_are_refused(sizes: dict[str, int], message: str) -> None:

@@ -131,7 +131,9 @@ def test_whatever_the_sizes_nothing_gets_stuck(sizes: CollectorSettings, seed: i
 
 def test_a_slow_trainer_fills_the_queue_and_no_more() -> None:
     costs = SimulationCosts(train_ticks=3 * 600 / (600 * 128))  # three times slower than generation
-    run = simulate_asynchronous(SIZES.model_copy(update={"queue": 256}), spread(1), batches=30, warmup=10, costs=costs)
+    run = simulate_asynchronous(
+        SIZES.model_copy(update={"queue_size": 256}), spread(1), batches=30, warmup=10, costs=costs
+    )
     held = run.ledger.running + run.ledger.judging + run.ledger.waiting + run.ledger.ready
     assert held <= SIZES.n_async + 256
     assert run.trainer_idle < 0.05

@@ -22,7 +22,7 @@ from os import _exit
 from typing import Any, NoReturn
 
 from . import fresh, kernel
-from .confinement import IGNORED, Asked
+from .confinement import IGNORED, GetRequest
 from .forker import arguments_of
 
 WELCOME = frozenset(
@@ -47,9 +47,9 @@ def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
 
 
 def make_streams() -> None:
-    """Standard streams as a fresh interpreter makes them in the C.UTF-8 locale, none of them a terminal.
+    """Set the standard streams as a fresh interpreter makes them in the C.UTF-8 locale, none of them a terminal.
 
-    Made once per slot, over empty files: a fork finds them ready when 0, 1 and 2 have become the test's.
+    They are made once per slot, over empty files: a fork finds them ready when 0, 1 and 2 have become the test's.
     """
     sys.stdin, sys.stdout, sys.stderr = _streams(0, 1, 2)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
@@ -150,9 +150,8 @@ def _finish_badly(space: dict[str, Any]) -> NoReturn:
         _finish(space, code)
 
 
-def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | None], NoReturn]:
-    """Return the module ``__main__`` of a program, and what else each of its tests should find loaded: what runs a
-    test.
+def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
+    """Make the module ``__main__`` of a program and load what its tests may need; return the function that runs a test.
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
@@ -167,9 +166,9 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[Asked | N
     sys.path.insert(0, folder)
     sys.argv = ["solution.py"]
 
-    def run(asked: Asked | None) -> NoReturn:
-        if asked is not None:
-            sys.argv += arguments_of(asked)
+    def run(get_request: GetRequest | None) -> NoReturn:
+        if get_request is not None:
+            sys.argv += arguments_of(get_request)
         ended = False
         try:
             if isinstance(program, Exception):

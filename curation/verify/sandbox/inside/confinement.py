@@ -35,7 +35,7 @@ IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 REQUEST_BYTES = 1 << 16
 NOTHING = b"."
 """A request without arguments; an empty message would mean the end."""
-Asked = Callable[[], bytes]
+GetRequest = Callable[[], bytes]
 """Gives the text of a request, which may be long."""
 NUMBER, _THREE = struct.Struct("i"), struct.Struct("3i")
 
@@ -115,8 +115,8 @@ class Library:
 
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
-    """Return what setrlimit(2) is to be told for a program."""
-    wanted = {
+    """Return the limits that setrlimit(2) sets for a program, as (resource, value)."""
+    targets = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
         resource.RLIMIT_NOFILE: 256 if limits["tree"] else EXEC_DESCRIPTOR + 1,
@@ -127,11 +127,11 @@ def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
         resource.RLIMIT_AS: ADDRESS_SPACE + limits["processes"] * STACK,
     }
     if alone:  # the supervisor and the process that compiled count too
-        wanted[resource.RLIMIT_NPROC] = limits["processes"] + 3
+        targets[resource.RLIMIT_NPROC] = limits["processes"] + 3
     ready = []
-    for what, value in wanted.items():
-        hard = resource.getrlimit(what)[1]
-        ready.append((what, value if hard == resource.RLIM_INFINITY else min(value, hard)))
+    for resource_id, value in targets.items():
+        hard = resource.getrlimit(resource_id)[1]
+        ready.append((resource_id, value if hard == resource.RLIM_INFINITY else min(value, hard)))
     return ready
 
 
@@ -168,8 +168,8 @@ class Confinement:
             steps.append(("close_range", (REPORT + 1, EXEC_DESCRIPTOR - 1)))
         steps.append(("close_range", (EXEC_DESCRIPTOR + 1 if binary >= 0 else REPORT + 1, kernel.LAST_DESCRIPTOR)))
         self._pairs = [(ctypes.c_uint64 * 2)(value, value) for _, value in limits]
-        for (what, _), pair in zip(limits, self._pairs, strict=True):
-            steps.append(("prlimit64", (0, what, ctypes.addressof(pair))))
+        for (resource_id, _), pair in zip(limits, self._pairs, strict=True):
+            steps.append(("prlimit64", (0, resource_id, ctypes.addressof(pair))))
         if filtering is not None:
             steps.append(("seccomp", (kernel.SECCOMP_SET_MODE_FILTER, 0, filtering.address)))
         if binary >= 0:
@@ -186,7 +186,7 @@ class Confinement:
         self._address = ctypes.addressof(self._plan)
 
     def command(self, arguments: list[bytes], variables: list[bytes]) -> None:
-        """What the binary is called with."""
+        """Set the arguments and environment variables of the binary."""
         if self._called == (arguments, variables):
             return
         self._called = arguments, variables
@@ -197,9 +197,7 @@ class Confinement:
         self._steps[len(self._steps) - 1] = _step("execveat", last)
 
     def start(self, standard: Sequence[int]) -> int:
-        """Return a new process: its number here, 0 in the process itself, confined (a binary's never comes back
-        there).
-        """
+        """Start a confined process. Return its number here, and 0 in the new process (a binary never returns there)."""
         for place, descriptor in enumerate(standard):
             self._steps[self._streams + place].arguments[0] = descriptor
         if self._library is not None:
@@ -215,11 +213,10 @@ class Confinement:
     def trial(
         self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: int = -1
     ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
-        """Return what runs tests, which have standard streams each, and see them to their end if that comes before a
-        tick.
+        """Return a function that runs tests, with standard streams each, to their end if that comes before a tick.
 
-        One after another, as long as they end well, leave ``folder`` empty, and take and write no more than what
-        ``ahead`` says (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
+        It runs one after another, as long as they end well, leave ``folder`` empty, and take and write no more than
+        ``ahead`` allows (seconds of all of them, bytes of one). Their processes are made by who listens at ``link``, on
         a request, or here where there is none. For the library only.
         """
         assert self._library is not None
@@ -246,9 +243,8 @@ class Confinement:
 
         return start
 
-    def serve(self, link: socket.socket, run: Callable[[Asked | None], NoReturn]) -> Asked | None:
-        """Return a new process per request that comes over ``link``, with three descriptors beside; answered by its
-        number.
+    def serve(self, link: socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
+        """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
 
         Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
         with None where it has no arguments: the library does so, or who gets that value returned. In this process
@@ -267,8 +263,8 @@ class Confinement:
             raise OSError(ctypes.get_errno(), "no new process can be made")
         return None
 
-    def _serve(self, link: socket.socket) -> Asked | None:
-        """Return what the library does, slower."""
+    def _serve(self, link: socket.socket) -> GetRequest | None:
+        """Do what the library's ``served`` does, more slowly."""
         room = socket.CMSG_SPACE(_THREE.size)
         while True:
             request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, socket.MSG_CMSG_CLOEXEC)
@@ -283,7 +279,7 @@ class Confinement:
                 os.close(descriptor)
 
     def _enter(self) -> None:
-        """What the library does, slower."""
+        """Do what the library does in a new process, more slowly: run the steps."""
         ready = False
         try:
             if self._filter is not None:

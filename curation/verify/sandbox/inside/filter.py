@@ -82,7 +82,7 @@ def _give(action: int) -> Code:
 
 
 def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
-    """``inside`` where the argument's low half is among the values, else ``outside``."""
+    """Return ``inside`` where the argument's low half is among the values, else ``outside``."""
     code: Code = [(LOAD, 0, 0, ARGUMENT + 8 * argument)]
     for place, value in enumerate(values):
         code.append((EQUAL, len(values) - place, 0, value))
@@ -109,7 +109,7 @@ def _exec_of_descriptor() -> Code:
 
 
 def _rules(kind: str, pid: int) -> dict[str, Code]:
-    """Return name of a call → what becomes of it. ``pid`` is the program's own, the only one it may send signals to."""
+    """Return name of a call → its action. ``pid`` is the program's own, the only one it may send signals to."""
     refuse = ERRNO | EPERM
     rules = {name: _give(ALLOW) for name in (COMPILER if kind == "compiler" else PLAIN)}
     rules["clone3"] = _give(ERRNO | ENOSYS)
@@ -132,7 +132,10 @@ def _rules(kind: str, pid: int) -> dict[str, Code]:
 
 
 def _tree(ranges: list[tuple[int, Code]]) -> Code:
-    """Return a binary search: ranges of call numbers by their first number, ascending; the last one is open."""
+    """Return the code of a binary search over ranges of call numbers, given by their first numbers, ascending.
+
+    The last range is open.
+    """
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
@@ -141,9 +144,7 @@ def _tree(ranges: list[tuple[int, Code]]) -> Code:
 
 
 def build(kind: str, pid: int, machine: str = kernel.MACHINE) -> Code:
-    """Return the filter for ``python`` (or its parts ``forker`` and ``forked``), ``binary`` or ``compiler`` on one
-    machine.
-    """
+    """Return the filter for ``python`` (or its parts ``forker`` and ``forked``), ``binary`` or ``compiler``."""
     numbers = NUMBERS[machine]
     refuse = _give(ERRNO | EPERM)
     head: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), *_give(KILL), (LOAD, 0, 0, NR)]
@@ -180,6 +181,6 @@ class Template:
         self.marks = [ctypes.addressof(word) for word in self._numbers]
 
     def fill(self, pid: int) -> None:
-        """For the process with this number."""
+        """Fill in the process number."""
         for word in self._numbers:
             word.value = pid

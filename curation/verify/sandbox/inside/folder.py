@@ -6,7 +6,7 @@ import os
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
-    """Copies of open files, by these names."""
+    """Copy open files into the folder, under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -18,8 +18,8 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 def empty(folder: str) -> None:
     """Remove what lies in it, also what was made unreadable."""
     with os.scandir(folder) as entries:
-        found = list(entries)
-    for entry in found:
+        children = list(entries)
+    for entry in children:
         if entry.is_dir(follow_symlinks=False):
             os.chmod(entry.path, 0o700)
             empty(entry.path)
@@ -37,10 +37,10 @@ def used_bytes(folder: str, apart: bool) -> int:
 
 
 def copy_bytes(source: int, target: int) -> None:
-    """A whole file into another."""
-    left, place = os.fstat(source).st_size, 0
-    while place < left:
-        sent = os.sendfile(target, source, place, min(left - place, 1 << 24))
+    """Copy a whole file into another."""
+    size, place = os.fstat(source).st_size, 0
+    while place < size:
+        sent = os.sendfile(target, source, place, min(size - place, 1 << 24))
         if sent == 0:
             return
         place += sent

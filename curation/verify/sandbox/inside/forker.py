@@ -12,32 +12,32 @@ import socket
 from collections.abc import Callable
 from typing import NoReturn
 
-from .confinement import NOTHING, NUMBER, Asked, Confinement
+from .confinement import NOTHING, NUMBER, Confinement, GetRequest
 
-Run = Callable[[Asked | None], NoReturn]
-"""Becomes the program; called with what gives its request, if that has arguments."""
+Run = Callable[[GetRequest | None], NoReturn]
+"""Becomes the program; called with the function that returns its request, if that has arguments."""
 Prepare = Callable[[], Run]
 SEPARATOR = "\0"
 
 
 def request_of(arguments: list[str]) -> bytes:
-    """Return arguments as `serve` takes them."""
+    """Return arguments as the text of a request to `serve`."""
     return SEPARATOR.join((NOTHING.decode(), *arguments)).encode()
 
 
-def arguments_of(asked: Asked) -> list[str]:
-    """Return arguments out of what `request_of` made."""
-    return asked().decode().split(SEPARATOR)[1:]
+def arguments_of(get_request: GetRequest) -> list[str]:
+    """Return the arguments in a request that `request_of` made."""
+    return get_request().decode().split(SEPARATOR)[1:]
 
 
 def serve(link: socket.socket, prepare: Prepare, confinement: Confinement) -> NoReturn:
-    """Make the program ready, say what that took (KiB), then a fork per request; answers with its process number."""
+    """Make the program ready, send its peak memory (KiB), then fork per request and answer with the process number."""
     try:
         run = prepare()
         link.send(NUMBER.pack(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
-        asked = confinement.serve(link, run)
-        if asked is not None:
-            run(asked)
+        get_request = confinement.serve(link, run)
+        if get_request is not None:
+            run(get_request)
         os._exit(0)
     finally:
         os._exit(71)

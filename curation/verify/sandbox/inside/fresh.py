@@ -18,7 +18,7 @@ STEP, LARGEST, MOST = 16, 512, 1 << 17
 """Bytes between two sizes of blocks, of the largest; blocks of one size that are taken at most."""
 BIG = 1 << 16
 """Bytes of the largest hole that is filled in the C library's memory; pages of larger ones are given back."""
-_kept: list[object] = []
+_blocks: list[object] = []
 
 
 def _block(size: int) -> object:
@@ -34,16 +34,16 @@ def _fill(size: int) -> None:
         if pool != last and not kernel.resident(pool + POOL // 2):
             break
         last = pool
-        _kept.append(block)
+        _blocks.append(block)
 
 
 def fill_pools() -> None:
-    """Whole pools that are free."""
+    """Fill the whole pools that are free."""
     _fill(LARGEST)
 
 
 def fill_all() -> None:
-    """Holes of every size; what is asked for next lies in new memory."""
+    """Fill holes of every size, so that what is allocated next lies in new memory."""
     for size in range(LARGEST, 0, -STEP):
         _fill(size)
     kernel.trim()

@@ -94,21 +94,21 @@ def _call(name: str, *arguments: object) -> int:
 
 
 def fork() -> int:
-    """fork(2), without the steps that Python takes in the child.
+    """Call fork(2), without the steps that Python takes in the child.
 
-    They mend locks that other threads held and reseed `random`; in a process with one thread they change nothing that
-    matters, and cost more than the fork itself: each page they write to is copied.
+    Those steps mend locks that other threads held and reseed `random`; in a process with one thread they change nothing
+    that matters, and cost more than the fork itself: each page they write to is copied.
     """
     return _checked("fork", int(_fork()))
 
 
 def clone(flags: int) -> int:
-    """clone(2): as `fork`; with CLONE_PARENT the new process is the child of this one's parent."""
+    """Call clone(2), as `fork` does; with CLONE_PARENT the new process is the child of this one's parent."""
     return call("clone", flags | signal.SIGCHLD)
 
 
 def call(name: str, *arguments: int) -> int:
-    """Return a system call by its name, with numbers as arguments (pointers are numbers too)."""
+    """Call a system call by its name, with numbers as arguments (pointers are numbers too)."""
     if name == "close_range":
         close_from(arguments[0], arguments[1])
         return 0
@@ -121,19 +121,19 @@ def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
 
 
 def unshare(flags: int) -> None:
-    """unshare(2)."""
+    """Call unshare(2)."""
     _checked("unshare", _libc.unshare(flags))
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    """mount(2)."""
+    """Call mount(2)."""
     texts = [None if text is None else text.encode() for text in (source, target, kind, data)]
     result = _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3])
     _checked(f"mount {target}", result)
 
 
 def make_read_only(target: str, extra: int, deep: bool = True) -> None:
-    """mount_setattr(2), for the mount (and all below it): read only, plus MS_NOSUID, MS_NODEV … (the same bits)."""
+    """Call mount_setattr(2) for the mount (and all below): read only, plus MS_NOSUID, MS_NODEV … (the same bits)."""
     attr = _MountAttr(MS_RDONLY | extra, 0, 0, 0)
     path = ctypes.c_char_p(target.encode())
     size = ctypes.c_size_t(ctypes.sizeof(attr))
@@ -142,27 +142,27 @@ def make_read_only(target: str, extra: int, deep: bool = True) -> None:
 
 
 def pivot_root(new: str, old: str) -> None:
-    """pivot_root(2)."""
+    """Call pivot_root(2)."""
     _call("pivot_root", ctypes.c_char_p(new.encode()), ctypes.c_char_p(old.encode()))
 
 
 def unmount(target: str) -> None:
-    """umount2(2), lazily."""
+    """Call umount2(2), lazily."""
     _checked("umount2", _libc.umount2(target.encode(), MNT_DETACH))
 
 
 def set_host_name(name: bytes) -> None:
-    """sethostname(2)."""
+    """Call sethostname(2)."""
     _checked("sethostname", _libc.sethostname(name, ctypes.c_size_t(len(name))))
 
 
 def prctl(option: int, value: int, third: int = 0) -> int:
-    """prctl(2)."""
+    """Call prctl(2)."""
     return _checked("prctl", _libc.prctl(option, value, third, 0, 0))
 
 
 def drop_bounding_set() -> None:
-    """capabilities(7): no program started later can gain any. To be called while CAP_SETPCAP is there."""
+    """Empty the bounding set (capabilities(7)): no program started later can gain any. Needs CAP_SETPCAP."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
@@ -171,7 +171,7 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """capabilities(7): ambient, effective, permitted and inheritable sets are emptied, for good."""
+    """Empty the ambient, effective, permitted and inheritable sets (capabilities(7)), for good."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = _CapHeader(0x20080522, 0)
     _call("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
@@ -192,12 +192,12 @@ class Filter:
 
 
 def landlock_version() -> int:
-    """landlock_create_ruleset(2): the version of the interface. Raises OSError where there is no Landlock."""
+    """Return the version of Landlock (landlock_create_ruleset(2)). Raises OSError where there is none."""
     return _call("landlock_create_ruleset", None, ctypes.c_size_t(0), ctypes.c_uint32(LANDLOCK_CREATE_RULESET_VERSION))
 
 
 def landlock_ruleset(version: int) -> int:
-    """landlock_create_ruleset(2): a descriptor of a rule set that refuses all that this version can refuse."""
+    """Return a descriptor of a rule set that refuses all that this version can (landlock_create_ruleset(2))."""
     last = 16 if version >= 5 else 15 if version >= 3 else 14 if version >= 2 else 13
     attr = _RulesetAttr((1 << last) - 1, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
@@ -205,7 +205,7 @@ def landlock_ruleset(version: int) -> int:
 
 
 def landlock_allow(ruleset: int, path: str, access: int) -> None:
-    """landlock_add_rule(2): ``access`` to everything below ``path``."""
+    """Allow ``access`` to everything below ``path`` (landlock_add_rule(2))."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     rule = _PathBeneath(access, descriptor)
     kind = ctypes.c_int(LANDLOCK_RULE_PATH_BENEATH)
@@ -216,30 +216,30 @@ def landlock_allow(ruleset: int, path: str, access: int) -> None:
 
 
 def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
-    """close_range(2): every descriptor from ``first`` on, up to and with ``last``."""
+    """Close every descriptor from ``first`` on, up to and with ``last`` (close_range(2))."""
     if _close_range(NUMBER["close_range"], first, last, 0) < 0:  # before Linux 5.9
         os.closerange(first, min(last + 1, 4096))
 
 
 def resident(address: int) -> bool:
-    """mincore(2): whether the page at this address (a multiple of its size) has been used."""
-    seen = ctypes.create_string_buffer(1)
-    return _libc.mincore(address, 1, seen) == 0 and seen.raw[0] & 1 == 1
+    """Return whether the page at this address (a multiple of its size) has been used (mincore(2))."""
+    flags = ctypes.create_string_buffer(1)
+    return _libc.mincore(address, 1, flags) == 0 and flags.raw[0] & 1 == 1
 
 
 def trim() -> None:
-    """malloc_trim(3): whole pages that are free are given back. Nothing where the C library is not glibc."""
+    """Give back whole pages that are free (malloc_trim(3)). Do nothing where the C library is not glibc."""
     if _trims:
         _libc.malloc_trim(ctypes.c_size_t(0))
 
 
 def heap_end() -> int:
-    """sbrk(2): where the memory of malloc(3) ends."""
+    """Return the address where the memory of malloc(3) ends (sbrk(2))."""
     return int(_libc.sbrk(0) or 0)
 
 
 def take_below(end: int, size: int) -> bool:
-    """malloc(3): take so many bytes for good; where they do not lie below ``end``, they are freed again: False."""
+    """Take this many bytes for good (malloc(3)). Free them and return False where they do not lie below ``end``."""
     address = _libc.malloc(size)
     if address is not None and address < end:
         return True

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 
 def _reachable(plan: Plan, uid: int) -> bool:
-    """Return whether another user could read the toolchain: not so where it lies in a private home."""
+    """Return whether another user could read the toolchain; one in a private home cannot be read."""
     child = os.fork()
     if child == 0:
         os.setgroups([])
@@ -64,8 +64,9 @@ def _become(uid: int) -> None:
 
 
 def _own_user_namespace(plan: Plan) -> bool:
-    """Return whether the kernel counts processes of this namespace alone (Linux 5.14), and the user is one it
-    counts.
+    """Enter a user namespace of its own. Return whether the kernel counts this namespace's processes alone.
+
+    It does from Linux 5.14 on, for users other than root.
     """
     if os.geteuid() == 0 and _reachable(plan, plan.uid):
         _become(plan.uid)
@@ -89,14 +90,12 @@ def _bind(source: str, target: str, flags: int) -> None:
 
 
 def seen_at(path: str) -> str:
-    """Return where a path of the host is seen in a new root: at its own place, unless the private /tmp would cover
-    that.
-    """
+    """Return the path in a new root of a path of the host: the same, unless the private /tmp would cover it."""
     return "/packages" + path if path.startswith("/tmp/") else path
 
 
 def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
-    """The new root: read-only binds, five devices, /proc and an empty /tmp."""
+    """Fill the new root: read-only binds, devices and an empty /tmp."""
     for path, descriptor in sources.items():
         target = root + seen_at(path)
         if os.path.islink(path):
@@ -120,7 +119,7 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
 
 
 def _mount_proc(target: str) -> None:
-    """The processes of the own namespace, and of them only those one may trace; refused in most containers."""
+    """Mount /proc for the own namespace, showing only processes one may trace; refused in most containers."""
     os.mkdir(target)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     for options in ("hidepid=2,subset=pid", "hidepid=2"):
@@ -132,13 +131,13 @@ def _mount_proc(target: str) -> None:
 
 
 def _own_namespaces(plan: Plan) -> bool:
-    """Returns in pid 1 of the new namespaces, with the new root; the first process stays behind and waits.
+    """Enter namespaces of its own, and return in pid 1 of them, with the new root. The first process stays and waits.
 
-    The value: whether processes of this slot are counted alone.
+    The value is whether processes of this slot are counted alone.
     """
     alone = plan.rung == "namespaces" or _own_user_namespace(plan)
-    most = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
-    kernel.unshare(most)
+    flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+    kernel.unshare(flags)
     child = os.fork()
     if child:
         kernel.close_from(plan.control)
@@ -164,22 +163,25 @@ def _own_namespaces(plan: Plan) -> bool:
 
 
 def _ruleset(plan: Plan) -> int:
-    """Return what a program may touch without namespaces: read the toolchain, and a compiler also its own folder."""
+    """Return the Landlock rules of a program without namespaces: it may read the toolchain and its own folder.
+
+    A compiler may also write to its own folder.
+    """
     version = kernel.landlock_version()
     ruleset = kernel.landlock_ruleset(version)
-    known = VERSION_RIGHTS.get(version, 0xFFFF)
+    rights = VERSION_RIGHTS.get(version, 0xFFFF)
     for path in plan.binds:
         kernel.landlock_allow(ruleset, path, READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS)
     compiling = plan.kind == "compile"
     for name in DEVICES["compile" if compiling else "run"]:
         write = 0b10 if name in {"null", "zero", "full"} else 0
         kernel.landlock_allow(ruleset, f"/dev/{name}", 0b100 | write)
-    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & known)
+    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & rights)
     return ruleset
 
 
 def enter(plan: Plan) -> tuple[int, bool]:
-    """Climb the rung. Returns Landlock's rule set (or -1) and whether the user id is this slot's alone."""
+    """Climb the rung. Return Landlock's rule set (or -1) and whether the user id is this slot's alone."""
     ruleset, alone = -1, False
     if plan.apart:
         alone = _own_namespaces(plan)

@@ -61,8 +61,8 @@ Start = Callable[[list[str], list[list[int]]], Started]
 
 
 def preload(plan: Plan) -> Library | None:
-    """Return what programs may find loaded, and the library that starts them, while the host's files can still be
-    seen.
+    """Load what programs may find loaded, while the host's files are still visible; return the library that starts
+    them.
     """
     if plan.kind != "compile":
         site.setquit()
@@ -77,14 +77,12 @@ def preload(plan: Plan) -> Library | None:
 
 
 def _dull(used: dict[str, Any]) -> bool:
-    """Return whether nothing about a run tells the judge to stop, so that the next may follow before the judge has seen
-    it.
-    """
+    """Return whether a run is so ordinary that the next may follow before the judge has looked at it."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
-    """See the module's text."""
+    """The process of one slot that serves the judge; see the module's docstring."""
 
     def __init__(self, plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
         self.plan, self.library, self.alone = plan, library, alone
@@ -100,17 +98,17 @@ class Supervisor:
         At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        wanted = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
-        kept = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in wanted]
+        numbers = [number for number in (target, self.plan.control, source, ruleset) if number >= 0]
+        high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 64) for number in numbers]
         kernel.close_from(0, 63)
         for _ in range(REPORT):
             os.memfd_create("empty", 0)
-        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, REPORT) for number in kept]
+        low = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, REPORT) for number in high]
         kernel.close_from(64)
         return socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
-        """The judge is gone: nothing stays."""
+        """End this process when the judge is gone, and leave nothing behind."""
         watch.kill_rest(self.plan.apart)
         if not self.plan.apart:
             folder.empty(self.folder)
@@ -119,7 +117,7 @@ class Supervisor:
         os._exit(77)
 
     def reply(self, **words: Any) -> None:
-        """One message to the judge."""
+        """Send one message to the judge."""
         self.control.send(json.dumps(words).encode())
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
@@ -136,7 +134,7 @@ class Supervisor:
         return Confinement(self.library, ready, filtering, self.ruleset, binary, last, around)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
-        """Tests of a Python program, each forked by a process that has the program ready, until the end.
+        """Run tests of a Python program, each forked by a process that has the program ready, until the end.
 
         The parser meets foreign text, so that process does the compiling.
         """
@@ -153,10 +151,10 @@ class Supervisor:
             forker.serve(theirs, prepare, confinement)
         theirs.close()
         with link:
-            said = self._said(link)
-            if said:
-                self.reply(peak_kb=said)
-            alive = said > 0 and self._tests(limits, self._forking(link, confinement), pid)
+            peak_kb = self._next_number(link)
+            if peak_kb:
+                self.reply(peak_kb=peak_kb)
+            alive = peak_kb > 0 and self._tests(limits, self._forking(link, confinement), pid)
         with watch.ended_or_gone(os.pidfd_open(pid), self.control.fileno()) as ended:
             if not ended(None):
                 self.leave()
@@ -173,7 +171,7 @@ class Supervisor:
         return confinement.trial(control, self.folder, watch.TICK_S, ahead, link)
 
     def _forking(self, link: socket.socket, confinement: Confinement) -> Start:
-        """Return tests are made by the process at the other end of ``link``."""
+        """Return the function that starts tests through the process at the other end of ``link``."""
         start = None if self.library is None else self._trial(confinement, link.fileno())
 
         def begin(words: list[str], streams: list[list[int]]) -> Started:
@@ -181,13 +179,13 @@ class Supervisor:
             if start is not None:
                 return start(request, streams)
             socket.send_fds(link, [request], streams[0])
-            pid = self._said(link)
+            pid = self._next_number(link)
             return [], (pid, os.pidfd_open(pid) if pid else -1, 0.0)
 
         return begin
 
     def binary(self, limits: dict[str, Any], program: int) -> None:
-        """Tests of a compiled program, until the end."""
+        """Run tests of a compiled program, until the end."""
         confinement = self._confined("binary", limits, program)
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
         start = None if self.library is None else self._trial(confinement)
@@ -204,41 +202,41 @@ class Supervisor:
         watch.kill_rest(self.plan.apart)
         self.reply(done=True)
 
-    def _said(self, link: socket.socket) -> int:
-        """Return the number that the forking process says next; 0 when it has died."""
+    def _next_number(self, link: socket.socket) -> int:
+        """Return the next number that the forking process sends; 0 when it has died."""
         poll = select.poll()
         poll.register(link, select.POLLIN)
         poll.register(self.control, 0)
         if self.control.fileno() in dict(poll.poll()):
             self.leave()
-        said = link.recv(64)
-        return int(NUMBER.unpack(said)[0]) if said else 0
+        message = link.recv(64)
+        return int(NUMBER.unpack(message)[0]) if message else 0
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
-        """Return tests of one program, reported as many at a time as were quick, until the end.
+        """Run tests of one program until the end, and report as many at a time as were quick.
 
-        False where one could not be started.
+        Return False where one could not be started.
         """
         bare = folder.used_bytes(self.folder, self.plan.apart)
         while True:
             message, descriptors = self.receive()
             if message["op"] == "end":
                 return True
-            given, ran, alive = [], list[dict[str, Any]](), True
+            tests, ran, alive = [], list[dict[str, Any]](), True
             for names in message["files"]:
-                given.append((descriptors[: 3 + len(names)], names))
+                tests.append((descriptors[: 3 + len(names)], names))
                 del descriptors[: 3 + len(names)]
             until = time.monotonic() + AHEAD_S
-            while alive and len(ran) < len(given):
+            while alive and len(ran) < len(tests):
                 count = len(ran)
-                alive = self._some(limits, start, message["args"], given[count:], bare, ran)
+                alive = self._some(limits, start, message["args"], tests[count:], bare, ran)
                 if not self.filters:  # with a filter there can be nothing left
                     watch.kill_rest(self.plan.apart, spare)
                 folder.empty(self.folder)
                 if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
                     break
-            for held, _ in given:
-                for descriptor in held:
+            for test_descriptors, _ in tests:
+                for descriptor in test_descriptors:
                     os.close(descriptor)
             if ran:
                 self.reply(ran=ran)
@@ -250,18 +248,21 @@ class Supervisor:
         limits: dict[str, Any],
         start: Start,
         words: list[str],
-        given: list[tuple[list[int], list[str]]],
+        tests: list[tuple[list[int], list[str]]],
         bare: int,
         ran: list[dict[str, Any]],
     ) -> bool:
-        """Return the first of these tests, or more of them at once; whether who makes their processes lives."""
-        (held, names), base = given[0], bare
-        together = [held[:3]]
+        """Run the first of these tests, or several at once, and append to ``ran``.
+
+        Return whether the process that makes their processes lives.
+        """
+        (descriptors, names), base = tests[0], bare
+        together = [descriptors[:3]]
         if names:
-            folder.place(self.folder, names, held[3:], 0o444)
+            folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters:
-            together += [more[:3] for more, others in itertools.takewhile(lambda one: not one[1], given[1:])]
+            together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
         ended, going = start(words, together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})
@@ -278,21 +279,21 @@ class Supervisor:
         return going is None or going[0] != DIED
 
     def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
-        """Return what a program used that has just been started."""
+        """Wait for a program that has just been started, and return what it used."""
         used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
         return used
 
     def _failed(self, status: int) -> str:
-        """Return why a program could not be started, if so."""
+        """Return why a program could not be started; empty where it was."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()
         return ""
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """A tool of the toolchain on some files; the file it wrote is copied out."""
+        """Run a tool of the toolchain on some files, and copy out the file it wrote."""
         standard, artifact, files = descriptors[:3], descriptors[3], descriptors[4:]
         folder.place(self.folder, message["files"], files, 0o644)
         variables = {**self.environment, "TMPDIR": self.folder, "LC_ALL": "C.UTF-8"}
@@ -315,21 +316,21 @@ class Supervisor:
         self.reply(**used, written=written)
 
     def _fetch(self, name: str, artifact: int) -> bool:
-        """Return the file that a tool wrote, into the artifact; whether it is there."""
+        """Copy the file that a tool wrote into the artifact; return whether it is there."""
         try:
-            made = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(os.path.join(self.folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return False
         try:
-            regular = stat.S_ISREG(os.fstat(made).st_mode)
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
             if regular:
-                folder.copy_bytes(made, artifact)
+                folder.copy_bytes(descriptor, artifact)
             return regular
         finally:
-            os.close(made)
+            os.close(descriptor)
 
     def serve(self) -> None:
-        """Messages until the judge is gone."""
+        """Serve messages until the judge is gone."""
         while True:
             message, descriptors = self.receive()
             if message["op"] == "python":
@@ -343,20 +344,20 @@ class Supervisor:
 
 
 def compiled(source: int, limits: dict[str, Any]) -> child.Program:
-    """Return the code of a program, or the exception that an interpreter would have shown."""
+    """Compile a program; return its code, or the exception that an interpreter would have shown."""
     text = os.pread(source, os.fstat(source).st_size, 0)
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
-    before = {what: resource.getrlimit(what) for what in soft}
-    for what, value in soft.items():
-        resource.setrlimit(what, (value, before[what][1]))
+    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
+    for resource_id, value in soft.items():
+        resource.setrlimit(resource_id, (value, before[resource_id][1]))
     try:
         return compile(text, "solution.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         return error.with_traceback(None)
     finally:
-        for what, pair in before.items():
-            resource.setrlimit(what, pair)
+        for resource_id, pair in before.items():
+            resource.setrlimit(resource_id, pair)
 
 
 def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:

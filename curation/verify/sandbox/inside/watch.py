@@ -50,17 +50,17 @@ def kill_rest(apart: bool, spare: int = 0) -> None:
         except ProcessLookupError:
             return
     while True:
-        for pid in (left := [pid for pid in descendants(os.getpid()) if pid != spare]):
+        for pid in (remaining := [pid for pid in descendants(os.getpid()) if pid != spare]):
             os.kill(pid, signal.SIGKILL)
-        if not left and (spare or not _collected()):
+        if not remaining and (spare or not _collected()):
             return
-        for pid in left:
+        for pid in remaining:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
 
 def _collected() -> bool:
-    """Return whether there are children left."""
+    """Collect a child that has ended, if any; return False where no children remain, else True."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -69,7 +69,7 @@ def _collected() -> bool:
 
 
 def cpu_clock(pid: int) -> float:
-    """CPU seconds of a running process, all its threads (clock_getcpuclockid(3)); 0 when it is gone."""
+    """Return the CPU seconds of a running process, all its threads (clock_getcpuclockid(3)); 0 when it is gone."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -77,7 +77,7 @@ def cpu_clock(pid: int) -> float:
 
 
 def resident_kb(pid: int) -> int:
-    """Return resident KiB of a process; 0 when it is gone or there is no /proc."""
+    """Return the resident KiB of a process; 0 when it is gone or there is no /proc."""
     try:
         return int(_read(f"/proc/{pid}/statm").split()[1]) * PAGE_KB
     except GONE:
@@ -92,7 +92,7 @@ def _threads(pid: int) -> int:
 
 
 def waited_s(pid: int) -> float:
-    """Return seconds that the thread which waited longest spent ready to run, without a CPU."""
+    """Return the seconds that the thread which waited longest was ready to run without a CPU."""
     most = 0.0
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -104,9 +104,9 @@ def waited_s(pid: int) -> float:
 
 @contextlib.contextmanager
 def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None], bool | None]]:
-    """Waits for a descriptor, which is closed in the end, to have something to read (a process: to have ended).
+    """Yield a function that waits until a descriptor has something to read (a process: has ended); close it at the end.
 
-    True; or False when the judge is gone, None when so many seconds have passed.
+    The function returns True then, False when the judge is gone, None when that many seconds have passed.
     """
     poll = select.poll()
     poll.register(watched, select.POLLIN)
@@ -168,7 +168,10 @@ class Watch:
                 continue
 
     def wait(self, pid: int, ended: int, control: int) -> dict[str, Any] | None:
-        """Until the program has ended, which ``ended`` tells: what it used. None when the judge is gone, and it too."""
+        """Wait until the program has ended, which ``ended`` tells, and return what it used.
+
+        None when the judge is gone; the program is killed then.
+        """
         self.pid, killed = pid, ""
         with ended_or_gone(ended, control) as waited:
             state = waited(max(0.0, self.start + TICK_S - time.monotonic()))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one, open_questions
-from curation.filters.multiple_choice.opening import mathematical
+from curation.filters.multiple_choice.opening import is_mathematical
 from curation.filters.statements import classify
 from curation.records import DropReason
 
@@ -117,14 +117,14 @@ def test_names_that_the_question_itself_gives_are_answers() -> None:
     ],
 )
 def test_mathematical(answer: str) -> None:
-    assert mathematical(answer)
+    assert is_mathematical(answer)
 
 
 @pytest.mark.parametrize(
     "answer", ["gains Rs. 50", "on the 17th day", "正数", "a number above 3", "等腰三角形", "Monday"]
 )
 def test_not_mathematical(answer: str) -> None:
-    assert not mathematical(answer)
+    assert not is_mathematical(answer)
 
 
 def test_option_numbers_count_from_where_their_source_does() -> None:

@@ -143,7 +143,7 @@ def test_a_share_does_not_count_what_the_checker_failed_on(runner: Runner) -> No
 def test_a_problem_held_out_under_other_tests_is_refused(tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
-    other = replace(tasks["yes"], code=CodeProblem("yes", (CodeTest(b"1", b"1"),)))
+    other = replace(tasks["yes"], code_problem=CodeProblem("yes", (CodeTest(b"1", b"1"),)))
     Verifiers([tasks["yes"], tasks["yes"]], 1, RewardSettings())
     with pytest.raises(SourceError, match="different tests"):
         Verifiers([tasks["yes"], other], 1, RewardSettings())

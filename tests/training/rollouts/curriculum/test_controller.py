@@ -50,7 +50,7 @@ def test_a_flat_reward_brings_the_deferred_and_a_flat_length_more_room() -> None
     seen = []
     for step, wiggle in enumerate((0.0, 0.001, 0.0, 0.001), start=1):
         seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle, 0.3)[1]
-    whats = {change.what: change for change in seen}
+    whats = {change.setting: change for change in seen}
     assert whats["active"].new == 10
     assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
     assert whats["length"].new == 200

@@ -135,7 +135,7 @@ def test_eps_high_moves_against_the_entropy_within_its_range():
 
 def test_impossible_settings_are_refused():
     for table in (
-        {"lengths": [2, 1]},
+        {"length_schedule": [2, 1]},
         {"eps_high_range": [0.3, 0.2]},
         {"pools": {"min_pass_rate": 0.9}},
         {"pools": {"probe_share": 0.4, "retry_share": 0.4}},

@@ -55,18 +55,18 @@ def main_callee() -> None:
 
 
 def _answer(module: types.ModuleType, name: str, args: str, kwargs: str) -> dict[str, object]:
-    given = decode(args)
-    before = encode(given)
-    named = decode(kwargs)
+    positional = decode(args)
+    before = encode(positional)
+    keywords = decode(kwargs)
     try:
-        value = _function(module, name)(*given, **named)
+        value = _function(module, name)(*positional, **keywords)
         answer: dict[str, object] = {"value": encode(value)}
     except NotData as error:
         return {"error": ["TypeError", f"it returned {error}"]}
     except Exception as error:  # noqa: BLE001  the boundary of the judged function: whatever it raises is its result
         return {"error": [_builtin_name(type(error)), str(error)[:500]]}
     try:
-        after = encode(given)
+        after = encode(positional)
     except NotData:
         return answer
     return answer if after == before else {**answer, "args": after}
@@ -75,8 +75,8 @@ def _answer(module: types.ModuleType, name: str, args: str, kwargs: str) -> dict
 def _function(module: types.ModuleType, name: str) -> Callable[..., Any]:
     owner, dot, method = name.rpartition(".")
     if dot:
-        found: Callable[..., Any] = getattr(getattr(module, owner)(), method)
-        return found
+        bound: Callable[..., Any] = getattr(getattr(module, owner)(), method)
+        return bound
     called: Callable[..., Any] = getattr(module, name)
     return called
 

@@ -107,7 +107,7 @@ class _Judge:
         self.calls = calls
 
     def abandoned(self, why: BaseException) -> None:
-        """Go on behind a statement only where something unknown may be to blame."""
+        """Go on after a statement only where something unknown may be the cause."""
         if not self.calls.unknown:
             raise why
 
