@@ -30,21 +30,21 @@ class StageStatus:
 
 
 def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
-    """Return every stage of the run in order, as it lies on disk."""
-    seen: list[StageStatus] = []
+    """Return how far every stage of the run is, in order, as it lies on disk."""
+    statuses: list[StageStatus] = []
     digests = dict.fromkeys((stage.name for stage in pipeline.stages), "")
     total: int | None = None
     for stage in pipeline.stages_of(run):
         folder = stage.folder_in(run, verifier)
-        if seen and not _is_current(folder, digests):
-            seen.append(StageStatus(stage, FunnelRow(stage.name, stage.title, 0, 0, {}), False, 0, total))
+        if statuses and not _is_current(folder, digests):
+            statuses.append(StageStatus(stage, FunnelRow(stage.name, stage.title, 0, 0, {}), False, 0, total))
             continue
         result = read_result(stage, run, verifier)
-        seen.append(_finished(result) if result is not None else _unfinished(stage, folder, total))
+        statuses.append(_finished(result) if result is not None else _unfinished(stage, folder, total))
         if result is not None:
             digests[stage.name] = result.manifest.digest
             total = result.manifest.shards
-    return seen
+    return statuses
 
 
 def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:

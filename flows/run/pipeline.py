@@ -32,12 +32,12 @@ class Pipeline:
     def __post_init__(self) -> None:
         names = [item.name for item in self.items]
         folders = [item.folder for item in self.items if isinstance(item, Stage)]
-        twice = [text for text, count in Counter([*names, *folders]).items() if count > 1]
-        if twice:
-            raise ValueError(f"pipeline {self.name}: {', '.join(twice)} stands in it twice")
-        alien = [item.name for item in self.items if self.domain not in item.domains]
-        if alien:
-            raise ValueError(f"pipeline {self.name}: {', '.join(alien)} is not made for {self.domain}")
+        repeated = [text for text, count in Counter([*names, *folders]).items() if count > 1]
+        if repeated:
+            raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} stands in it twice")
+        misplaced = [item.name for item in self.items if self.domain not in item.domains]
+        if misplaced:
+            raise ValueError(f"pipeline {self.name}: {', '.join(misplaced)} is not made for {self.domain}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -45,11 +45,11 @@ class Pipeline:
         return tuple(item for item in self.items if isinstance(item, Stage))
 
     def stages_of(self, run: Run) -> tuple[Stage, ...]:
-        """Return the stages that a run has."""
+        """Return the stages that are enabled for a run."""
         return tuple(stage for stage in self.stages if stage.enabled(run))
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
-        """Return the stages that a run has before any attempt."""
+        """Return the stages that are enabled for a run and come before any attempt."""
         first = next(number for number, stage in enumerate(self.stages) if stage.part)
         return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
 
@@ -59,7 +59,7 @@ def _as_it_is(_item: Item, work: Work) -> Work:
 
 
 def run_pipeline(run: Run, items: Iterable[Item], wrap: Wrap = _as_it_is, results: Results | None = None) -> Results:
-    """Run the items that a run has, one after the other; what is finished is not done again.
+    """Run the items that are enabled, one after the other; what is finished is not run again.
 
     Args:
         wrap: puts Prefect's task around each of them.
@@ -81,19 +81,19 @@ def _work_of(item: Item, run: Run, results: Results) -> Work:
 
 
 def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
-    """Bring one stage to its end, after those that it reads."""
+    """Run one stage to its end, after those that it reads."""
     return stage.work(StageRun(stage, run, results))
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """Return a stage as it lies on disk, whatever made it; None where it is not finished."""
+    """Read a stage's result from disk, whatever settings it was made with; None where it is not finished."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
 
 
 def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:
-    """Finished stages as they lie on disk.
+    """Read the results of finished stages from disk.
 
     Raises:
         StoreError: one of them is not finished.

@@ -1,4 +1,4 @@
-"""From the settings of a recipe to whoever answers: the policies of curation, and the trainer's own generator.
+"""Open the policy that a recipe's settings name: those of curation, and the trainer's own generator.
 
 `curation` knows no torch, so the small generator that runs without vLLM is added here, and the name of the shipped
 model.
@@ -29,7 +29,7 @@ def open_policy(settings: PolicySettings, recipe_folder: Path, prompt: Prompt | 
     Args:
         recipe_folder: what paths in the settings are relative to; ``model = "embedded"`` is the shipped model, for
             every kind that loads a folder.
-        prompt: what is asked, where it is not the prompt that the settings name.
+        prompt: the prompt to use, where it is not the prompt that the settings name.
 
     Raises:
         SourceError, PolicyError: what the settings name is not there.
@@ -46,7 +46,7 @@ def check_policy(settings: PolicySettings | None, recipe_folder: Path) -> None:
 
 
 def policy_name(settings: PolicySettings | None) -> str:
-    """Return a policy as a recipe names it; a live one's revision is known once it has answered."""
+    """Return a policy's name as the recipe has it; a live one's revision is known once it has answered."""
     if settings is None:
         return "nobody"
     return settings.name if isinstance(settings, RecordedPolicy) else settings.model

@@ -10,21 +10,23 @@ from contextlib import contextmanager
 Advance = Callable[[int], None]
 
 NOTE_S = 60.0
-"""Where nobody watches, seconds between two lines of what a long stage has to say meanwhile."""
+"""Where nobody watches, seconds between two notes of a long stage."""
 
 _notes: list[Callable[[str], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
 
 
 def note(text: str) -> None:
-    """Say something beside the bar that is shown: how many attempts, how quick. Without a bar it is lost."""
+    """Show a text beside the bar, such as how many attempts and how fast. Without a bar it is lost."""
     if _notes:
         _notes[-1](text)
 
 
 @contextmanager
-def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
-    """Show ``title`` with a bar over ``total`` rows, ``done`` of them from an earlier run; yields ``advance(rows)``."""
+def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
+    """Show ``title`` with a bar over ``total`` rows, ``finished`` of them in an earlier run; yield
+    ``advance(rows)``.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -37,22 +39,22 @@ def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
 
     console = Console(stderr=True)
     begun = time.monotonic()
-    rows = done
+    rows = finished
     if not console.is_terminal:
 
         def count(more: int) -> None:
             nonlocal rows
             rows += more
 
-        said = begun
+        last_note = begun
 
-        def say(text: str) -> None:
-            nonlocal said
-            if time.monotonic() - said > NOTE_S:
-                said = time.monotonic()
+        def print_note(text: str) -> None:
+            nonlocal last_note
+            if time.monotonic() - last_note > NOTE_S:
+                last_note = time.monotonic()
                 print(f"{title:<24} {text}", file=sys.stderr, flush=True)
 
-        with _noting(say):
+        with _noting(print_note):
             yield count
         print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s", file=sys.stderr, flush=True)
         return
@@ -62,19 +64,19 @@ def bar(title: str, total: int | None, done: int = 0) -> Iterator[Advance]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(title, total=total, completed=done, said="")
-        with _noting(lambda text: progress.update(task, said=text)):
+        task = progress.add_task(title, total=total, completed=finished, note="")
+        with _noting(lambda text: progress.update(task, note=text)):
             yield lambda more: progress.advance(task, more)
         if total is None:
             progress.update(task, total=progress.tasks[0].completed)
 
 
 @contextmanager
-def _noting(say: Callable[[str], None]) -> Iterator[None]:
-    _notes.append(say)
+def _noting(write: Callable[[str], None]) -> Iterator[None]:
+    _notes.append(write)
     try:
         yield
     finally:

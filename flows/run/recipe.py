@@ -23,7 +23,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
-    """Check a recipe given as a table; ``where`` is named in the error."""
+    """Read and check a recipe that is a table already; errors name ``where`` it is from."""
     return parse_settings(Recipe, table, f"recipe {where}")
 
 
@@ -36,7 +36,7 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for others to read: no path of this machine stands in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; of any other the name is left, as `…/name`.
+    begins with `RUN/`; any other keeps its name only, as `…/name`.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 
@@ -55,7 +55,7 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
         if isinstance(value, str) and key in PATHS:
             return portable(value) if value.startswith("/") else value
         if isinstance(value, str) and key == "set":
-            return ABSOLUTE.sub(lambda found: portable(found[0]), value)
+            return ABSOLUTE.sub(lambda match: portable(match[0]), value)
         return value
 
     import tomli_w

@@ -40,18 +40,20 @@ class Run:
 
     @property
     def version_folder(self) -> Path | None:
-        """Return where a refreshed version keeps its last difficulty stage and its export; None for the pipeline's own
-        run.
-        """
+        """Return where a refreshed version keeps its last difficulty stage and export; None for an ordinary run."""
         return None
 
     def check_owner(self) -> None:
-        """Refuse a folder that belongs to another recipe."""
+        """Refuse a folder that belongs to another recipe.
+
+        Raises:
+            StoreError: it holds a run of another recipe.
+        """
         if (self.folder / "run.json").exists():
-            held = open_run(self.folder).recipe.name
-            if held != self.recipe.name:
+            owner = open_run(self.folder).recipe.name
+            if owner != self.recipe.name:
                 raise StoreError(
-                    f"{self.folder} holds a run of recipe `{held}`, not `{self.recipe.name}`; give another --out."
+                    f"{self.folder} holds a run of recipe `{owner}`, not `{self.recipe.name}`; give another --out."
                 )
 
     def save(self) -> None:
@@ -74,7 +76,7 @@ def grader_folder(folder: Path) -> Path:
 
 
 def with_grader(recipe: Recipe, folder: Path) -> Recipe:
-    """Return the recipe with stage 2 as its grader makes it: stage 1's policy with the trained model in its place."""
+    """Return the recipe with the stage 2 that its grader adds: stage 1's policy with the trained model."""
     if recipe.grader is None:
         return recipe
     first = recipe.stage1
@@ -86,21 +88,23 @@ def with_grader(recipe: Recipe, folder: Path) -> Recipe:
 
 
 def as_written(recipe: Recipe) -> Recipe:
-    """Return the recipe as its author wrote it: without the stage 2 that its grader makes, which names the run's
-    folder.
-    """
+    """Return the recipe as its author wrote it: without the stage 2 that its grader adds, which names the folder."""
     return recipe if recipe.grader is None else recipe.model_copy(update={"stage2": None})
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
-    """Return the run of a recipe file; ``runs/NAME`` where no folder is given."""
+    """Return the run of a recipe file; in ``runs/NAME`` where no folder is given."""
     recipe = load_recipe(path, overrides)
     folder = (out or Path("runs") / recipe.name).absolute()
     return Run(folder, with_grader(recipe, folder), path.parent.absolute())
 
 
 def open_run(folder: Path) -> Run:
-    """Return the run that a folder holds."""
+    """Read the run that a folder holds.
+
+    Raises:
+        StoreError: there is none, or it is damaged.
+    """
     path = folder / "run.json"
     try:
         table = json.loads(path.read_text(encoding="utf-8"))

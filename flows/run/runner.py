@@ -24,7 +24,7 @@ class ShardRunner(Protocol):
     """Whoever computes shards."""
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Return each shard with its number, in the order given. A work may be called more than once, and on a copy."""
+        """Yield each shard with its number, in the order given. A work may be called more than once, and on a copy."""
         ...
 
 
@@ -40,7 +40,7 @@ _running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
 
 
 def current_runner(runs_anywhere: bool) -> ShardRunner:
-    """Return who computes shards now: inside `computing_on` its runner, where they may be computed anywhere."""
+    """Return the runner in force: that of `computing_on` where shards may be computed anywhere, else this process."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
 

@@ -55,7 +55,7 @@ class RayRunner:
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Work]]) -> Iterator[tuple[int, Shard]]:
-        """Yield each shard with its number, in the order given; as many are under way as the cluster can take."""
+        """Yield each shard with its number, in the order given; keep as many under way as the cluster can take."""
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
@@ -79,10 +79,10 @@ def _compute(work: Work) -> Shard:
 
 @contextmanager
 def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
-    """Ray for the length of the block: the cluster of RAY_ADDRESS, one that this process is in, or this machine.
+    """Run Ray for the length of the block: the cluster of RAY_ADDRESS, one that this process is in, or this machine.
 
     Args:
-        verify: what the verifiers of the workers are made with.
+        verify: the settings of the workers' verifiers.
 
     Raises:
         ConfigError: Ray is not installed, or the cluster does not answer.
@@ -120,9 +120,9 @@ def _judge(limit_s: float, memory_mb: int, engine: str) -> MathJudge:
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
     """Return the sandbox of this worker process, with one slot; closed when the process ends."""
-    made = Runner(1, rung=rung, allow_none=allow_none)
-    atexit.register(made.__exit__, None, None, None)
-    return made
+    runner = Runner(1, rung=rung, allow_none=allow_none)
+    atexit.register(runner.__exit__, None, None, None)
+    return runner
 
 
 def _reduce_programs(judge: ProgramJudge) -> tuple[Any, ...]:
@@ -139,6 +139,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return the attempts, for reading; opened again once there are more of them."""
+    """Return the store of attempts, for reading; it is opened again once it holds more of them."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

@@ -54,7 +54,7 @@ class SamplingSession:
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
-        self._held: dict[str, int] = {}
+        self._stored_counts: dict[str, int] = {}
 
     def __enter__(self) -> SamplingSession:
         return self
@@ -72,7 +72,7 @@ class SamplingSession:
             self._store.close()
 
     def shard(self, index: int) -> Shard:
-        """Sample until the shard's problems are all done; the attempts become a part of the store."""
+        """Sample until all problems of the shard are decided; its attempts become a part of the store."""
         begun = time.monotonic()
         if self._runner is None:
             self._runner = asyncio.Runner()
@@ -80,19 +80,19 @@ class SamplingSession:
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
         self._runner.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
-        held = sum(self._held.pop(one.problem) + one.new_attempts for one in sampled)
+        attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
         self._store.compact(names)
         counts = pl.DataFrame(
-            [(one.problem, len(one.verdicts), one.is_decided) for one in sampled],
+            [(sample.problem, len(sample.verdicts), sample.is_decided) for sample in sampled],
             schema={"problem": pl.String, "attempts": pl.Int32, "sealed": pl.Boolean},
             orient="row",
         )
         verdicts = verdict_frame(sampled, self._policy.key, self._judge.version)
         notes = {
-            "attempts": held,
+            "attempts": attempts,
             "counted": verdicts.height,
-            "made": sum(one.new_attempts for one in sampled),
-            "tokens": sum(one.new_tokens for one in sampled),
+            "made": sum(sample.new_attempts for sample in sampled),
+            "tokens": sum(sample.new_tokens for sample in sampled),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
         return Shard(len(names), {"counts": counts, "verdicts": verdicts}, kept_rows=len(names), notes=notes)
@@ -100,7 +100,7 @@ class SamplingSession:
     async def _begin(self) -> None:
         settings = difficulty_stage(self._run.recipe, self._stage.part).sampling
         rows = shard_counts(self._problems.folder)
-        lacking = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
+        unfinished = [index for index in range(len(rows)) if not self._folder.is_finished(index)]
         await self._policy.__aenter__()
         self._entered = True
         sampler = Sampler(
@@ -110,19 +110,19 @@ class SamplingSession:
             self._rule,
             ahead=settings.ahead,
             open_problems=settings.open_problems,
-            total=sum(rows[index] for index in lacking),
+            total=sum(rows[index] for index in unfinished),
             watch=self._report,
         )
-        self._sampled = sampler.run(self._feed(lacking))
+        self._sampled = sampler.run(self._feed(unfinished))
 
     async def _until(self, names: list[str]) -> None:
         assert self._sampled is not None
         self._working = asyncio.current_task()
-        left = {name for name in names if name not in self._waiting}
-        while left:
-            one = await anext(self._sampled)
-            self._waiting[one.problem] = one
-            left.discard(one.problem)
+        pending = {name for name in names if name not in self._waiting}
+        while pending:
+            sample = await anext(self._sampled)
+            self._waiting[sample.problem] = sample
+            pending.discard(sample.problem)
 
     async def _end(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -136,12 +136,12 @@ class SamplingSession:
             await self._policy.__aexit__(kind, error, trace)
 
     def _feed(self, shards: list[int]) -> Iterator[SamplingRequest]:
-        """Yield the problems of these shards, read as they are wanted."""
+        """Yield the problems of these shards, each shard read when its turn comes."""
         for index in shards:
             frame = read_shard(self._problems.folder, "kept", index)
-            for asked in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
-                self._held[asked.request.id] = len(asked.stored_answers)
-                yield asked
+            for item in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
+                self._stored_counts[item.request.id] = len(item.stored_answers)
+                yield item
 
     def _report(self, progress: SamplingProgress) -> None:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
@@ -153,12 +153,12 @@ class SamplingSession:
 def sampling_requests(
     frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
 ) -> Iterator[SamplingRequest]:
-    """`PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
-    held = stored_answers(store, frame["id"].to_list(), attempts, judge)
+    """Yield `PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
+    stored = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
-        prompted = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
-        yield SamplingRequest(prompted, answer or "", option_letter(raw, answer), held.get(name, {}))
+        request = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
+        yield SamplingRequest(request, answer or "", option_letter(raw, answer), stored.get(name, {}))
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
@@ -167,8 +167,9 @@ def request_details(domain: str, meta: str | None) -> dict[str, str]:
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the option's letter where the format filter opened a multiple-choice problem: attempts may still name
-    it.
+    """Return the right option's letter where the format filter opened a multiple-choice problem, else None.
+
+    Attempts may still answer with the letter.
     """
     if raw_answer is None:
         return None
@@ -177,9 +178,9 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
 
 
 def progress_phrase(progress: SamplingProgress) -> str:
-    """Return progress in one line."""
+    """Return the progress as one line."""
     eta = progress.eta_s
-    left = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
+    remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
     dropped = sum(progress.dropped.values())
-    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{left}"
+    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{remaining}"

@@ -11,7 +11,7 @@ from flows.run.runner import computing_on
 
 @contextmanager
 def spreading(recipe: Recipe) -> Iterator[None]:
-    """Have the recipe's runner compute shards for the length of the block.
+    """Let the recipe's runner compute shards for the length of the block.
 
     Raises:
         ConfigError: the runner is not installed, or cannot be reached.

@@ -1,4 +1,4 @@
-"""A stage as one object, and what it does in a run: read what stages before it made, work shard by shard, keep tables.
+"""A stage as one object, and its work in a run: read the tables of earlier stages, work shard by shard, keep tables.
 
 All that there is to say of a stage stands in its `Stage`: name, title, folder, when it is on, what it does. Pipelines
 are lists of them (`flows.run.pipeline`); folders, titles, Prefect's tasks, the plan, the funnel, `goldilocks status`,
@@ -113,12 +113,12 @@ class Stage:
 
     @property
     def task_name(self) -> str:
-        """Return what Prefect calls its task."""
+        """Return the name of its task in Prefect."""
         return self.task or self.title
 
     @property
     def task_run_name(self) -> str:
-        """Return what Prefect calls a run of it."""
+        """Return the name of its task's run in Prefect."""
         return f"{self.part}: {self.task_name}" if self.part else self.task_name
 
 
@@ -134,7 +134,7 @@ class Step:
 
     @property
     def task_name(self) -> str:
-        """Return what Prefect calls its task, and a run of it."""
+        """Return the name of its task in Prefect, and of the task's run."""
         return self.name
 
     task_run_name = task_name
@@ -157,61 +157,65 @@ class StageResult:
     @property
     def funnel_row(self) -> FunnelRow:
         """Return rows in, kept, and dropped by reason."""
-        made = self.manifest
-        return FunnelRow(self.name, self.stage.title, made.rows_in, made.kept, dict(made.reasons))
+        manifest = self.manifest
+        return FunnelRow(self.name, self.stage.title, manifest.rows_in, manifest.kept, dict(manifest.reasons))
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What the stages of a pipeline made so far, in their order."""
+    """The results of a pipeline's stages so far, in their order."""
 
-    made: tuple[StageResult, ...] = ()
+    stage_results: tuple[StageResult, ...] = ()
 
     def __iter__(self) -> Iterator[StageResult]:
-        return iter(self.made)
+        return iter(self.stage_results)
 
     def __getitem__(self, stage: Stage) -> StageResult:
-        """Return the result of a stage that must be there."""
+        """Return the result of a stage that must be finished.
+
+        Raises:
+            StoreError: it is not.
+        """
         result = self.get(stage)
         if result is None:
             raise StoreError(f"stage {stage.name} is not finished; finish the run with `goldilocks run`.")
         return result
 
     def get(self, stage: Stage) -> StageResult | None:
-        """Return the result of a stage; None where the run does without it."""
-        return next((result for result in self.made if result.name == stage.name), None)
+        """Return the result of a stage; None where there is none so far."""
+        return next((result for result in self.stage_results if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
-        """These results and some more."""
-        return Results((*self.made, *results))
+        """Return these results and some more."""
+        return Results((*self.stage_results, *results))
 
     @property
     def problems(self) -> StageResult:
-        """Return the stage whose kept rows are the problems now."""
+        """Return the result of the stage whose kept rows are the problems now."""
         return self.filters[-1]
 
     @property
     def filters(self) -> tuple[StageResult, ...]:
-        """Return the stages that hand problems on."""
+        """Return the results of the stages that hand problems on."""
         return self._of(Kind.FILTER)
 
     @property
     def decisions(self) -> tuple[StageResult, ...]:
-        """Return the decisions of each difficulty stage."""
+        """Return the results of the difficulty stages' decisions."""
         return self._of(Kind.DECISION)
 
     @property
     def funnel(self) -> list[FunnelRow]:
-        """Return the funnel of these stages; those that only measure are left out."""
-        return [result.funnel_row for result in self.made if result.stage.kind is not Kind.MEASURE]
+        """Return the funnel's row of each stage; those that only measure are left out."""
+        return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
     def _of(self, kind: Kind) -> tuple[StageResult, ...]:
-        return tuple(result for result in self.made if result.stage.kind is kind)
+        return tuple(result for result in self.stage_results if result.stage.kind is kind)
 
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One stage at work in one run: what it may read, and the folder that it fills."""
+    """One stage in one run: the results that it may read, and the folder that it fills."""
 
     stage: Stage
     run: Run
@@ -224,7 +228,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the stage whose kept rows are the problems now."""
+        """Return the result of the stage whose kept rows are the problems now."""
         return self.results.problems
 
     def open(
@@ -248,12 +252,12 @@ class StageRun:
         return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
 
     def finished(self, folder: StageFolder) -> StageResult | None:
-        """Return the stage as it lies there, where it is finished under this fingerprint."""
+        """Return the stage's result where the folder is finished under this fingerprint, else None."""
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
     def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Bring a stage to its end whose shards are those of the problems; no row may be lost or made."""
+        """Compute a stage whose shards are those of the problems; no row may be lost or added."""
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
         return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
@@ -266,15 +270,15 @@ class StageRun:
         total: int | None,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Bring the stage to its manifest: finished shards are passed over, the others computed and written in order.
+        """Compute the stage: skip finished shards, compute and write the others in order, then write the manifest.
 
         Args:
             shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
             total: rows for the progress bar.
             rows_in: rows that must go in, checked when the stage closes.
         """
-        if (done := self.finished(folder)) is not None:
-            return done
+        if (result := self.finished(folder)) is not None:
+            return result
         folder.prepare()
         count = 0
         rows_of: dict[int, int] = {}
@@ -297,5 +301,5 @@ class StageRun:
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
-    """Return rows of each shard of a finished stage's table."""
+    """Return the number of rows of each shard of a finished stage's table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]

@@ -15,7 +15,7 @@ from training.recipe import TrainRecipe
 
 
 def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str] = (), *, resume: bool = False) -> Path:
-    """Train, or go on training; returns the folder of the trained model.
+    """Train, or resume training; return the folder of the trained model.
 
     Raises:
         ConfigError: the recipe cannot be meant, or is missing where it is needed.
@@ -26,12 +26,12 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")
-        made, where = read_run(out, overrides)
+        settings, recipe_folder = read_run(out, overrides)
     elif recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
     else:
-        made, where = load_train_recipe(recipe, overrides), recipe.parent.absolute()
-    return run.train(made, where, (out or Path("runs") / made.name).absolute(), resume=resume)
+        settings, recipe_folder = load_train_recipe(recipe, overrides), recipe.parent.absolute()
+    return run.train(settings, recipe_folder, (out or Path("runs") / settings.name).absolute(), resume=resume)
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
@@ -40,7 +40,7 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
-    """Return the recipe of a training run's folder, and the folder that its paths refer to.
+    """Read the recipe of a training run's folder, and the folder that its paths refer to.
 
     Raises:
         ConfigError: the recipe cannot be meant, or not with these settings changed.

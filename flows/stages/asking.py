@@ -1,7 +1,7 @@
-"""A policy asked with one prompt, beside attempts.
+"""A policy that answers one prompt for a stage other than the attempts.
 
-What it said lies in the run's attempt store under the version of its prompt: a killed run asks for nothing twice, and a
-new threshold asks nobody.
+Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
+new threshold requests nothing at all.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from flows.run.run_folder import Run
 
 
 class PolicySession:
-    """A policy asked with one prompt, its responses kept in the run's attempt store. A context manager.
+    """A policy that answers one prompt; its responses are kept in the run's attempt store. A context manager.
 
-    The policy is entered with the first question that the store cannot answer; leaving ends it and closes the store.
+    The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
     """
 
     def __init__(self, run: Run, settings: PolicySettings, prompt: Prompt) -> None:
@@ -48,16 +48,16 @@ class PolicySession:
         finally:
             self._store.close()
 
-    def ask(self, wanted: Sequence[PromptRequest], each: int) -> pl.DataFrame:
-        """`ATTEMPT` rows of indices below ``each``, ordered by problem and index; fewer where the policy has fewer.
+    def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
+        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer where the policy has fewer.
 
         Args:
-            wanted: what is asked, each id once.
+            requests: the prompts to answer, each id once.
         """
-        names = [asked.id for asked in wanted]
-        lacking = self._store.missing_indices(names, each)
-        if lacking:
-            questions = [(asked, index) for asked in wanted for index in lacking.get(asked.id, ())]
+        names = [request.id for request in requests]
+        missing = self._store.missing_indices(names, each)
+        if missing:
+            questions = [(request, index) for request in requests for index in missing.get(request.id, ())]
             if self._runner is None:
                 self._runner = asyncio.Runner()
             self._runner.run(self._answer(questions))
@@ -71,10 +71,10 @@ class PolicySession:
         waiting = iter(questions)
 
         async def work() -> None:
-            for asked, index in waiting:
-                said = await self.policy.answer(asked, index)
-                if said is not None:
-                    self._store.add([(asked.id, index, said)])
+            for request, index in waiting:
+                completion = await self.policy.answer(request, index)
+                if completion is not None:
+                    self._store.add([(request.id, index, completion)])
 
         workers = [asyncio.create_task(work()) for _ in range(max(1, min(self.policy.in_flight, len(questions))))]
         try:

@@ -1,8 +1,8 @@
-"""Attempts of a difficulty stage: its policy answers every problem until the problem's fate is sealed.
+"""Attempts of a difficulty stage: its policy answers every problem until the problem is decided.
 
-Attempts are judged beside sampling (`flows.run.sampling_session`), so that a problem's sampling ends with its fate; the
-stage of verdicts takes over these verdicts, unless it is asked for others. Both difficulty stages are made by one
-template, `attempts_of`.
+Attempts are judged beside sampling (`flows.run.sampling_session`), so that a problem's sampling ends once it
+is decided; the stage of verdicts takes over these verdicts, unless it needs others. Both difficulty stages are made by
+one template, `attempts_of`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
-"""Beside the manifest: what the attempts are filed under."""
+"""Beside the manifest: the key of the attempts in the store."""
 
 JUDGED_BY = "judged_by.json"
 """Beside it: what the verdicts made while sampling depend on."""
@@ -36,7 +36,7 @@ MEASURED_ON = Path("versions") / "measured_on.json"
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
-    """When sampling stops at a problem of this stage, and which attempts count.
+    """Return the rule by which sampling stops at a problem of this stage, and by which attempts count.
 
     Recorded attempts cost nothing: all of them count.
     """
@@ -47,8 +47,9 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """Return all that `stopping_rule` depends on, as text: with early stopping the whole band, without it the number
-    alone.
+    """Return as text all that `stopping_rule` depends on.
+
+    With early stopping that is the whole band, without it the number of attempts alone.
     """
     rule = stopping_rule(settings)
     if not rule.early_stopping:
@@ -57,51 +58,53 @@ def stopping_digest(settings: DifficultyStage) -> str:
 
 
 def make_attempts(job: StageRun) -> StageResult:
-    """Have the stage's policy answer every problem, and judge what it says, until each problem's fate is sealed.
+    """Sample the stage's policy on every problem, and judge its attempts, until each problem is decided.
 
-    Attempts that are in the store are not asked for again.
+    Attempts that are in the store are not sampled again.
     """
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
     policy = open_policy(settings.policy, run.recipe_folder)
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
-        key, made_with = asdict(policy.key), judged_by(run, part, judge.version)
+        key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
         version = f"attempts@2 {sampling.VERSION} {early_stopping.VERSION}"
-        folder = job.open(version, json.dumps([key, made_with], sort_keys=True), job.problems)
+        folder = job.open(version, json.dumps([key, judged_with], sort_keys=True), job.problems)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         rule = stopping_rule(settings)
         with SamplingSession(run, job.stage, job.problems, folder, policy, store, judge, rule) as session:
-            done = job.shard_by_shard(folder, session.shard)
-    if not (done.reused and (done.folder / JUDGED_BY).exists()):
-        atomic_write(done.folder / KEY, json.dumps(key) + "\n")
-        atomic_write(done.folder / JUDGED_BY, json.dumps(made_with) + "\n")
-    return done
+            result = job.shard_by_shard(folder, session.shard)
+    if not (result.reused and (result.folder / JUDGED_BY).exists()):
+        atomic_write(result.folder / KEY, json.dumps(key) + "\n")
+        atomic_write(result.folder / JUDGED_BY, json.dumps(judged_with) + "\n")
+    return result
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
-    """Return what the verdicts that are made while sampling depend on, besides the attempts."""
+    """Return what the verdicts of sampling depend on, besides the attempts."""
     settings = difficulty_stage(run.recipe, part)
     return {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
 
 
-def attempt_store(run: Run, made: StageResult) -> attempts.AttemptStore:
-    """Return the store that an attempts stage filled, by the key that the stage kept; the policy itself is not
-    needed.
+def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
+    """Open the store that an attempts stage filled, by the key that the stage kept; no policy is needed.
+
+    Raises:
+        StoreError: attempts are missing from it.
     """
-    key = attempt_key(made.folder)
+    key = attempt_key(result.folder)
     store = attempts.AttemptStore(run.folder / "attempts", key, create=False)
-    if store.height < made.manifest.notes["attempts"]:
+    if store.height < result.manifest.notes["attempts"]:
         raise StoreError(
-            f"{store.folder} holds {store.height} attempts, {made.manifest.notes['attempts']} were made; "
-            "run the recipe again and the missing ones are made again."
+            f"{store.folder} holds {store.height} attempts, {result.manifest.notes['attempts']} were made; "
+            "run the recipe again and the missing ones are result again."
         )
     return store
 
 
 def attempt_key(folder: Path) -> AttemptKey:
-    """Return what the attempts of a finished stage are filed under."""
+    """Read the key of a finished stage's attempts in the store."""
     return AttemptKey(**json.loads((folder / KEY).read_text(encoding="utf-8")))
 
 
@@ -126,13 +129,13 @@ def _begun(store: Path, key: Mapping[str, str]) -> str:
 
 
 def today() -> str:
-    """This day, as YYYY-MM-DD in UTC."""
+    """Return the current day, as YYYY-MM-DD in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
 @cache
 def attempts_of(part: str) -> Stage:
-    """Return the stage in which the policy of a difficulty stage answers."""
+    """Return the stage in which the policy of a difficulty stage makes its attempts."""
 
     def is_enabled(run: Run) -> bool:
         return part in run.parts

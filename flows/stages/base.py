@@ -1,4 +1,4 @@
-"""What the stages share: rows parted by reason, and names of tables that several of them read."""
+"""What the stages share: rows split by reason, and names of tables that several of them read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
 def split_rows(
     problems: pl.DataFrame, stage: str, reasons: Sequence[str | None], evidence: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept rows and dropped rows, by a reason per row."""
+    """Split rows into kept and dropped ones, by a reason per row; None keeps it."""
     judged = problems.with_columns(
         pl.lit(stage).alias("stage"),
         pl.Series("reason", reasons, pl.String),

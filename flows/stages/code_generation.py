@@ -1,8 +1,8 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
 
-Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`. A
-package's own input validator, where it has one that lets its given inputs pass, is asked first: what it refuses is not
-run.
+Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`.
+Where a package has its own input validator, and this accepts the package's inputs, it runs first: inputs that it
+refuses are not run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flows.stages.units import Unit
 
 _GENERATOR_MB = 512
 _GIVEN = 20
-"""Given inputs that a validator must let pass before it is believed."""
+"""Inputs of the source that a validator must accept before it is believed."""
 
 
 @dataclass(slots=True)
@@ -34,14 +34,14 @@ class GeneratedTests:
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
     runs: list[pl.DataFrame] = field(default_factory=list)
     caught: frozenset[int] = frozenset()
-    tried: int = 0
+    inputs: int = 0
     refused: int = 0
     sound: int = 0
     rounds: int = 0
 
     def counts(self) -> tuple[int, int, int, int, int]:
-        """Return inputs tried, refused and sound, tests made, and rounds."""
-        return self.tried, self.refused, self.sound, len(self.tests), self.rounds
+        """Return the numbers of inputs made, refused and sound, of tests kept, and of rounds, as in `POWER`."""
+        return self.inputs, self.refused, self.sound, len(self.tests), self.rounds
 
 
 def generate_tests(
@@ -52,60 +52,67 @@ def generate_tests(
     decisions: pl.DataFrame,
     tests: pl.DataFrame,
     limit: float,
-    said: Sequence[str],
+    responses: Sequence[str],
 ) -> GeneratedTests:
-    """Return rounds of new tests, until there are enough and no new one tells solutions apart."""
+    """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
+
+    Args:
+        limit: the problem's time limit, in seconds.
+        responses: of the model that writes generators.
+    """
     settings = run.recipe.code.test_generation
-    staying = decisions.filter(pl.col("decision") != "discard")
-    before = failing_solutions(runs, staying)
-    made = GeneratedTests(caught=frozenset().union(*before.values()))
+    valid_decisions = decisions.filter(pl.col("decision") != "discard")
+    before = failing_solutions(runs, valid_decisions)
+    generated = GeneratedTests(caught=frozenset().union(*before.values()))
     voting = _voting(run, runs)
-    if not settings.enabled or not lacks_tests(run, runs, staying) or len(voting) < settings.min_votes:
-        return made
+    if not settings.enabled or not lacks_tests(run, runs, valid_decisions) or len(voting) < settings.min_votes:
+        return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    seen = [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10]
-    known = set(unit.tests["input"])
-    ready = _from_model(run, runner, said)
+    short_inputs = [text for text in tests["input"] if len(text) <= settings.max_input_kb << 10]
+    used_inputs = set(unit.tests["input"])
+    model_inputs = _from_model(run, runner, responses)
     statement = unit.row["statement"]
-    candidates = [one for one in unit.candidates(run) if one.index in voting or one.index in wrong]
+    candidates = [
+        candidate for candidate in unit.candidates(run) if candidate.index in voting or candidate.index in wrong
+    ]
     validator = _fit_validator(runner, unit)
     idle = 0
-    while made.rounds < settings.rounds:
-        made.rounds += 1
-        batch = [(text, "model") for text in ready[: settings.batch] if text not in known]
-        del ready[: settings.batch]
-        if seen:
-            seed = f"{run.recipe.seed} {unit.name} {made.rounds}"
-            new = test_generation.new_inputs(seen, statement, settings.batch, seed, settings.max_input_kb << 10)
-            batch += [(text, "mutation") for text in new if text not in known]
+    while generated.rounds < settings.rounds:
+        generated.rounds += 1
+        batch = [(text, "model") for text in model_inputs[: settings.batch] if text not in used_inputs]
+        del model_inputs[: settings.batch]
+        if short_inputs:
+            seed = f"{run.recipe.seed} {unit.name} {generated.rounds}"
+            new = test_generation.new_inputs(short_inputs, statement, settings.batch, seed, settings.max_input_kb << 10)
+            batch += [(text, "mutation") for text in new if text not in used_inputs]
         if not batch:
             break
-        known |= {text for text, _ in batch}
-        made.tried += len(batch)
+        used_inputs |= {text for text, _ in batch}
+        generated.inputs += len(batch)
         if validator is not None:
             valid = valid_inputs(runner.tools, validator, [text.encode() for text, _ in batch])
-            made.refused += valid.count(False)
-            batch = [one for one, passes in zip(batch, valid, strict=True) if passes]
+            generated.refused += valid.count(False)
+            batch = [pair for pair, passes in zip(batch, valid, strict=True) if passes]
         if not batch:
             continue
-        gained = _round(run, unit, runner, candidates, voting, batch, made, tests.height, limit)
+        gained = _round(run, unit, runner, candidates, voting, batch, generated, tests.height, limit)
         idle = 0 if gained else idle + 1
-        enough = tests.height + len(made.tests) >= settings.enough
-        if enough and (idle >= settings.patience or wrong <= made.caught):
+        enough = tests.height + len(generated.tests) >= settings.enough
+        if enough and (idle >= settings.patience or wrong <= generated.caught):
             break
-    return made
+    return generated
 
 
 def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
-    aside = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
-    return set(runs.join(aside, on=["problem", "solution"], how="anti")["solution"])
+    deviating = tests_agreement.deviating_solutions(runs, run.recipe.code.agreement)
+    return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
 def _fit_validator(runner: Runner, unit: Unit) -> Checker | None:
     """Return the problem's input validator; None where it has none, or refuses an input that the source gives."""
     validator = validator_of(unit.judging)
-    given = [text.encode() for text in unit.tests["input"].head(_GIVEN)]
-    return validator if validator is not None and all(valid_inputs(runner.tools, validator, given)) else None
+    given_inputs = [text.encode() for text in unit.tests["input"].head(_GIVEN)]
+    return validator if validator is not None and all(valid_inputs(runner.tools, validator, given_inputs)) else None
 
 
 def _round(
@@ -115,12 +122,12 @@ def _round(
     candidates: Sequence[execution_matrix.Candidate],
     voting: set[int],
     batch: Sequence[tuple[str, str]],
-    made: GeneratedTests,
-    have: int,
+    generated: GeneratedTests,
+    num_tests: int,
     limit: float,
 ) -> bool:
-    """Run the solutions on a batch of inputs and keep what is worth it; whether a new wrong solution was caught."""
-    first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in made.tests), -1)  # type: ignore[arg-type]
+    """Run the solutions on a batch of inputs and keep useful ones; return whether a new wrong solution was caught."""
+    first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in generated.tests), -1)  # type: ignore[arg-type]
     indices = list(range(first, first + len(batch)))
     problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
     matrix = execution_matrix.run_execution_matrix(
@@ -147,42 +154,46 @@ def _round(
         .sort("test")
     )
     sound = dict(agreed.select("test", "output").iter_rows())
-    wanted = agreed.select(pl.lit(unit.name).alias("problem"), "test", "output")
-    failing = failing_solutions(matrix.runs, wanted)
+    expected = agreed.select(pl.lit(unit.name).alias("problem"), "test", "output")
+    failing = failing_solutions(matrix.runs, expected)
     enough = run.recipe.code.test_generation.enough
-    kept = test_generation.select_tests(list(sound), failing, made.caught, have + len(made.tests), enough)
+    selected = test_generation.select_tests(
+        list(sound), failing, generated.caught, num_tests + len(generated.tests), enough
+    )
     texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-    for test in kept:
+    for test in selected:
         text, origin = batch[test - first]
-        made.tests.append((unit.name, test, text, texts[test, sound[test]], origin))
-    gained = frozenset().union(*(failing.get(test, frozenset()) for test in kept)) - made.caught
-    made.caught |= gained
-    made.sound += len(sound)
-    frame = matrix.runs.filter(pl.col("test").is_in(kept))
-    wanted = wanted.rename({"output": "wanted"}).select("test", "wanted")
-    marked = frame.join(wanted, on="test").with_columns(
+        generated.tests.append((unit.name, test, text, texts[test, sound[test]], origin))
+    gained = frozenset().union(*(failing.get(test, frozenset()) for test in selected)) - generated.caught
+    generated.caught |= gained
+    generated.sound += len(sound)
+    frame = matrix.runs.filter(pl.col("test").is_in(selected))
+    expected = expected.rename({"output": "wanted"}).select("test", "wanted")
+    marked = frame.join(expected, on="test").with_columns(
         (pl.col("output") == pl.col("wanted")).fill_null(False).alias("expected")
     )
-    made.runs.append(marked.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
+    generated.runs.append(marked.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
     return bool(gained)
 
 
-def _from_model(run: Run, runner: Runner, said: Sequence[str]) -> list[str]:
-    """Return inputs that the generators of some responses print and their validators let pass."""
+def _from_model(run: Run, runner: Runner, responses: Sequence[str]) -> list[str]:
+    """Return the inputs that the responses' generators print and their validators accept."""
     settings = run.recipe.code.test_generation
     limits = Limits(settings.generator_s, memory_mb=_GENERATOR_MB, output_bytes=settings.max_input_kb << 10)
-    found: list[str] = []
-    for response in said:
+    inputs: list[str] = []
+    for response in responses:
         programs = test_generation.programs_in(response)
         if programs is None:
             continue
-        made = _outputs(runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits)
-        inputs_made = [text for text in made if text]
-        if programs.validator is not None and inputs_made:
-            passed = _outputs(runner, programs.validator, inputs_made, limits)
-            inputs_made = [text for text, said in zip(inputs_made, passed, strict=True) if said is not None]
-        found += [text.decode() for text in inputs_made if _is_text(text)]
-    return list(dict.fromkeys(found))
+        printed = _outputs(
+            runner, programs.generator, [f"{k}\n".encode() for k in range(1, settings.batch + 1)], limits
+        )
+        outputs = [text for text in printed if text]
+        if programs.validator is not None and outputs:
+            checks = _outputs(runner, programs.validator, outputs, limits)
+            outputs = [text for text, check in zip(outputs, checks, strict=True) if check is not None]
+        inputs += [text.decode() for text in outputs if _is_text(text)]
+    return list(dict.fromkeys(inputs))
 
 
 def _outputs(runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits) -> list[bytes | None]:
@@ -204,9 +215,9 @@ def _is_text(output: bytes) -> bool:
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Per test that stays, the known wrong solutions that fail on it."""
-    wanted = decisions.select("problem", "test", pl.col("output").alias("wanted"))
-    wrong = runs.filter(~pl.col("right").fill_null(True)).join(wanted, on=["problem", "test"])
+    """Return the known wrong solutions that fail on each test that stays, by the test's index."""
+    expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
+    wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
     fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
     grouped = fails.group_by("test").agg("solution")
     return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}

@@ -20,17 +20,17 @@ from flows.stages.base import split_rows
 from flows.stages.verdicts import verdicts_of
 
 _LEAST_DOUBT = 1e-9
-"""Any error rate above 0 has decisions foreseen."""
+"""An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide by the pass rate of each problem."""
+    """Decide on each problem by its pass rate."""
     run, part = job.run, job.stage.part
     settings = difficulty_stage(run.recipe, part)
     rule, verdicts = stopping_rule(settings), job.results[verdicts_of(part)]
     policy = attempt_key(attempts_of(part).folder_in(run)).policy
-    said = review.read_verdicts(run.folder)
-    trusted = sorted(name for name, verdict in said.items() if verdict.answer is not None)
+    reviews = review.read_verdicts(run.folder)
+    trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
     problems, judged_in = job.problems.folder, verdicts.folder
 
     def work(index: int) -> Shard:
@@ -38,7 +38,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = decide_with_reviews(rates, settings, part, said)
+        decisions = decide_with_reviews(rates, settings, part, reviews)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
@@ -51,20 +51,20 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 def decide_with_reviews(
-    rates: pl.DataFrame, settings: DifficultyStage, part: str, said: review.ReviewVerdicts
+    rates: pl.DataFrame, settings: DifficultyStage, part: str, reviews: review.ReviewVerdicts
 ) -> pl.DataFrame:
-    """`DECISION` rows, in which no label is suspected that a person accepted.
+    """Return `DECISION` rows, in which no label is suspected that a person accepted.
 
-    Where sampling stopped at the suspicion, what the attempts left would have decided without it is foreseen.
+    Where sampling stopped at the suspicion, the decision without it is foreseen from the attempts so far.
     """
     rule = stopping_rule(settings)
     decisions = pass_rates.decide(rates, settings.band, part, rule)
-    if all(verdict.answer is None for verdict in said.values()):
+    if all(verdict.answer is None for verdict in reviews.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
     foreseeing = early_stopping.StoppingRule(band, early_stopping=rule.early_stopping, error_rate=error_rate)
-    return review.keep_accepted_labels(decisions, pass_rates.decide(rates, band, part, foreseeing), said)
+    return review.keep_accepted_labels(decisions, pass_rates.decide(rates, band, part, foreseeing), reviews)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Overlap with benchmarks: problems that overlap leave; every hit is kept beside them."""
+"""Decontamination: problems that overlap with benchmarks leave; every hit is kept beside them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from flows.run.stage import Stage, StageResult, StageRun
 def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
     settings, home, problems = job.recipe.decontamination, job.run.recipe_folder, job.problems.folder
-    named = [(benchmark, _as_source(benchmark)) for benchmark in settings.against]
-    digests = {f"benchmark {benchmark.name}": sources.source_digest(source, home) for benchmark, source in named}
+    benchmark_sources = [(benchmark, _as_source(benchmark)) for benchmark in settings.against]
+    digests = {
+        f"benchmark {benchmark.name}": sources.source_digest(source, home) for benchmark, source in benchmark_sources
+    }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
-    if (done := job.finished(folder)) is not None:
-        return done
+    if (result := job.finished(folder)) is not None:
+        return result
     benchmarks = pl.concat(
         frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark, source in named
+        for benchmark, source in benchmark_sources
         for frame in sources.read_source(source, home, job.recipe.shard_rows)
     )
     overlap = OverlapSettings(settings.methods, settings.ngram, settings.whole, settings.similarity, settings.cosine)

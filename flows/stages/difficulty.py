@@ -9,5 +9,5 @@ from flows.stages.verdicts import verdicts_of
 
 
 def difficulty(part: str) -> tuple[Stage, Stage, Stage]:
-    """Return the three stages; ``part`` is the recipe's table."""
+    """Return the three stages of a part; ``part`` is the name of the recipe's table."""
     return attempts_of(part), verdicts_of(part), decisions_of(part)

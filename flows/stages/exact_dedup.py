@@ -15,27 +15,27 @@ def find_duplicates(job: StageRun) -> StageResult:
     run, problems = job.run, job.problems.folder
     settings = f"{verifier_version(run)} {run.recipe.verify.digest()}"  # it says whether two references are equal
     folder = job.open(exact.VERSION, settings, job.problems)
-    if (done := job.finished(folder)) is not None:
-        return done
-    again = exact.exact_duplicates(read_table(problems, "kept", ["id", "source", "row", "answer"]))
-    conflicts = _conflicts(run, again)
+    if (result := job.finished(folder)) is not None:
+        return result
+    duplicates = exact.exact_duplicates(read_table(problems, "kept", ["id", "source", "row", "answer"]))
+    conflicts = _conflicts(run, duplicates)
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        kept, dropped = exact.drop_exact_duplicates(frame, again, conflicts)
+        kept, dropped = exact.drop_exact_duplicates(frame, duplicates, conflicts)
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
     return job.shard_by_shard(folder, work)
 
 
-def _conflicts(run: Run, again: exact.ExactDuplicates) -> dict[str, str]:
-    pairs = again.pairs()
+def _conflicts(run: Run, duplicates: exact.ExactDuplicates) -> dict[str, str]:
+    pairs = duplicates.pairs()
     if not pairs:
         return {}
     with open_judge(run) as judge:
         outcomes = list(judge.compare_pairs((reference, other) for _, reference, other in pairs))
     return {
-        name: "references: " + " | ".join(again.references[name])
+        name: "references: " + " | ".join(duplicates.references[name])
         for (name, _, _), outcome in zip(pairs, outcomes, strict=True)
         if outcome is not Outcome.CORRECT
     }

@@ -1,4 +1,4 @@
-"""Every solution of every problem on every test."""
+"""The execution matrix: every solution of every problem is run on every test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED_LIMITS = pl.Schema(
 
 
 def run_execution_matrix(job: StageRun) -> StageResult:
-    """Run the solutions, and keep what each gave on each test, and the limits that were measured."""
+    """Run the solutions, and keep each one's output on each test, and the limits that were measured."""
     run, settings, problems = job.run, job.recipe.code.execution_matrix, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", settings.digest(), job.problems)
     with Runner(run.recipe.workers) as runner:
@@ -43,7 +43,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
     for unit in problems:
         count += 1
         beyond += unit.beyond
-        measured = execution_matrix.run_execution_matrix(
+        matrix = execution_matrix.run_execution_matrix(
             runner,
             unit.name,
             unit.problem(run),
@@ -53,9 +53,9 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
             indices=unit.tests["index"].to_list(),
             known=unit.tests["output"].is_not_null().to_list(),
         )
-        runs.append(measured.runs)
-        outputs.append(measured.outputs)
-        limits.append((unit.name, measured.time_limit_s, measured.judged, measured.broken, measured.why))
+        runs.append(matrix.runs)
+        outputs.append(matrix.outputs)
+        limits.append((unit.name, matrix.time_limit_s, matrix.judged, matrix.broken, matrix.why))
     tables = {
         "runs": pl.concat(runs),
         "outputs": pl.concat(outputs),

@@ -1,7 +1,7 @@
 """The solutions of a problem on its tests as a table in lines, for `goldilocks explain`.
 
-It has a line per test and a column per solution: ``=`` the output that the test wants, ``.`` another one, and
-the letters of what went wrong; below it stands what those that occur mean.
+It has a line per test and a column per solution: ``=`` the output that the test expects, ``.`` another one,
+and letters for what went wrong; below it stands the meaning of those that occur.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEANINGS = {
     "X": "failed",
     "?": "not known",
 }
-_SHOWN = 60
+_MAX_TESTS = 60
 """Tests that are printed; the folder holds all."""
 
 
@@ -35,7 +35,7 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
 
     Args:
         folder: of the stage that decides on tests.
-        matrix: of the stage that ran the solutions, which is shown where the other has not come to the problem.
+        matrix: of the stage that ran the solutions; it is shown where the other has not decided on the problem yet.
         name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()
@@ -51,30 +51,30 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
     order = solutions["solution"].to_list()
     used: set[str] = set()
-    for test in sorted(runs["test"].unique())[:_SHOWN]:
+    for test in sorted(runs["test"].unique())[:_MAX_TESTS]:
         decision = decisions.get(test)
-        wanted = decision["output"] if decision is not None else None
+        expected = decision["output"] if decision is not None else None
         own = {row["solution"]: row for row in runs.filter(pl.col("test") == test).iter_rows(named=True)}
-        line = "".join(_letter(own.get(solution), wanted) for solution in order)
+        line = "".join(_letter(own.get(solution), expected) for solution in order)
         used.update(line)
-        said = "" if decision is None else f"{decision['decision']}: {decision['why']}, "
+        decision_text = "" if decision is None else f"{decision['decision']}: {decision['why']}, "
         votes = "" if decision is None else f"{decision['agreeing']} of {decision['votes']} votes"
         origin = f", {origins[test]}" if origins.get(test) in ("mutation", "model") else ""
-        yield f"{test:>6}  {line}  {said}{votes}{origin}"
-    if runs["test"].n_unique() > _SHOWN:
-        yield f"… and {runs['test'].n_unique() - _SHOWN} more tests"
+        yield f"{test:>6}  {line}  {decision_text}{votes}{origin}"
+    if runs["test"].n_unique() > _MAX_TESTS:
+        yield f"… and {runs['test'].n_unique() - _MAX_TESTS} more tests"
     yield ", ".join(f"{letter} {meaning}" for letter, meaning in _MEANINGS.items() if letter in used)
     for row in _rows(folder / "problems", name).iter_rows(named=True):
         caught = f"{row['wrong_caught']} of {row['wrong_solutions']} known wrong solutions caught"
         yield f"{row['evidence']}; {row['voting']} of {row['solutions']} solutions vote; {caught}"
 
 
-def _letter(row: dict[str, object] | None, wanted: str | None) -> str:
+def _letter(row: dict[str, object] | None, expected: str | None) -> str:
     if row is None:
         return "?"
     if not row["valid"]:
         return _LETTERS.get(str(row["ended"]), "X")
-    return "=" if (row["output"] == wanted if wanted is not None else row["expected"]) else "."
+    return "=" if (row["output"] == expected if expected is not None else row["expected"]) else "."
 
 
 def _rows(folder: Path, name: str) -> pl.DataFrame:

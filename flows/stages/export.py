@@ -14,18 +14,18 @@ from flows.stages.attempts import measured_on
 
 
 def export_problems(job: StageRun) -> StageResult:
-    """Put the pass rates beside what the last difficulty stage keeps, up to the recipe's size."""
+    """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
     rows = read_table(last, "kept", ["id", "group", "source", "weight"])
-    leaving = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
+    over_quota = export.over_quota(rows, recipe.export.size, recipe.seed) if rows.height else {}
     measured = measured_on(job.run, job.run.parts[-1])
 
     def work(index: int) -> Shard:
         kept, decisions = read_shard(last, "kept", index), read_shard(last, "decisions", index)
         if "measured_on" not in decisions.columns:
             decisions = decisions.with_columns(measured_on=pl.lit(measured))
-        evidence = pl.Series("evidence", [leaving.get(name) for name in kept["id"]], pl.String)
+        evidence = pl.Series("evidence", [over_quota.get(name) for name in kept["id"]], pl.String)
         curated = export.curate(
             kept.filter(evidence.is_null()),
             decisions,

@@ -26,28 +26,28 @@ GENERATOR_RESPONSES = pl.Schema({"problem": pl.String(), "index": pl.Int32(), "t
 
 
 def ask_generators(job: StageRun) -> StageResult:
-    """Have the recipe's model write generators for the problems that need tests."""
+    """Request generators from the recipe's model for the problems that need tests."""
     run, settings = job.run, job.recipe.code.test_generation
     assert settings.policy is not None
     policy = open_policy(settings.policy, run.recipe_folder, TESTING)
-    about = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
+    settings_text = f"{policy.key} {settings.digest()} {run.recipe.code.agreement.digest()}"
     problems, matrix = job.problems.folder, job.results[EXECUTION_MATRIX].folder
-    folder = job.open(TESTING.version, about, job.problems, job.results[EXECUTION_MATRIX])
-    if (done := job.finished(folder)) is not None:
-        return done
+    folder = job.open(TESTING.version, settings_text, job.problems, job.results[EXECUTION_MATRIX])
+    if (result := job.finished(folder)) is not None:
+        return result
     with asyncio.Runner() as loop:
         loop.run(policy.__aenter__())
         try:
 
             def work(index: int) -> Shard:
                 runs = read_shard(matrix, "runs", index)
-                wanted = [
+                requests = [
                     _question(unit, settings.batch) for unit in units(run, problems, index) if _needs(run, unit, runs)
                 ]
-                rows = loop.run(_ask(policy, wanted, settings.responses))
+                rows = loop.run(_ask(policy, requests, settings.responses))
                 count = read_shard(problems, "kept", index).height
                 table = pl.DataFrame(rows, schema=GENERATOR_RESPONSES, orient="row")
-                return Shard(count, {RESPONSES_TABLE: table}, kept_rows=count, notes={"asked": len(wanted)})
+                return Shard(count, {RESPONSES_TABLE: table}, kept_rows=count, notes={"asked": len(requests)})
 
             return job.shard_by_shard(folder, work)
         finally:
@@ -58,7 +58,7 @@ def _question(unit: Unit, batch: int) -> PromptRequest:
     return PromptRequest(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
 
 
-async def _ask(policy: Policy, wanted: Sequence[PromptRequest], responses: int) -> list[tuple[str, int, str]]:
+async def _ask(policy: Policy, requests: Sequence[PromptRequest], responses: int) -> list[tuple[str, int, str]]:
     """Return problem, number and text of each response that came."""
     gate = asyncio.Semaphore(max(1, policy.in_flight))
 
@@ -66,10 +66,14 @@ async def _ask(policy: Policy, wanted: Sequence[PromptRequest], responses: int) 
         async with gate:
             return await policy.answer(problem, index)
 
-    asked = [(problem, index) for problem in wanted for index in range(responses)]
-    answers = await asyncio.gather(*(answer(problem, index) for problem, index in asked))
-    pairs = zip(asked, answers, strict=True)
-    return [(problem.id, index, said.text) for (problem, index), said in pairs if said is not None and said.text]
+    jobs = [(problem, index) for problem in requests for index in range(responses)]
+    answers = await asyncio.gather(*(answer(problem, index) for problem, index in jobs))
+    pairs = zip(jobs, answers, strict=True)
+    return [
+        (problem.id, index, completion.text)
+        for (problem, index), completion in pairs
+        if completion is not None and completion.text
+    ]
 
 
 def _needs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:

@@ -4,7 +4,7 @@
     RUN/grader/training/    the training run; its model is what stage 2 samples
     RUN/grader/made_from.json
 
-The folder is kept while the survivors and the training recipe are the same; a killed training goes on from its last
+The folder is kept while the survivors and the training recipe are the same; a killed training resumes from its last
 checkpoint. Nothing of Prefect here, and nothing of torch until a model is trained.
 """
 
@@ -24,7 +24,7 @@ from flows.run.training import load_train_recipe, train
 
 
 def check_grader(run: Run) -> None:
-    """Read the training recipe of the recipe's grader, if it has one, as it will be trained by.
+    """Check the training recipe of the recipe's grader, if it has one, with the changes that it will be run with.
 
     Raises:
         ConfigError: it is missing, or cannot be meant.
@@ -34,7 +34,7 @@ def check_grader(run: Run) -> None:
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
-    """Train the recipe's grader on the problems that a stage kept; returns the model's folder.
+    """Train the recipe's grader on the problems that a stage kept; return the model's folder.
 
     Raises:
         ConfigError: the recipe has no grader, its training recipe is missing, or the stage kept nothing.
@@ -67,7 +67,7 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
 
 
 def _changes(run: Run, settings: GraderSettings) -> list[str]:
-    """Return what is changed in the training recipe: the recipe's own changes, and the problems to train on."""
+    """Return the changes to the training recipe: the grader's own, and the problems to train on."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
     return [*settings.set, f'data={{ kind = "curated", folders = [{problems}] }}']
 

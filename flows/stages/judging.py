@@ -1,4 +1,4 @@
-"""The verifier as a recipe wants it: of answers, or of programs on the tests that the tests' stage kept."""
+"""The verifier that a recipe configures: of answers, or of programs on the tests that the tests' stage kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flows.stages.tests import TESTS
 
 
 def open_judge(run: Run) -> Judge:
-    """Return the verifier as the recipe wants it; use it as a context manager."""
+    """Return the verifier that the recipe configures; use it as a context manager."""
     if run.recipe.flow == "curate-code":
         return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
     settings = run.recipe.verify
@@ -29,7 +29,7 @@ def open_judge(run: Run) -> Judge:
 
 
 def verifier_version(run: Run) -> str:
-    """Return name and version of the verifier that the recipe asks for."""
+    """Return name and version of the verifier that the recipe configures."""
     if run.recipe.flow == "curate-code":
         return PROGRAMS
     with open_judge(run) as judge:
@@ -37,7 +37,9 @@ def verifier_version(run: Run) -> str:
 
 
 class VariantProblems:
-    """What attempts at the twins are judged by, read shard by shard from what the tests stage made."""
+    """The problems by which attempts at the language variants are judged, read by shard from what the tests' stage
+    kept.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -45,11 +47,11 @@ class VariantProblems:
         self._read = lru_cache(maxsize=4)(self._tables)
 
     def __reduce__(self) -> tuple[type[VariantProblems], tuple[Run]]:
-        """On another machine it is read there anew."""
+        """Pickle the run alone: another machine reads the problems anew."""
         return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
-        """Return the problem of a twin under its limits, with the language that it asks for."""
+        """Return the problem of a language variant under its limits, in the language that it asks for."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]
@@ -62,17 +64,17 @@ class VariantProblems:
 
     def _places(self) -> dict[str, tuple[int, str, str]]:
         folder = LANGUAGE_VARIANTS.folder_in(self._run)
-        found: dict[str, tuple[int, str, str]] = {}
+        places: dict[str, tuple[int, str, str]] = {}
         for index in range(len(shard_counts(folder))):
             rows = read_shard(folder, "kept", index).select("id", "group", "meta").iter_rows()
-            found |= {name: (index, group, language_of(meta)) for name, group, meta in rows}
-        return found
+            places |= {name: (index, group, language_of(meta)) for name, group, meta in rows}
+        return places
 
     def _tables(self, index: int) -> tuple[dict[str, list[tuple[str, str]]], dict[str, dict[str, Any]]]:
         folder = TESTS.folder_in(self._run)
         tests: dict[str, list[tuple[str, str]]] = {}
         rows = read_shard(folder, TESTS_TABLE, index).select("problem", "input", "output").iter_rows()
-        for name, given, wanted in rows:
-            tests.setdefault(name, []).append((given, wanted))
+        for name, test_input, expected in rows:
+            tests.setdefault(name, []).append((test_input, expected))
         judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
         return tests, judging

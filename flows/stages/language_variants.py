@@ -1,4 +1,4 @@
-"""Each problem once for every language that it can be asked for in."""
+"""Language variants: each problem once for every language that its program can be asked for in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flows.stages.base import JUDGING_TABLE
 
 
 def make_variants(job: StageRun) -> StageResult:
-    """Make the twins of each problem; one of which no language can be asked for leaves.
+    """Make the language variants of each problem; drop a problem that cannot be asked for in any language.
 
     Reads what the tests' stage kept beside its problems, so it stands right behind.
     """
@@ -25,12 +25,14 @@ def make_variants(job: StageRun) -> StageResult:
         frame = read_shard(problems, "kept", index)
         runs = read_shard(problems, "runs", index)
         decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
-        aside = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
-        voting = runs.join(aside, on=["problem", "solution"], how="anti")
+        deviating = tests_agreement.deviating_solutions(runs, recipe.code.agreement)
+        voting = runs.join(deviating, on=["problem", "solution"], how="anti")
         limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
-        asked = language_variants.languages_of(voting, decisions.select("problem", "test", "output"), limits, settings)
-        kept, dropped = language_variants.make_variants(frame, asked)
-        return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": asked})
+        languages = language_variants.languages_of(
+            voting, decisions.select("problem", "test", "output"), limits, settings
+        )
+        kept, dropped = language_variants.make_variants(frame, languages)
+        return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": languages})
 
     counts = shard_counts(problems)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
@@ -38,7 +40,7 @@ def make_variants(job: StageRun) -> StageResult:
 
 
 def language_of(meta: str | None) -> str:
-    """Return the language that a twin is asked for in."""
+    """Return the language that a language variant is asked for in."""
     return str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
 
 

@@ -14,13 +14,13 @@ from flows.stages.judging import open_judge, verifier_version
 
 
 def find_near_duplicates(job: StageRun) -> StageResult:
-    """Drop near duplicates; the members of each group are kept beside them."""
+    """Drop near duplicates; keep the members of each group beside them."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in review.read_verdicts(run.folder).items() if verdict.answer is not None]
-    made_by = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
-    folder = job.open(near.VERSION, made_by, job.problems)
-    if (done := job.finished(folder)) is not None:
-        return done
+    settings_text = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
+    folder = job.open(near.VERSION, settings_text, job.problems)
+    if (result := job.finished(folder)) is not None:
+        return result
     rows = read_table(problems, "kept", ["id", "source", "row", "statement", "answer", "lang"])
     members = near.near_duplicates(
         rows.with_columns(verified=pl.col("id").is_in(accepted)) if rows.height else PROBLEM.to_frame(),
@@ -35,10 +35,10 @@ def find_near_duplicates(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        parted = near.drop_near_duplicates(frame, members, equal, accepted)
-        dropped = pl.concat([parted.duplicates, parted.disputed])
-        named = members.join(frame, on=["source", "row"], how="semi")
-        return Shard(frame.height, {"kept": parted.kept, "dropped": dropped, "members": named})
+        split = near.drop_near_duplicates(frame, members, equal, accepted)
+        dropped = pl.concat([split.duplicates, split.disputed])
+        shard_members = members.join(frame, on=["source", "row"], how="semi")
+        return Shard(frame.height, {"kept": split.kept, "dropped": dropped, "members": shard_members})
 
     return job.shard_by_shard(folder, work)
 

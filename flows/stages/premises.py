@@ -23,18 +23,18 @@ from flows.stages.base import split_rows
 
 
 def judge_premises(job: StageRun) -> StageResult:
-    """Ask for votes, and drop what enough of them call faulty."""
+    """Collect votes, and drop what enough of them call faulty."""
     run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
     assert settings.policy is not None
-    with PolicySession(run, settings.policy, PROMPT) as asking:
+    with PolicySession(run, settings.policy, PROMPT) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
             columns = frame.unique("id", maintain_order=True).select("id", "statement", "domain", "lang")
-            wanted = [
+            requests = [
                 PromptRequest(name, text, Domain(domain), lang) for name, text, domain, lang in columns.iter_rows()
             ]
-            tallies = premises.tally_votes(frame["id"], asking.ask(wanted, settings.votes))
+            tallies = premises.tally_votes(frame["id"], session.ask(requests, settings.votes))
             decided = premises.decide_premises(tallies, settings.threshold, settings.min_votes)
             reasons = [None if keep else DropReason.FAULTY_PREMISES for keep in decided["keep"]]
             kept, dropped = split_rows(frame, stage, reasons, decided["evidence"].to_list())
@@ -42,8 +42,8 @@ def judge_premises(job: StageRun) -> StageResult:
             notes = {"readable": int(tallies["readable"].sum()), "too_few_votes": few}
             return Shard(frame.height, {"kept": kept, "dropped": dropped, "votes": tallies}, notes=notes)
 
-        made_by = f"{asking.policy.key} {settings.digest()}"
-        folder = job.open(f"{premises.VERSION} {PROMPT.version}", made_by, job.problems)
+        settings_text = f"{session.policy.key} {settings.digest()}"
+        folder = job.open(f"{premises.VERSION} {PROMPT.version}", settings_text, job.problems)
         return job.shard_by_shard(folder, work)
 
 

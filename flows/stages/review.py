@@ -1,4 +1,4 @@
-"""What people said of disputed labels: accepted references go on, rejected problems leave."""
+"""People's verdicts on disputed labels: accepted references go on, rejected problems leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hard multiple choice rewritten by a model: what the format filter would drop for needing its options, opened.
+"""Hard multiple choice rewritten by a model: what the format filter would drop for needing its options is opened.
 
 The rules are those of `curation.filters.multiple_choice.rewriting`.
 """
@@ -33,7 +33,7 @@ REWRITTEN = pl.Schema(
         "source": pl.String(),
         "row": pl.Int64(),
         "accepted": pl.Boolean(),
-        "why": pl.String(),  # why nobody was asked, or why the rewriting is not believed; null where it is
+        "why": pl.String(),  # why the policy was not asked, or why the rewriting is not believed; null where it is
         "statement": pl.String(),  # what the policy proposed; null where it proposed nothing
         "answer": pl.String(),  # the policy's own answer to it
     }
@@ -51,13 +51,13 @@ def rewrite_choices(job: StageRun) -> StageResult:
     """
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
     assert settings.policy is not None
-    torn = _two_references(problems)
-    with PolicySession(job.run, settings.policy, REWRITE) as asking, open_judge(job.run) as judge:
+    ambiguous_ids = _ambiguous_ids(problems)
+    with PolicySession(job.run, settings.policy, REWRITE) as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).with_row_index("_at")
             hard = hard_choices(frame, recipe.statements)
-            outcome = _rewritten(frame.filter(pl.col("_at").is_in(list(hard))), hard, torn, asking, judge)
+            outcome = _rewritten(frame.filter(pl.col("_at").is_in(list(hard))), hard, ambiguous_ids, session, judge)
             accepted = outcome.filter("accepted").select("_at", new="statement", right="right")
             refused = Counter(why.partition(":")[0] for why in outcome["why"].drop_nulls())
             notes = {"hard": outcome.height, "accepted": accepted.height, "asked": outcome.filter("asked").height}
@@ -68,93 +68,97 @@ def rewrite_choices(job: StageRun) -> StageResult:
             )
 
         version = " ".join((REWRITING_VERSION, REWRITE.version, statements.VERSION, judge.version))
-        made_by = f"{asking.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
-        return job.shard_by_shard(job.open(version, made_by, job.problems), work)
+        settings_text = (
+            f"{session.policy.key} {settings.digest()} {recipe.statements.digest()} {recipe.verify.digest()}"
+        )
+        return job.shard_by_shard(job.open(version, settings_text, job.problems), work)
 
 
 def hard_choices(
     problems: pl.DataFrame, settings: statements.StatementSettings
 ) -> dict[int, multiple_choice.ParsedChoice | None]:
-    """By ``_at``, the rows that the format filter drops because they need their options, taken apart.
+    """Return by ``_at`` the parsed rows that the format filter drops because they need their options.
 
-    None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
+    A value is None where no single option is named as the right one. Rows are counted as in ``problems``, from 0.
     """
-    seen = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
-    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(seen["_at"].implode())), settings)
-    needed = seen.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))["_at"].to_list()
-    parts = dict(multiple_choice.parse_choices(seen)) if needed else {}
+    choice_rows = statements.clean_statements(problems, settings).filter(multiple_choice.is_multiple_choice())
+    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
+    needed = choice_rows.filter(judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value])))[
+        "_at"
+    ].to_list()
+    parts = dict(multiple_choice.parse_choices(choice_rows)) if needed else {}
     return {at: parts.get(at) for at in needed}
 
 
-def _two_references(problems: Path) -> frozenset[str]:
-    """Return ids whose copies have different references; which of them is right is not for the policy to say."""
+def _ambiguous_ids(problems: Path) -> frozenset[str]:
+    """Return the ids whose copies have different references; the policy must not decide which of them is right."""
     rows = read_table(problems, "kept", ["id", "answer"])
     if rows.is_empty():
         return frozenset()
-    said = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
-    return frozenset(rows.group_by("id").agg(said).filter(pl.col("answer") > 1)["id"])
+    num_references = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
+    return frozenset(rows.group_by("id").agg(num_references).filter(pl.col("answer") > 1)["id"])
 
 
 def _rewritten(
     rows: pl.DataFrame,
     hard: Mapping[int, multiple_choice.ParsedChoice | None],
-    torn: frozenset[str],
-    asking: PolicySession,
+    ambiguous_ids: frozenset[str],
+    session: PolicySession,
     judge: Judge,
 ) -> pl.DataFrame:
-    """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, and the right
+    """Return one row per hard multiple choice: `REWRITTEN`, its place, whether the policy was asked, the right
     option.
     """
-    wanted: dict[str, PromptRequest] = {}
+    requests: dict[str, PromptRequest] = {}
     tasks: list[tuple[multiple_choice.ParsedChoice, ProposedRewriting | None, JudgeTask]] = []
-    fates: dict[int, tuple[str, int | None]] = {}
+    whys: dict[int, tuple[str, int | None]] = {}
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
-        parted = hard[at]
-        if parted is not None and name not in torn:
-            details = {"options": "\n".join(parted.options), "answer": parted.options[parted.index]}
-            wanted.setdefault(name, PromptRequest(name, parted.question, Domain.MATH, lang, details))
-    said = dict(asking.ask(list(wanted.values()), 1).select("problem", "text").iter_rows())
+        choice = hard[at]
+        if choice is not None and name not in ambiguous_ids:
+            details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
+            requests.setdefault(name, PromptRequest(name, choice.question, Domain.MATH, lang, details))
+    responses = dict(session.ask(list(requests.values()), 1).select("problem", "text").iter_rows())
     for at, name, lang in rows.select("_at", "id", "lang").iter_rows():
-        parted = hard[at]
-        if parted is None or name in torn:
-            fates[at] = (TWO_REFERENCES if parted is not None else NOT_RESOLVED), None
+        choice = hard[at]
+        if choice is None or name in ambiguous_ids:
+            whys[at] = (TWO_REFERENCES if choice is not None else NOT_RESOLVED), None
             continue
-        rewriting = read_rewriting(said.get(name))
+        rewriting = read_rewriting(responses.get(name))
         solved = Response(rewriting.answer if rewriting is not None else "", None)
-        fates[at] = "", len(tasks)
-        tasks.append((parted, rewriting, JudgeTask(name, parted.options[parted.index], lang, (solved,))))
+        whys[at] = "", len(tasks)
+        tasks.append((choice, rewriting, JudgeTask(name, choice.options[choice.index], lang, (solved,))))
     verdicts = [result.verdicts[0] for result in judge.judge(task for _, _, task in tasks)]
-    made = []
+    rewritten_rows = []
     for at, name, source, row in rows.select("_at", "id", "source", "row").iter_rows():
-        why, number = fates[at]
+        why, number = whys[at]
         if number is None:
-            made.append((at, False, name, source, row, False, why, None, None, None))
+            rewritten_rows.append((at, False, name, source, row, False, why, None, None, None))
             continue
-        parted, rewriting, _ = tasks[number]
-        opened = _accepted(parted, rewriting, verdicts[number])
-        fine = isinstance(opened, multiple_choice.OpenQuestion)
+        choice, rewriting, _ = tasks[number]
+        opened = _accepted(choice, rewriting, verdicts[number])
+        is_accepted = isinstance(opened, multiple_choice.OpenQuestion)
         refused = opened.evidence if isinstance(opened, multiple_choice.Refusal) else None
         right = opened.answer if isinstance(opened, multiple_choice.OpenQuestion) else None
         proposed = (rewriting.statement, verdicts[number].answer) if rewriting is not None else (None, None)
-        made.append((at, True, name, source, row, fine, refused, *proposed, right))
+        rewritten_rows.append((at, True, name, source, row, is_accepted, refused, *proposed, right))
     schema = {"_at": pl.UInt32(), "asked": pl.Boolean(), **REWRITTEN, "right": pl.String()}
-    return pl.DataFrame(made, schema=schema, orient="row")
+    return pl.DataFrame(rewritten_rows, schema=schema, orient="row")
 
 
 def _accepted(
-    parted: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
+    choice: multiple_choice.ParsedChoice, rewriting: ProposedRewriting | None, verdict: Verdict
 ) -> multiple_choice.OpenQuestion | multiple_choice.Refusal:
-    """Return what the rules say of a rewriting, by the verdict on the policy's own answer to it."""
+    """Apply the rules to a rewriting, by the verdict on the policy's own answer to it; return it or its refusal."""
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the policy
     verified = failed or verdict.outcome is Outcome.CORRECT
-    found = accept_rewriting(parted.question, parted.options, parted.index, rewriting, verified=verified)
-    if failed and isinstance(found, multiple_choice.OpenQuestion):
+    result = accept_rewriting(choice.question, choice.options, choice.index, rewriting, verified=verified)
+    if failed and isinstance(result, multiple_choice.OpenQuestion):
         return multiple_choice.Refusal(DropReason.CHOICES_NEEDED, f"the verifier failed: {verdict.method}")
-    return found
+    return result
 
 
 def _opened(problems: pl.DataFrame, accepted: pl.DataFrame) -> pl.DataFrame:
-    """Return the shard with accepted rewritings put in; the original of an earlier rewriting stays."""
+    """Return the shard with accepted rewritings in place; the original of an earlier rewriting stays."""
     joined = problems.join(accepted, on="_at", how="left", maintain_order="left")
     new = pl.col("new").is_not_null()
     changed = joined.with_columns(

@@ -33,7 +33,11 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def source_digest(source: Source, folder: Path) -> str:
-    """Return hash what a source holds; of packages, the hashes of all their files."""
+    """Return the digest of a source's content; of packages, that of all their files.
+
+    Raises:
+        SourceError: there is no folder of packages.
+    """
     if source.kind != "kattis":
         return problems.source_digest(source, folder)
     root = folder / source.path
@@ -76,11 +80,11 @@ def _problems_of_rows(source: Source, rows: list[Row], start: int) -> Shard:
     assert columns is not None
     place = f"source {source.name} ({source.path})"
     texts = problems.read_texts(source.columns.statement, rows, place, start)
-    whole = [
+    statements = [
         code_problems.whole_statement(text, row, columns, f"{place}, row {number}")
         for number, (text, row) in enumerate(zip(texts, rows, strict=True), start)
     ]
-    frame = problems.problem_rows(source, rows, start, whole)
+    frame = problems.problem_rows(source, rows, start, statements)
     return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, columns, place, start))
 
 
@@ -109,8 +113,8 @@ def _problems_of_packages(source: Source, packages: list[Package], start: int) -
 
 def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard:
     notes = {"other_languages": sum(tables.other_languages.values()), "unreadable_tests": tables.unreadable}
-    beside = {TESTS_TABLE: tables.tests, SOLUTIONS_TABLE: tables.solutions, JUDGING_TABLE: tables.judging}
-    return Shard(frame.height, {"kept": frame, **beside}, notes=notes)
+    code_tables = {TESTS_TABLE: tables.tests, SOLUTIONS_TABLE: tables.solutions, JUDGING_TABLE: tables.judging}
+    return Shard(frame.height, {"kept": frame, **code_tables}, notes=notes)
 
 
 def _check(run: Run) -> None:

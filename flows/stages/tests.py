@@ -1,8 +1,8 @@
-"""The stage that decides on tests and makes those that lack: agreement, generation, agreement again.
+"""The stage that decides on tests and generates missing ones: agreement, generation, agreement again.
 
 What is wired here for each problem: the matrix's runs → which tests are believed → where there are too few of them, or
 a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept where all
-voting solutions agree → the problem's fate. The rules are those of `curation.programs.tests_agreement` and
+voting solutions agree → the decision on the problem. The rules are those of `curation.programs.tests_agreement` and
 `curation.programs.test_generation`.
 """
 
@@ -47,23 +47,25 @@ POWER = pl.Schema(
 
 
 def make_tests(job: StageRun) -> StageResult:
-    """Keep the tests that are believed, make those that lack, and keep the problems that have enough of them."""
+    """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
-    matrix, asked = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
-    about = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
+    matrix, generators = job.results[EXECUTION_MATRIX], job.results.get(GENERATORS)
+    settings_text = f"{settings.agreement.digest()} {settings.test_generation.digest()} {run.recipe.seed}"
     version = f"{tests_agreement.VERSION} {test_generation.VERSION} {execution_matrix.VERSION} {PROGRAMS}"
-    read = [job.problems, matrix, *([asked] if asked is not None else [])]
-    problems, measured, answered = job.problems.folder, matrix.folder, asked.folder if asked is not None else None
+    read = [job.problems, matrix, *([generators] if generators is not None else [])]
+    problems, matrix_folder = job.problems.folder, matrix.folder
+    generators_folder = generators.folder if generators is not None else None
     with Runner(run.recipe.workers) as runner:
 
         def work(index: int) -> Shard:
-            said: dict[str, list[str]] = {}
-            if answered is not None:
-                for name, text in read_shard(answered, RESPONSES_TABLE, index).select("problem", "text").iter_rows():
-                    said.setdefault(name, []).append(text)
-            return _decide_shard(run, problems, measured, index, runner, said)
+            responses: dict[str, list[str]] = {}
+            if generators_folder is not None:
+                answered = read_shard(generators_folder, RESPONSES_TABLE, index).select("problem", "text")
+                for name, text in answered.iter_rows():
+                    responses.setdefault(name, []).append(text)
+            return _decide_shard(run, problems, matrix_folder, index, runner, responses)
 
-        return job.shard_by_shard(job.open(version, about, *read), work)
+        return job.shard_by_shard(job.open(version, settings_text, *read), work)
 
 
 def _decide_shard(
@@ -72,7 +74,7 @@ def _decide_shard(
     matrix: Path,
     index: int,
     runner: Runner,
-    said: Mapping[str, Sequence[str]],
+    responses: Mapping[str, Sequence[str]],
 ) -> Shard:
     settings = run.recipe.code.agreement
     frame = read_shard(before, "kept", index)
@@ -81,23 +83,25 @@ def _decide_shard(
     limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
     all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
     for unit in units(run, before, index):
-        own = runs.filter(pl.col("problem") == unit.name)
+        problem_runs = runs.filter(pl.col("problem") == unit.name)
         limit = limits[unit.name]["time_limit_s"]
-        asked = unit.tests.select("problem", pl.col("index").alias("test"))
-        decisions = tests_agreement.decide_tests(own, settings, asked)
+        test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
+        decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
-        made = generate_tests(run, unit, runner, own, decisions, tests, limit, said.get(unit.name, ()))
-        new = pl.DataFrame(made.tests, schema=TEST, orient="row")
-        own = pl.concat([own, *made.runs])
+        generated = generate_tests(
+            run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ())
+        )
+        new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
+        problem_runs = pl.concat([problem_runs, *generated.runs])
         all_tests.append(pl.concat([tests, new]))
-        all_runs.append(own)
-        all_decisions.append(tests_agreement.decide_tests(own, settings, asked))
-        power.append(_power(unit.name, own, decisions, made))
+        all_runs.append(problem_runs)
+        all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids))
+        power.append(_power(unit.name, problem_runs, decisions, generated))
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
-    every = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
-    decided = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
+    runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
+    decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
     checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
-    problems = tests_agreement.decide_problems(every, decided, settings, checked)
+    problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked)
     kept, dropped = _split(frame, problems, limits)
     tests = pl.concat(all_tests).filter(pl.col("problem").is_in(kept["id"].to_list()))
     tables = {
@@ -105,8 +109,8 @@ def _decide_shard(
         "dropped": dropped,
         TESTS_TABLE: tests,
         JUDGING_TABLE: pl.DataFrame(judging, schema=JUDGING),
-        "runs": every,
-        "decisions": decided,
+        "runs": runs_table,
+        "decisions": decisions_table,
         "problems": problems,
         "power": pl.DataFrame(power, schema=POWER, orient="row"),
     }
@@ -116,7 +120,7 @@ def _decide_shard(
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept and dropped rows; a problem of which no run is known at all was failed by the verifier."""
+    """Split rows into kept and dropped ones; where no run of a problem is known at all, the verifier failed."""
     decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
     whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
@@ -133,22 +137,22 @@ def _split(
 
 
 def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
-    """Return the shard in figures, for the card."""
+    """Return the shard's counts, for the card."""
     kept = problems.filter("keep")
-    beside = power.join(kept, on="problem", how="semi")
+    kept_power = power.join(kept, on="problem", how="semi")
     total = {
         name: int(problems[name].sum()) for name in (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
     }
     total["weakly_tested"] = int(kept["weakly_tested"].sum())
     counted = [name for name in POWER.names() if name not in ("problem", "rounds")]
-    return total | {f"power_{name}": int(beside[name].sum()) for name in counted}
+    return total | {f"power_{name}": int(kept_power[name].sum()) for name in counted}
 
 
-def _power(name: str, runs: pl.DataFrame, given: pl.DataFrame, made: GeneratedTests) -> tuple[object, ...]:
+def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: GeneratedTests) -> tuple[object, ...]:
     wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
-    before = failing_solutions(runs, given.filter(pl.col("decision") != "discard"))
+    before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
     caught = frozenset().union(*before.values()) if before else frozenset()
-    return name, wrong, len(caught), len(caught | made.caught), *made.counts()
+    return name, wrong, len(caught), len(caught | generated.caught), *generated.counts()
 
 
 def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:

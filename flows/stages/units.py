@@ -34,6 +34,7 @@ class Unit:
 
     @property
     def name(self) -> str:
+        """Return the problem's id."""
         return str(self.row["id"])
 
     def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
@@ -44,7 +45,7 @@ class Unit:
         return build_problem(self.name, pairs, judging, matrix.time_s, matrix.memory_mb)
 
     def candidates(self, run: Run) -> list[execution_matrix.Candidate]:
-        """Return the solutions that are run."""
+        """Return the solutions to run: of each language and label the first ones, as many as the recipe allows."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
         return execution_matrix.draw_candidates(rows, run.recipe.code.execution_matrix)
 

@@ -26,56 +26,60 @@ _LABELS = ("problem", "index", "label")
 def judge_attempts(job: StageRun) -> StageResult:
     """Judge the attempts of the stage.
 
-    Verdicts made while sampling count, up to each problem's stop, where verifier, band and stopping rule are still the
-    same; else all stored attempts are judged again, and the decisions say which of them count.
+    Verdicts made while sampling are taken over, up to each problem's stop, where verifier, band and stopping rule are
+    still the same. Else all stored attempts are judged again, and the decisions say which of them count.
     """
     run, part = job.run, job.stage.part
-    made = job.results[attempts_of(part)]
-    attempts, problems = made.folder, job.problems.folder
-    limit, store = difficulty_stage(run.recipe, part).band.attempts, attempt_store(run, made)
+    result = job.results[attempts_of(part)]
+    attempts, problems = result.folder, job.problems.folder
+    limit, store = difficulty_stage(run.recipe, part).band.attempts, attempt_store(run, result)
     with open_judge(run) as judge:
-        beside = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
-        ready = beside == judged_by(run, part, judge.version)
+        judged_with = json.loads((attempts / JUDGED_BY).read_text(encoding="utf-8"))
+        is_current = judged_with == judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).select("id", "answer", "lang", "raw_answer")
             counts = read_shard(attempts, "counts", index)
-            held = store.read(frame["id"].to_list(), _LABELS if ready else tuple(ATTEMPT))
-            held = held.filter(pl.col("index") < limit)
-            verdicts = read_shard(attempts, "verdicts", index) if ready else _judge(judge, frame, held)
-            labelled, against = pass_rates.disagreements_with_labels(verdicts, held)
+            rows = store.read(frame["id"].to_list(), _LABELS if is_current else tuple(ATTEMPT))
+            rows = rows.filter(pl.col("index") < limit)
+            verdicts = read_shard(attempts, "verdicts", index) if is_current else _judge(judge, frame, rows)
+            labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, rows)
             stopped = counts.filter("sealed").select("problem")
             return Shard(
                 frame.height,
-                {"verdicts": verdicts, "disagreements_with_labels": against, "stopped": stopped},
+                {"verdicts": verdicts, "disagreements_with_labels": disagreements, "stopped": stopped},
                 kept_rows=frame.height,
-                notes={"attempts": verdicts.height, "labelled": labelled, "disagreements_with_labels": against.height},
+                notes={
+                    "attempts": verdicts.height,
+                    "labelled": labelled,
+                    "disagreements_with_labels": disagreements.height,
+                },
             )
 
-        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {ready}"
-        folder = job.open(version, settings, job.problems, made, verifier=judge.version)
+        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {is_current}"
+        folder = job.open(version, settings, job.problems, result, verifier=judge.version)
         return job.shard_by_shard(folder, work)
 
 
-def _judge(judge: Judge, problems: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Return verdicts in the order of the attempts, which are ordered by problem and index."""
+def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
-    groups = held.group_by("problem", maintain_order=True).agg("text", "answer")
+    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer")
     tasks = (
         JudgeTask(
             name,
             reference,
             lang,
-            tuple(Response(text, answer) for text, answer in zip(texts, given, strict=True)),
+            tuple(Response(text, answer) for text, answer in zip(texts, answers, strict=True)),
             letter,
         )
-        for name, texts, given in groups.iter_rows()
+        for name, texts, answers in groups.iter_rows()
         for reference, lang, letter in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
-    compared = pl.Series("reference", [references[name][0] for name in held["problem"]], pl.String)
+    compared = pl.Series("reference", [references[name][0] for name in attempts["problem"]], pl.String)
     return (
-        held.select("problem", "policy", "prompt", "sampling", "index")
+        attempts.select("problem", "policy", "prompt", "sampling", "index")
         .with_columns(
             pl.lit(judge.version).alias("verifier"),
             compared,

@@ -57,7 +57,7 @@ Demonstrations = Callable[[int], Iterator[tuple[str, str]]]
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """A Llama of 0.4 million parameters with random weights."""
+    """Return a Llama of 0.4 million parameters with random weights."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
@@ -79,7 +79,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
 
 
 def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
-    """Training problems of the embedded family, each with one response, without end."""
+    """Yield training problems of the embedded family, each with one response, without end."""
     random = Random(seed + 1)
     for exercise in generate_exercises(seed, Split.TRAIN, repeats=True):
         yield exercise.statement, write_response(exercise, random)
@@ -88,18 +88,18 @@ def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
 def make_tokenizer(
     seed: int, texts: int, demonstrations: Demonstrations = embedded_problems
 ) -> PreTrainedTokenizerFast:
-    """The tokenizer, its merges learned from training problems."""
-    return tokens.train_tokenizer(tokens.render_chat(*one) for one in itertools.islice(demonstrations(seed), texts))
+    """Return the tokenizer, its merges learned from training problems."""
+    return tokens.train_tokenizer(tokens.render_chat(*pair) for pair in itertools.islice(demonstrations(seed), texts))
 
 
 def train_embedded_model(
     settings: TrainingSettings, progress: Progress | None = None, demonstrations: Demonstrations = embedded_problems
 ) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """The trained model and its tokenizer.
+    """Return the trained model and its tokenizer.
 
     Args:
         progress: is told each step's number and loss.
-        shown: what the model learns from; other problems make another model of the same size.
+        demonstrations: what the model learns from; other problems make another model of the same size.
     """
     torch.set_num_threads(settings.threads)
     tokenizer = make_tokenizer(settings.seed, settings.tokenizer_texts, demonstrations)
@@ -113,9 +113,9 @@ def train_embedded_model(
             group["lr"] = rate
         tokens_in, labels = next(batches)
         hidden = model.model(input_ids=tokens_in, use_cache=False).last_hidden_state[:, :-1]
-        wanted = labels[:, 1:] != IGNORE_INDEX
-        logits = model.lm_head(hidden[wanted])
-        loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][wanted])
+        is_response = labels[:, 1:] != IGNORE_INDEX
+        logits = model.lm_head(hidden[is_response])
+        loss = torch.nn.functional.cross_entropy(logits, labels[:, 1:][is_response])
         model.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -128,81 +128,81 @@ def train_embedded_model(
 
 
 def _optimizers(model: LlamaForCausalLM, peak: float) -> tuple[torch.optim.Optimizer, ...]:
-    """Muon for the matrices inside the layers, AdamW for embeddings and norms."""
-    named = list(model.named_parameters())
-    inner = [value for name, value in named if value.ndim == 2 and "embed" not in name]
-    outer = [value for name, value in named if value.ndim != 2 or "embed" in name]
+    """Return Muon for the matrices inside the layers, and AdamW for embeddings and norms."""
+    parameters = list(model.named_parameters())
+    inner = [value for name, value in parameters if value.ndim == 2 and "embed" not in name]
+    outer = [value for name, value in parameters if value.ndim != 2 or "embed" in name]
     return (
         torch.optim.Muon(inner, lr=peak, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(outer, lr=peak, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     )
 
 
-def _schedule(step: int, making: TrainingSettings) -> float:
-    level = 0.3 * making.steps
-    return min((step + 1) / making.warmup_steps, 1.0) * min(1.0, (making.steps - step) / (making.steps - level))
+def _schedule(step: int, settings: TrainingSettings) -> float:
+    level = 0.3 * settings.steps
+    return min((step + 1) / settings.warmup_steps, 1.0) * min(1.0, (settings.steps - step) / (settings.steps - level))
 
 
 def _batches(
-    tokenizer: PreTrainedTokenizerFast, making: TrainingSettings, shown: Demonstrations
+    tokenizer: PreTrainedTokenizerFast, settings: TrainingSettings, demonstrations: Demonstrations
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
-    drawn, order = shown(making.seed), Random(making.seed + 2)
+    """Yield tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
+    drawn, order = demonstrations(settings.seed), Random(settings.seed + 2)
     while True:
-        pool = list(itertools.islice(drawn, making.batch_size * making.sort_window))
-        asked = tokenizer([tokens.render_chat(statement) for statement, _ in pool])["input_ids"]
-        whole = tokenizer([tokens.render_chat(statement, said) for statement, said in pool])["input_ids"]
-        rows = sorted(zip(whole, map(len, asked), strict=True), key=lambda row: len(row[0]))
-        starts = list(range(0, len(rows), making.batch_size))
+        pool = list(itertools.islice(drawn, settings.batch_size * settings.sort_window))
+        prompts = tokenizer([tokens.render_chat(statement) for statement, _ in pool])["input_ids"]
+        whole = tokenizer([tokens.render_chat(statement, response) for statement, response in pool])["input_ids"]
+        rows = sorted(zip(whole, map(len, prompts), strict=True), key=lambda row: len(row[0]))
+        starts = list(range(0, len(rows), settings.batch_size))
         for last in range(len(starts) - 1, 0, -1):
             other = order.randrange(last + 1)
             starts[last], starts[other] = starts[other], starts[last]
         for start in starts:
-            yield _padded(rows[start : start + making.batch_size], tokenizer.pad_token_id)
+            yield _padded(rows[start : start + settings.batch_size], tokenizer.pad_token_id)
 
 
 def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     longest = max(len(row) for row, _ in rows)
     ids = torch.full((len(rows), longest), pad)
     labels = torch.full((len(rows), longest), IGNORE_INDEX)
-    for at, (row, asked) in enumerate(rows):
+    for at, (row, prompt_length) in enumerate(rows):
         ids[at, : len(row)] = torch.tensor(row)
-        labels[at, asked : len(row)] = torch.tensor(row[asked:])
+        labels[at, prompt_length : len(row)] = torch.tensor(row[prompt_length:])
     return ids, labels
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, save, measure."""
+    """Train the model, save it, measure it, and write its card."""
     parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.make", description=__doc__)
     parser.add_argument("out", nargs="?", type=Path, default=WEIGHTS, help="folder of the model (replaced)")
     parser.add_argument("--seed", type=int, default=TrainingSettings.seed)
     parser.add_argument("--steps", type=int, default=TrainingSettings.steps)
     parser.add_argument("--threads", type=int, default=TrainingSettings.threads)
-    given = parser.parse_args(arguments)
-    making = TrainingSettings(seed=given.seed, steps=given.steps, threads=given.threads)
+    options = parser.parse_args(arguments)
+    settings = TrainingSettings(seed=options.seed, steps=options.steps, threads=options.threads)
     began = time.monotonic()
 
     def progress(step: int, loss: float) -> None:
-        if step % 100 == 99 or step + 1 == making.steps:
-            print(f"step {step + 1}/{making.steps}  loss {loss:.3f}  {time.monotonic() - began:.0f} s", flush=True)
+        if step % 100 == 99 or step + 1 == settings.steps:
+            print(f"step {step + 1}/{settings.steps}  loss {loss:.3f}  {time.monotonic() - began:.0f} s", flush=True)
 
-    model, tokenizer = train_embedded_model(making, progress)
+    model, tokenizer = train_embedded_model(settings, progress)
     seconds, parameters = time.monotonic() - began, sum(value.numel() for value in model.parameters())
-    save_model(model, tokenizer, given.out)
-    write_card(given.out, making, parameters, seconds)
+    save_model(model, tokenizer, options.out)
+    write_card(options.out, settings, parameters, seconds)
 
 
-def write_card(folder: Path, making: TrainingSettings, parameters: int, seconds: float) -> None:
+def write_card(folder: Path, settings: TrainingSettings, parameters: int, seconds: float) -> None:
     """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
-    figures = format_report(measure_pass_rates(folder, threads=making.threads))
+    figures = format_report(measure_pass_rates(folder, threads=settings.threads))
     load = os.getloadavg()[1]
     card = CARD.format(
         parameters=parameters,
         kinds=len(ENGLISH),
-        steps=making.steps,
-        batch=making.batch_size,
-        seed=making.seed,
-        threads=making.threads,
+        steps=settings.steps,
+        batch=settings.batch_size,
+        seed=settings.seed,
+        threads=settings.threads,
         seconds=seconds,
         share=f"load {load:.1f} on {os.cpu_count()} cores",
         guessed=CORRECT_GUESS_SHARE,

@@ -31,18 +31,20 @@ MAX_TOKENS = 112
 
 @dataclass(frozen=True, slots=True)
 class PassRateReport:
-    """What was seen: ``rates`` has one row a problem (kind, level, lang, pass_rate, judged, boxed, tokens)."""
+    """What was measured: ``by_problem`` has one row a problem (kind, level, lang, pass_rate, judged, no_answer,
+    tokens).
+    """
 
     by_problem: pl.DataFrame
 
     @property
     def mean_pass_rate(self) -> float:
-        """The mean pass rate over problems."""
+        """Return the mean pass rate over problems."""
         return self._mean("pass_rate")
 
     @property
     def mean_tokens(self) -> float:
-        """The mean length of a response, in tokens."""
+        """Return the mean length of a response, in tokens."""
         return self._mean("tokens")
 
     def _mean(self, column: str) -> float:
@@ -50,17 +52,17 @@ class PassRateReport:
         return float(sum(values) / len(values))
 
     def histogram(self) -> list[tuple[str, int]]:
-        """Bars from never solved to always solved, each with its number of problems."""
+        """Return the bars from never solved to always solved, each with its number of problems."""
         rates = self.by_problem["pass_rate"].drop_nulls()
         bars = [("0", int((rates == 0).sum()))]
         for at in range(BINS):
             low, high = at / BINS, (at + 1) / BINS
-            held = (rates > low) & (rates <= high if at < BINS - 1 else rates < high)
-            bars.append((f"{low:.3f} - {high:.3f}", int(held.sum())))
+            in_bin = (rates > low) & (rates <= high if at < BINS - 1 else rates < high)
+            bars.append((f"{low:.3f} - {high:.3f}", int(in_bin.sum())))
         return [*bars, ("1", int((rates == 1).sum()))]
 
     def by_kind(self) -> pl.DataFrame:
-        """Mean pass rate by kind and level, with the number of problems."""
+        """Return the mean pass rate by kind and level, with the number of problems."""
         grouped = self.by_problem.group_by("kind", "level").agg(pl.len().alias("problems"), pl.col("pass_rate").mean())
         return grouped.sort("kind", "level")
 
@@ -77,25 +79,29 @@ def measure_pass_rates(
         threads=threads,
         decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS, seed=seed),
     )
-    answered = asyncio.run(_ask(TorchPolicy(settings, folder), exercises, attempts))
+    responses = asyncio.run(_ask(TorchPolicy(settings, folder), exercises, attempts))
     tasks = [
-        JudgeTask(item.id, str(item.answer), item.lang, tuple(Response(one.text, None) for one in said))
-        for item, said in zip(exercises, answered, strict=True)
+        JudgeTask(
+            item.id, str(item.answer), item.lang, tuple(Response(completion.text, None) for completion in completions)
+        )
+        for item, completions in zip(exercises, responses, strict=True)
     ]
     with MathJudge(workers=1) as judge:
         verdicts = [[verdict.outcome for verdict in result.verdicts] for result in judge.judge(tasks)]
-    rows = [_row(*one) for one in zip(exercises, answered, verdicts, strict=True)]
+    rows = [_row(*columns) for columns in zip(exercises, responses, verdicts, strict=True)]
     return PassRateReport(pl.DataFrame(rows))
 
 
 async def _ask(policy: TorchPolicy, exercises: Sequence[Exercise], attempts: int) -> list[list[Completion]]:
     async with policy:
-        asked = [PromptRequest(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
-        said = await asyncio.gather(*(policy.answer(one, index) for one in asked for index in range(attempts)))
-    return [list(said[start : start + attempts]) for start in range(0, len(said), attempts)]
+        requests = [PromptRequest(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
+        completions = await asyncio.gather(
+            *(policy.answer(request, index) for request in requests for index in range(attempts))
+        )
+    return [list(completions[start : start + attempts]) for start in range(0, len(completions), attempts)]
 
 
-def _row(item: Exercise, said: Sequence[Completion], outcomes: Sequence[Outcome]) -> dict[str, object]:
+def _row(item: Exercise, completions: Sequence[Completion], outcomes: Sequence[Outcome]) -> dict[str, object]:
     judged = [outcome for outcome in outcomes if outcome in COUNTED_OUTCOMES]
     return {
         "kind": item.kind,
@@ -104,12 +110,12 @@ def _row(item: Exercise, said: Sequence[Completion], outcomes: Sequence[Outcome]
         "pass_rate": judged.count(Outcome.CORRECT) / len(judged) if judged else None,
         "judged": len(judged),
         "no_answer": judged.count(Outcome.NO_ANSWER),
-        "tokens": sum(one.tokens or 0 for one in said) / len(said),
+        "tokens": sum(completion.tokens or 0 for completion in completions) / len(completions),
     }
 
 
 def format_report(measured: PassRateReport) -> str:
-    """The figures as Markdown."""
+    """Return the figures as Markdown."""
     lines = [
         f"{measured.by_problem.height} held-out problems: mean pass rate {measured.mean_pass_rate:.3f}, "
         f"{measured.mean_tokens:.1f} tokens a response.",
@@ -126,14 +132,14 @@ def format_report(measured: PassRateReport) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure the model and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.measure", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS, help="folder of the model")
     parser.add_argument("--problems", type=int, default=200)
     parser.add_argument("--attempts", type=int, default=16)
     parser.add_argument("--seed", type=int, default=2026)
-    given = parser.parse_args(arguments)
-    print(format_report(measure_pass_rates(given.folder, given.problems, given.attempts, given.seed)))
+    options = parser.parse_args(arguments)
+    print(format_report(measure_pass_rates(options.folder, options.problems, options.attempts, options.seed)))
 
 
 if __name__ == "__main__":

@@ -85,14 +85,18 @@ def _held_out(computation: str) -> bool:
 def generate_exercises(
     seed: int, split: Split | None = None, *, kinds: Sequence[str] = (), repeats: bool = False
 ) -> Iterator[Exercise]:
-    """Yield exercises without end, no statement twice unless ``repeats``; of one split, or of both where ``split`` is
-    None.
+    """Yield exercises without end, no statement twice unless ``repeats``.
 
-    ``kinds`` narrows the draw to these kinds. Raises ValueError where no fresh exercise can be found any more.
+    Args:
+        split: the part that is drawn from; both where None.
+        kinds: the kinds that are drawn; all where empty.
+
+    Raises:
+        ValueError: no fresh exercise can be found any more.
     """
     cells = [cell for cell in SHARES if not kinds or cell[0] in kinds]
     bounds = _running(SHARES[cell] for cell in cells)
-    random, asked = Random(seed), set[str]()
+    random, used = Random(seed), set[str]()
     while True:
         for _ in range(_TRIES):
             point = random.random() * bounds[-1]
@@ -101,12 +105,12 @@ def generate_exercises(
             if split is not None and exercise.held_out is (split is Split.TRAIN):
                 continue
             name = "" if repeats else normalise_text(exercise.statement)
-            if repeats or name not in asked:
-                asked.add(name)
+            if repeats or name not in used:
+                used.add(name)
                 yield exercise
                 break
         else:
-            raise ValueError(f"after {len(asked)} exercises of {kinds or 'all kinds'} no fresh one was found")
+            raise ValueError(f"after {len(used)} exercises of {kinds or 'all kinds'} no fresh one was found")
 
 
 def exercise_table(exercises: Sequence[Exercise], source: str = "embedded") -> pl.DataFrame:

@@ -63,7 +63,7 @@ def _guess(answer: int, random: Random) -> int:
 
 
 def _sum(a: int, b: int) -> str:
-    """``47+38:7+8=15;4+3+1=8;85``"""
+    """Write ``47+38:7+8=15;4+3+1=8;85``."""
     notes, carry = [f"{a}+{b}:"], 0
     width = max(len(str(a)), len(str(b)))
     for x, y in zip(_digits(a, width), _digits(b, width), strict=True):
@@ -73,7 +73,7 @@ def _sum(a: int, b: int) -> str:
 
 
 def _difference(a: int, b: int) -> str:
-    """``82-47:12-7=5;8-4-1=3;35``"""
+    """Write ``82-47:12-7=5;8-4-1=3;35``."""
     notes, borrowed = [f"{a}-{b}:"], 0
     width = len(str(a))
     for x, y in zip(_digits(a, width), _digits(b, width), strict=True):
@@ -84,7 +84,7 @@ def _difference(a: int, b: int) -> str:
 
 
 def _product(a: int, b: int) -> str:
-    """``47*6:7*6=42;4*6+4=28;282``, for a one-digit ``b``"""
+    """Write ``47*6:7*6=42;4*6+4=28;282``, for a one-digit ``b``."""
     notes, carry = [f"{a}*{b}:"], 0
     for x in _digits(a, len(str(a))):
         notes.append(f"{x}*{b}{f'+{carry}' if carry else ''}={x * b + carry};")
@@ -93,7 +93,7 @@ def _product(a: int, b: int) -> str:
 
 
 def _digits(number: int, width: int) -> list[int]:
-    """Return the digits from the units on."""
+    """Return ``width`` digits, the units first."""
     return [int(digit) for digit in reversed(str(number).zfill(width))]
 
 

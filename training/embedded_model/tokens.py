@@ -58,7 +58,5 @@ def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
 
 
 def render_chat(statement: str, response: str = "") -> str:
-    """Return the chat template's text for one question and, where given, its answer; the template itself says the
-    same.
-    """
+    """Return the text that the chat template makes of one question and, where given, its answer."""
     return f"{START}{statement}\n{response}{END if response else ''}"

@@ -1,10 +1,10 @@
 """Pass@1 on problems that are not trained on, by the generators and verifiers of the run.
 
 Every evaluation asks the same problems under the same seeds, so that two of them differ by the policy and not by the
-draw. The interval is over problems: problems are what a benchmark samples, attempts at one problem are no independent
-evidence.
+draw. The interval is over problems: problems are what a benchmark samples, rollouts of one problem are no independent
+evidence. A rollout is what curation calls an attempt.
 
-Invariant: an attempt that the verifier failed on counts neither for nor against; a problem with none judged is left
+Invariant: a rollout that the verifier failed on counts neither for nor against; a problem with none judged is left
 out, and counted.
 """
 
@@ -26,10 +26,10 @@ _GROUPS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """Pass@1: the mean over problems of the share of correct attempts, with a 95 % interval (normal, over problems).
+    """Pass@1: the mean over problems of the share of correct rollouts, with a 95 % interval (normal, over problems).
 
-    Example: ``EvaluationResult(pass_rate=0.42, low=0.36, high=0.48, problems=100, attempts=400, failed=0,
-    tokens=31.5)``
+    Example: ``EvaluationResult(pass_rate=0.42, low=0.36, high=0.48, problems=100, rollouts=400, unjudged=0,
+    mean_tokens=31.5)``
     """
 
     pass_rate: float
@@ -37,7 +37,7 @@ class EvaluationResult:
     high: float
     problems: int
     rollouts: int
-    unjudged: int  # attempts that the verifier could not judge
+    unjudged: int  # rollouts that the verifier could not judge
     mean_tokens: float  # mean length
 
 
@@ -48,35 +48,35 @@ async def evaluate(
     rollouts_per_problem: int,
     max_tokens: int,
 ) -> EvaluationResult:
-    """Ask each task ``attempts`` times.
+    """Ask each task ``rollouts_per_problem`` times; return pass@1 over all of them.
 
     Raises:
         PolicyError: the generator cannot.
     """
 
-    async def one(place: int, task: TrainingTask, index: int) -> Rollout:
-        made = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
-        return await rollouts.verify(task, made, _GROUPS + place)
+    async def run_rollout(place: int, task: TrainingTask, index: int) -> Rollout:
+        rollout = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
+        return await rollouts.verify(task, rollout, _GROUPS + place)
 
-    asked = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
-    done = await asyncio.gather(*(one(*what) for what in asked))
+    jobs = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
+    results = await asyncio.gather(*(run_rollout(*job) for job in jobs))
     return summarise_evaluation(
-        [done[start : start + rollouts_per_problem] for start in range(0, len(done), rollouts_per_problem)]
+        [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
     )
 
 
 def summarise_evaluation(groups: Sequence[Sequence[Rollout]]) -> EvaluationResult:
-    """Return the figures of attempts, grouped by problem. A broken form is a wrong attempt."""
+    """Return the figures of rollouts, grouped by problem. A broken form is a wrong rollout."""
     rates: list[float] = []
     failed = 0
     for group in groups:
-        judged = [one for one in group if one.outcome is None or one.outcome in COUNTED_OUTCOMES]
+        judged = [rollout for rollout in group if rollout.outcome is None or rollout.outcome in COUNTED_OUTCOMES]
         failed += len(group) - len(judged)
         if judged:
-            rates.append(sum(one.outcome is Outcome.CORRECT for one in judged) / len(judged))
+            rates.append(sum(rollout.outcome is Outcome.CORRECT for rollout in judged) / len(judged))
     mean = statistics.fmean(rates) if rates else math.nan
     reach = 1.96 * statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else math.nan
-    lengths = [one.tokens for group in groups for one in group]
+    lengths = [rollout.tokens for group in groups for rollout in group]
     return EvaluationResult(
         mean,
         max(mean - reach, 0.0),

@@ -1,12 +1,12 @@
-"""What is seen of a run: ``metrics.jsonl``, TensorBoard, a line on the terminal, a few attempts as text, plots.
+"""What is seen of a run: ``metrics.jsonl``, TensorBoard, a line on the terminal, a few rollouts as text, plots.
 
 A step's row holds one number per name; names have a group before the slash, and the same names stand in TensorBoard.
-`NAMES` lists those that every step has.
+`STEP_METRICS` lists those that every step has.
 
 Invariants: rows are whole lines, in the order of steps, each step once, also over kills and resumes; a number that is
 not there (no group finished, nothing generated) is left out, never 0.
 
-Not here: computing them, beyond shares of time (`Watch`) and of groups (`SampledGroupStats`).
+Not here: computing them, beyond shares of time (`Timer`) and of groups (`SampledGroupStats`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STEP_METRICS = (
 
 
 class Timer:
-    """Shares of time: of the places for generation that were taken, and of the trainer's work."""
+    """Shares of time: of the generation slots that were busy, and of the trainer's work."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -48,31 +48,31 @@ class Timer:
     def restart(self) -> None:
         """Begin a new interval."""
         self._begun = self._since = time.perf_counter()
-        self._used = self._worked = 0.0
-        self._taken = getattr(self, "_taken", 0)
+        self._slot_seconds = self._trainer_s = 0.0
+        self._busy_slots = getattr(self, "_busy_slots", 0)
 
     def set_busy_slots(self, slots: int) -> None:
-        """So many places generate from now on."""
+        """Count so many slots as generating from now on."""
         now = time.perf_counter()
-        self._used += self._taken * (now - self._since)
-        self._since, self._taken = now, slots
+        self._slot_seconds += self._busy_slots * (now - self._since)
+        self._since, self._busy_slots = now, slots
 
     def add_trainer_time(self, seconds: float) -> None:
-        """The trainer has worked so long."""
-        self._worked += seconds
+        """Count these seconds as the trainer's work."""
+        self._trainer_s += seconds
 
     @property
     def elapsed_s(self) -> float:
-        """Return length of the interval so far."""
+        """Return the length of the interval so far, in seconds."""
         return time.perf_counter() - self._begun
 
     def idle_shares(self) -> dict[str, float]:
-        """Idle shares of the interval so far."""
-        self.set_busy_slots(self._taken)
+        """Return the idle shares of the interval so far, of the generator and of the trainer."""
+        self.set_busy_slots(self._busy_slots)
         seconds = max(self.elapsed_s, 1e-9)
         return {
-            "speed/generator_idle_share": max(1 - self._used / (self._slots * seconds), 0.0),
-            "speed/trainer_idle_share": max(1 - self._worked / seconds, 0.0),
+            "speed/generator_idle_share": max(1 - self._slot_seconds / (self._slots * seconds), 0.0),
+            "speed/trainer_idle_share": max(1 - self._trainer_s / seconds, 0.0),
         }
 
 
@@ -84,37 +84,38 @@ class SampledGroupStats:
         self._solved: Counter[str] = Counter()
 
     def add(self, rollouts: Sequence[Rollout]) -> None:
-        """A finished group."""
+        """Add a finished group."""
         self._rollouts.extend(rollouts)
-        judged = [one for one in rollouts if not one.reward.excluded]
-        correct = sum(one.reward.correct for one in judged)
+        judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
+        correct = sum(rollout.reward.correct for rollout in judged)
         if judged:
             self._solved["none" if correct == 0 else "all" if correct == len(judged) else "some"] += 1
 
     def numbers(self) -> dict[str, float]:
-        """Return what was sampled; empty where no group finished."""
-        judged = [one for one in self._rollouts if not one.reward.excluded]
+        """Return the metrics of what was sampled; empty where no rollout could be judged."""
+        judged = [rollout for rollout in self._rollouts if not rollout.reward.excluded]
         groups = sum(self._solved.values())
         if not judged:
             return {}
-        lengths = [one.tokens for one in self._rollouts]
+        lengths = [rollout.tokens for rollout in self._rollouts]
         return {
             "sampled/attempts": float(len(self._rollouts)),
             "sampled/groups": float(groups),
             "sampled/excluded": float(len(self._rollouts) - len(judged)),
-            "sampled/pass_rate": sum(one.reward.correct for one in judged) / len(judged),
-            "sampled/reward": sum(one.reward.total for one in judged) / len(judged),
+            "sampled/pass_rate": sum(rollout.reward.correct for rollout in judged) / len(judged),
+            "sampled/reward": sum(rollout.reward.total for rollout in judged) / len(judged),
             **{f"sampled/{name}": self._solved[name] / groups for name in ("none", "some", "all")},
-            "sampled/broken_form_share": sum(one.reward.format_error is not None for one in judged) / len(judged),
+            "sampled/broken_form_share": sum(rollout.reward.format_error is not None for rollout in judged)
+            / len(judged),
             "length/sampled_mean": sum(lengths) / len(lengths),
             "length/sampled_max": float(max(lengths)),
-            "length/cut_share": sum(one.completion.finish == "length" for one in self._rollouts) / len(lengths),
+            "length/cut_share": sum(rollout.completion.finish == "length" for rollout in self._rollouts) / len(lengths),
         }
 
     @property
     def tokens(self) -> int:
-        """Return tokens of these groups' attempts."""
-        return sum(one.tokens for one in self._rollouts)
+        """Return the number of tokens of these groups' rollouts."""
+        return sum(rollout.tokens for rollout in self._rollouts)
 
     def clear(self) -> None:
         """Begin a new interval."""
@@ -133,34 +134,34 @@ class MetricsLogger:
         self._begun = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
-        """One step's row, its texts, and a line for whoever watches."""
-        held = {name: value for name, value in sorted(metrics.items()) if math.isfinite(value)}
-        self._log.append({"step": step, **held})
-        for name, value in held.items():
+        """Write one step's row and its texts, and print a line for whoever watches."""
+        finite = {name: value for name, value in sorted(metrics.items()) if math.isfinite(value)}
+        self._log.append({"step": step, **finite})
+        for name, value in finite.items():
             self._writer.add_scalar(name, value, step)
         for place, text in enumerate(texts):
             self._writer.add_text(f"attempt/{place}", text, step)
         self._writer.flush()
-        print(self._line(step, held), file=sys.stderr, flush=True)
+        print(self._line(step, finite), file=sys.stderr, flush=True)
 
     def log_message(self, text: str) -> None:
-        """A line for whoever watches."""
+        """Print a line for whoever watches."""
         print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close TensorBoard's files."""
         self._writer.close()
 
-    def _line(self, step: int, held: Mapping[str, float]) -> str:
-        def shown(name: str, form: str = ".3f") -> str:
-            return format(held[name], form) if name in held else "-"
+    def _line(self, step: int, metrics: Mapping[str, float]) -> str:
+        def formatted(name: str, form: str = ".3f") -> str:
+            return format(metrics[name], form) if name in metrics else "-"
 
         return (
             f"step {step}/{self._total}  {time.monotonic() - self._begun:.0f} s  "
-            f"pass {shown('sampled/pass_rate')}  reward {shown('sampled/reward')}  "
-            f"length {shown('length/sampled_mean', '.0f')}  entropy {shown('policy/entropy')}  "
-            f"age {shown('age/token_mean', '.2f')}  {shown('speed/trained_tokens_s', '.0f')} tokens/s  "
-            f"idle {shown('speed/generator_idle_share', '.0%')}/{shown('speed/trainer_idle_share', '.0%')}"
+            f"pass {formatted('sampled/pass_rate')}  reward {formatted('sampled/reward')}  "
+            f"length {formatted('length/sampled_mean', '.0f')}  entropy {formatted('policy/entropy')}  "
+            f"age {formatted('age/token_mean', '.2f')}  {formatted('speed/trained_tokens_s', '.0f')} tokens/s  "
+            f"idle {formatted('speed/generator_idle_share', '.0%')}/{formatted('speed/trainer_idle_share', '.0%')}"
         )
 
 

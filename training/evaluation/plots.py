@@ -27,20 +27,20 @@ PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def draw_plots(rows: Sequence[Mapping[str, float]], folder: Path) -> list[Path]:
-    """Return one PNG a panel, for those that have data; returns their paths."""
+    """Write one PNG per panel, for those that have data; return their paths."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
+    paths = []
     for name, (unit, curves) in PANELS.items():
-        held = {curve: [(row["step"], row[curve]) for row in rows if curve in row] for curve in curves}
-        if not any(held.values()):
+        series = {curve: [(row["step"], row[curve]) for row in rows if curve in row] for curve in curves}
+        if not any(series.values()):
             continue
         figure = Figure(figsize=(6, 3.5), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        for curve, points in held.items():
+        for curve, points in series.items():
             if points:
                 axes.plot(
                     *zip(*points, strict=True), label=curve, marker="o" if len(points) < 25 else None, markersize=3
@@ -51,5 +51,5 @@ def draw_plots(rows: Sequence[Mapping[str, float]], folder: Path) -> list[Path]:
         axes.legend(fontsize=8)
         path = folder / f"{name}.png"
         figure.savefig(path, dpi=120)
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths

@@ -1,10 +1,10 @@
-"""Advantages: which groups teach anything, and how far each attempt is from its group's mean (paper, section 2.1).
+"""Advantages: which groups teach anything, and how far each rollout is from its group's mean (paper, section 2.1).
 
-Invariants: attempts that the verifier could not judge are no part of their group: not of its mean, its diversity or
+Invariants: rollouts that the verifier could not judge are no part of their group: not of its mean, its diversity or
 its size. Centred advantages of a whole group sum to 0, so a minibatch of whole groups has mean 0 before it is
 normalised. Means and deviations are over sequences, not tokens, and deviations are the population's.
 
-Everything is computed in float64. Over ranks, add up `moments` and pass the sum to `advantages`.
+Everything is computed in float64. Over ranks, add up `advantage_moments` and pass the sum to `advantages`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SAME_REWARD = "same_reward"
 def filter_group(rewards: Sequence[Reward], diversity: Diversity) -> GroupDecision:
     """Return whether a group can be trained on.
 
-    Dropped are groups with fewer than two attempts that could be judged (`TOO_FEW_JUDGED`), and those without
-    diversity: with ``by="reward"`` all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD` where
-    that says nothing about correctness), with ``by="correctness"`` all attempts are correct or none is, whatever their
-    length and language earn. With ``by="none"`` only the first are dropped.
+    A group is dropped where fewer than two rollouts could be judged (`TOO_FEW_JUDGED`), and where it has no diversity.
+    With ``diversity="reward"`` that means: all total rewards are equal (`ALL_CORRECT`, `NONE_CORRECT`, or `SAME_REWARD`
+    where that says nothing about correctness). With ``diversity="correctness"``: all rollouts are correct or none is,
+    whatever their length and language earn. With ``diversity="none"`` only the first are dropped.
     """
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
@@ -70,7 +70,7 @@ def centre_rewards(rewards: Tensor, groups: Tensor) -> Tensor:
 
 
 def advantage_moments(centred: Tensor) -> Tensor:
-    """Count, sum and sum of squares of [sequences] advantages: [3], float64; those of ranks add up."""
+    """Return count, sum and sum of squares of [sequences] advantages: [3], float64; those of ranks add up."""
     values = centred.to(torch.float64)
     count = torch.tensor(float(len(values)), dtype=torch.float64, device=values.device)
     return torch.stack([count, values.sum(), values.square().sum()])
@@ -89,11 +89,11 @@ def advantages(
     ``minibatch``: (A - mean) / std over the minibatch's sequences; ``group``: A / std of its group; ``none``: A.
 
     Args:
-        rewards: [sequences] total rewards, no excluded attempt among them.
+        rewards: [sequences] total rewards, no excluded rollout among them.
         groups: [sequences] a number per group.
-        normalise: by what the centred rewards are divided.
+        normalisation: by what the centred rewards are divided.
         std_floor: least deviation.
-        total: [3] `moments` of the centred rewards added up over all ranks; those of ``rewards`` where None.
+        total: [3] `advantage_moments` of the centred rewards added up over all ranks; those of ``rewards`` where None.
 
     Returns:
         [sequences], float64.
@@ -113,6 +113,6 @@ def advantages(
 
 
 def _index(groups: Tensor) -> tuple[Tensor, Tensor]:
-    """[sequences] position of each sequence's group, and [groups] its size."""
+    """Return [sequences] the position of each sequence's group, and [groups] each group's size."""
     _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
     return index, count.to(torch.float64)

@@ -1,6 +1,6 @@
 """The seam between the trainer and an objective: what an objective is given, and what it gives.
 
-    decide(rewards of a group)      → which groups and attempts are trained on
+    decide(rewards of a group)      → which groups and rollouts are trained on
     credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
     loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
 
@@ -40,8 +40,8 @@ class ObjectiveInputs:
 
     Example: two sequences of 2 and 1 tokens, in one group of the only batch::
 
-        ObjectiveInputs(logprobs=[-1.0, -2.0, -0.5], behaviour=[-1.1, -2.0, -0.4], sequence=[0, 0, 1],
-                        advantages=[1.0, -1.0], weights=[1 / 3, 1 / 3])
+        ObjectiveInputs(logprobs=[-1.0, -2.0, -0.5], generator_logprobs=[-1.1, -2.0, -0.4],
+                        sequence_index=[0, 0, 1], advantages=[1.0, -1.0], token_weights=[1 / 3, 1 / 3])
     """
 
     logprobs: Tensor  # [tokens] under the policy in training, with gradient
@@ -60,7 +60,7 @@ class ObjectiveInputs:
 
 @dataclass(frozen=True, slots=True)
 class CreditInputs:
-    """A whole minibatch, over all ranks, as `Objective.credit` sees it. No excluded attempt is among them."""
+    """A whole minibatch, over all ranks, as `Objective.credit` sees it. No excluded rollout is among them."""
 
     rewards: Sequence[Reward]
     lengths: Tensor  # [sequences] int64, generated tokens
@@ -69,7 +69,7 @@ class CreditInputs:
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:
-    """What `ObjectiveInputs.advantages` and `.weights` are made of: [sequences] each, float64."""
+    """What `ObjectiveInputs.advantages` and `.token_weights` are made of: [sequences] each, float64."""
 
     advantages: Tensor
     token_weights: Tensor

@@ -1,6 +1,6 @@
 """Credit by comparison within a group: rewards centred on the group's mean, groups without diversity dropped.
 
-Shared by objectives that weigh an attempt by how much better it was than its group's other attempts; what a token
+Shared by objectives that weigh a rollout by how much better it was than its group's other rollouts; what a token
 weighs in the minibatch's loss is here too, because it is made at the same moment.
 
 Not here: how rewards are centred and scaled (`training.objectives.advantages`).
@@ -41,7 +41,7 @@ class GroupCreditSettings(ObjectiveSettings):
     group_filter: Diversity = Field(
         "reward",
         description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
-        "attempts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
+        "rollouts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
         "is, for ablation.",
     )
 
@@ -61,7 +61,7 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation) -> Tensor:
-    """Return what each token weighs in the loss of a whole minibatch, by sequence; over all tokens they sum to 1.
+    """Return the weight of each of a sequence's tokens in a whole minibatch's loss; over all tokens they sum to 1.
 
     ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;
     ``sequence``: 1 / (tokens of the sequence · sequences).

@@ -35,7 +35,7 @@ class GrpoSettings(GroupCreditSettings):
     reference: str | None = Field(
         None,
         description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
-        "that the run starts from. Loaded only where `kl` is not 0. Not in the paper.",
+        "that the run starts from. Loaded only where `kl_coef` is not 0. Not in the paper.",
     )
     kl_form: Literal["reward", "square"] = Field(
         "reward",
@@ -69,7 +69,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
     loss = -(weight * gain).sum()
     if settings.entropy_coef:
         if inputs.entropy is None:
-            raise ValueError("entropy > 0 needs the tokens' entropy")
+            raise ValueError("entropy_coef > 0 needs the tokens' entropy")
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
         loss = loss + settings.kl_coef * _kl(inputs, counts, log_ratio, weight, settings)
@@ -81,7 +81,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
-    """Return what is computed for the terms that are switched on."""
+    """Return what must be computed for the terms that are switched on."""
     return ObjectiveNeeds(bool(settings.entropy_coef), bool(settings.kl_coef), settings.reference)
 
 
@@ -93,7 +93,7 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tens
     sequence's importance ratio, detached and capped.
     """
     if inputs.reference_logprobs is None:
-        raise ValueError("kl > 0 needs the reference policy's log-probabilities")
+        raise ValueError("kl_coef > 0 needs the reference policy's log-probabilities")
     excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
     importance = _per_sequence(log_ratio.detach(), inputs).exp().clamp(max=settings.kl_ratio_cap)
     # one weight per sequence: that of its counted tokens
@@ -106,13 +106,13 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tens
 
 
 def _per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """[tokens] summed up to [sequences]."""
+    """Return [tokens] values summed up to [sequences]."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
     return sums.index_add(0, inputs.sequence_index, values)
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """[tokens] sum of a sequence's values from each token to its end; a sequence's tokens lie side by side."""
+    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens lie side by side."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -15,7 +15,7 @@ OBJECTIVES: dict[str, AnyObjective] = {
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
-    """Return the objective that these settings are of.
+    """Return the objective that these settings belong to.
 
     Raises:
         KeyError: none is registered under their kind.

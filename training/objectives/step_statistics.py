@@ -45,8 +45,8 @@ def sum_of(values: Tensor, counts: Tensor) -> Statistic:
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
     """Return the largest of those values where ``counts`` is True; -inf where none is."""
-    held = torch.where(counts, values.detach(), -torch.inf)
-    largest = held.max() if len(held) else values.new_tensor(-torch.inf)
+    counted_values = torch.where(counts, values.detach(), -torch.inf)
+    largest = counted_values.max() if len(counted_values) else values.new_tensor(-torch.inf)
     return Statistic("max", largest, values.new_zeros(()))
 
 
@@ -56,7 +56,9 @@ def counted(inputs: ObjectiveInputs) -> Tensor:
 
 
 def k3(log_ratio: Tensor) -> Tensor:
-    """Return r - 1 - log r: never negative, and in the mean over what the ratio's denominator draws their KL."""
+    """Return r - 1 - log r per token: never negative, and in the mean over what the ratio's denominator draws their
+    KL.
+    """
     return log_ratio.exp() - 1 - log_ratio
 
 
@@ -89,22 +91,24 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
     """Return the policy's statistics and the objective's own together.
 
     Raises:
-        ValueError: the objective gave one a name that is taken.
+        ValueError: the objective gave one of its own a name that is taken.
     """
-    taken = (measured.keys() | STEP_NAMES) & own.keys()
-    if taken:
-        raise ValueError(f"statistics named {sorted(taken)} are measured already; give the objective's other names")
+    duplicates = (measured.keys() | STEP_NAMES) & own.keys()
+    if duplicates:
+        raise ValueError(
+            f"statistics named {sorted(duplicates)} are measured already; give the objective's other names"
+        )
     return {**measured, **own}
 
 
-def added(one: Mapping[str, Statistic], other: Mapping[str, Statistic]) -> dict[str, Statistic]:
+def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> dict[str, Statistic]:
     """Return the statistics of two micro-batches of one step together."""
-    return {name: statistic + other[name] for name, statistic in one.items()}
+    return {name: statistic + second[name] for name, statistic in first.items()}
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Measure]:
     """Return the step's numbers over all ranks; every rank calls it with the same names."""
-    sums = sorted(name for name, one in statistics.items() if one.reduction != "max")
+    sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
     numbers: dict[str, Measure] = {}
     if sums:
@@ -113,8 +117,8 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
             mean = statistics[name].reduction == "mean"
             numbers[name] = Measure("mean", total / max(count, 1.0), count) if mean else Measure("sum", total)
     if largest:
-        most = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
-        numbers |= {name: Measure("max", value) for name, value in zip(largest, most.tolist(), strict=True)}
+        maxima = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
+        numbers |= {name: Measure("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
     return numbers
 
 
@@ -125,7 +129,9 @@ def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
 
 def _over_steps(measures: Sequence[Measure]) -> float:
     if measures[0].reduction == "max":
-        return max(one.value for one in measures)
+        return max(measure.value for measure in measures)
     if measures[0].reduction == "sum":
-        return sum(one.value for one in measures)
-    return sum(one.value * one.count for one in measures) / max(sum(one.count for one in measures), 1.0)
+        return sum(measure.value for measure in measures)
+    return sum(measure.value * measure.count for measure in measures) / max(
+        sum(measure.count for measure in measures), 1.0
+    )

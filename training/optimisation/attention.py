@@ -36,7 +36,7 @@ _STEP = 16
 
 
 def register_packed_attention() -> str:
-    """Make the attention known to transformers; returns its name."""
+    """Register the attention with transformers; return its name."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(PACKED_ATTENTION, packed_attention)
@@ -53,7 +53,7 @@ class AttentionCalls:
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
-    kept: Tensor  # [tokens] int64: where each of the model's tokens stands among them
+    packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
 
 
 @dataclass(frozen=True)
@@ -62,31 +62,29 @@ class PackedLayout:
 
     cu_seqlens: Tensor
     unrolled: Tensor | None = None
-    kept: Tensor | None = None
+    packed: Tensor | None = None
 
     @cached_property
     def calls(self) -> AttentionCalls:
-        """For attention without variable lengths."""
+        """Return the calls for attention without variable lengths."""
         starts, lengths = self.cu_seqlens[:-1].long(), self.cu_seqlens.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
         offset = concatenated_ranges(torch.zeros_like(padded), padded)
-        starts, lengths = (one[order].repeat_interleave(padded) for one in (starts, lengths))  # of each token
+        starts, lengths = (values[order].repeat_interleave(padded) for values in (starts, lengths))  # of each token
         whole = starts + torch.minimum(offset, lengths - 1)
         place = torch.empty(int(self.cu_seqlens[-1]), dtype=torch.long, device=padded.device)
         place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
         return AttentionCalls(
-            tuple((len(list(one)), length) for length, one in groupby(padded.tolist())),
+            tuple((len(list(run)), length) for length, run in groupby(padded.tolist())),
             whole if self.unrolled is None else self.unrolled[whole],
-            place if self.kept is None else place[self.kept],
+            place if self.packed is None else place[self.packed],
         )
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return what a model's forward pass must hand to its attention; flash attention of transformers reads the same
-    names.
-    """
+    """Return what a model's forward pass must hand to its attention, under the names that transformers uses."""
     return {
-        "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.kept),
+        "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
         "cu_seq_lens_k": batch.cu_seqlens,
         "max_length_q": batch.max_seqlen,
@@ -108,7 +106,7 @@ def packed_attention(
     layout: PackedLayout | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Return attention as transformers calls it.
+    """Return the attention's output, as transformers calls for it.
 
     Args:
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
@@ -145,9 +143,9 @@ def packed_attention(
 
 def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: float | None) -> Tensor:
     if layout.unrolled is not None:
-        rows = [_chosen(whole, layout.unrolled) for whole in rows]
+        rows = [_take_tokens(whole, layout.unrolled) for whole in rows]
     query, key, value = rows
-    found = varlen_attn(
+    output = varlen_attn(
         query,
         key,
         value,
@@ -159,25 +157,25 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: 
         window_size=(-1, 0),
         enable_gqa=query.shape[1] != key.shape[1],
     )
-    assert isinstance(found, Tensor)
-    return found if layout.kept is None else _chosen(found, layout.kept)
+    assert isinstance(output, Tensor)
+    return output if layout.packed is None else _take_tokens(output, layout.packed)
 
 
 def _by_calls(rows: Sequence[Tensor], calls: AttentionCalls, scaling: float | None) -> Tensor:
-    rows = [_chosen(whole, calls.unrolled) for whole in rows]
+    rows = [_take_tokens(whole, calls.unrolled) for whole in rows]
     # split, not slices: the gradient of each slice would be as long as the whole micro-batch
     parts = [torch.split(whole, [count * length for count, length in calls.sizes]) for whole in rows]
-    found = []
-    for (count, length), *one in zip(calls.sizes, *parts, strict=True):
-        query, key, value = (part.view(count, length, *part.shape[1:]).transpose(1, 2) for part in one)
+    outputs = []
+    for (count, length), *call in zip(calls.sizes, *parts, strict=True):
+        query, key, value = (part.view(count, length, *part.shape[1:]).transpose(1, 2) for part in call)
         grouped = query.shape[1] != key.shape[1]
-        made = functional.scaled_dot_product_attention(
+        output = functional.scaled_dot_product_attention(
             query, key, value, is_causal=True, scale=scaling, enable_gqa=grouped
         )
-        found.append(made.transpose(1, 2).reshape(count * length, *made.shape[1::2]))
-    return _chosen(torch.cat(found), calls.kept)
+        outputs.append(output.transpose(1, 2).reshape(count * length, *output.shape[1::2]))
+    return _take_tokens(torch.cat(outputs), calls.packed)
 
 
-def _chosen(whole: Tensor, places: Tensor) -> Tensor:
-    """Return tokens of [tokens, heads, head]; as rows, whose gradient is the quicker one on a CPU."""
+def _take_tokens(whole: Tensor, places: Tensor) -> Tensor:
+    """Return the tokens of [tokens, heads, head] at these places; as rows, whose gradient is quicker on a CPU."""
     return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

@@ -1,12 +1,12 @@
 """Checkpoints of a training run: everything it needs to go on, in one folder a step.
 
     checkpoints/step-00000020/weights/     torch.distributed.checkpoint: weights and optimiser, of all ranks
-    checkpoints/step-00000020/state.json   collector with what was in flight, curriculum, RNG, places in the logs
+    checkpoints/step-00000020/state.json   scheduler with what was in flight, curriculum, RNG, offsets in the logs
     checkpoints/step-00000020/hf/          the model in Hugging Face format, which transformers and vLLM load
     checkpoints/step-00000020/DONE.json    the mark
 
 Invariants: a folder is written aside, flushed and renamed, so one with a mark is whole, also after kill -9; the last
-``keep`` stay. Attempts that were in flight stand in the state as tickets and are generated again, with the same seed.
+``keep`` stay. Rollouts that were in flight stand in the state as requests and are generated again, with the same seed.
 
 Not here: what the parts' states hold.
 """
@@ -61,10 +61,10 @@ def save_checkpoint(
     ``state`` is the loop's, as JSON can hold it; the trainer's steps and the RNG are added.
     """
     folder = run / "checkpoints" / f"step-{step:08}"
-    aside = folder.parent / f".aside-{folder.name}"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    trainer.save(aside / "weights")
+    temporary = folder.parent / f".aside-{folder.name}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    trainer.save(temporary / "weights")
     whole = {
         **state,
         "format": CHECKPOINT_FORMAT,
@@ -73,14 +73,14 @@ def save_checkpoint(
         "rng": torch.get_rng_state().tolist(),
         "reference": trainer.reference.revision if trainer.reference is not None else None,
     }
-    (aside / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+    (temporary / "state.json").write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
     if export:
-        save_model(trainer.model, tokenizer, aside / "hf", state=trainer.full_state_dict())
-    (aside / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
-    for path in [*aside.rglob("*"), aside]:
+        save_model(trainer.model, tokenizer, temporary / "hf", state=trainer.full_state_dict())
+    (temporary / MARK).write_text(json.dumps({"step": step}) + "\n", encoding="utf-8")
+    for path in [*temporary.rglob("*"), temporary]:
         _flush(path)
     shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    temporary.rename(folder)
     _flush(folder.parent)
     for old in _whole(run)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
@@ -110,15 +110,16 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
 
 
 def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
-    """Weights, optimiser, steps and RNG.
+    """Load weights, optimiser, steps and RNG of a checkpoint into the trainer.
 
     Raises:
         StoreError: the reference of the KL term is not the one that the run had.
     """
-    held, now = checkpoint.state.get("reference"), trainer.reference
-    if held is not None and now is not None and held != now.revision:
+    recorded = checkpoint.state.get("reference")
+    current = trainer.reference.revision if trainer.reference is not None else None
+    if recorded is not None and current is not None and recorded != current:
         raise StoreError(
-            f"{checkpoint.folder}: the reference model of the KL term was {held}, the one given now is {now.revision}; "
+            f"{checkpoint.folder}: the reference model of the KL term was {recorded}, the one given now is {current}; "
             "put it back, or set objective.reference to where it lies"
         )
     trainer.load(checkpoint.folder / "weights", checkpoint.state["optimiser_steps"])
@@ -134,17 +135,17 @@ class JsonlLog:
         self._file = path.open("ab")
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """One line; a reader sees it at once, and a kill of this process does not lose it."""
+        """Write one line; a reader sees it at once, and a kill of this process does not lose it."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         self._file.flush()
 
     def offset(self) -> int:
-        """Return bytes so far, on disk when this returns."""
+        """Return the number of bytes written so far; they are on disk when this returns."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
     def truncate(self, offset: int) -> None:
-        """Forget everything behind this place.
+        """Remove everything behind this offset.
 
         Raises:
             StoreError: the file is shorter.
@@ -156,7 +157,7 @@ class JsonlLog:
         self._file.seek(offset)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 

@@ -1,8 +1,8 @@
 """The trainer's processes: one alone, or those that torchrun started, in which rank 0 leads and the others follow.
 
 Rank 0 runs the loop, the generators and the verifiers; whatever needs all processes it announces with
-`DistributedContext.lead`, and the others, in `DistributedContext.follow`, do the same at the same time. Objects travel
-over gloo, gradients over NCCL on GPUs.
+`DistributedContext.run_on_all_ranks`, and the others, in `DistributedContext.follow`, do the same at the same time.
+Objects travel over gloo, gradients over NCCL on GPUs.
 
 Invariant: a process alone runs the same code without any communication; bf16 uses `fully_shard` there too, over a
 group of one.
@@ -64,30 +64,33 @@ class DistributedContext:
     def run_on_all_ranks(
         self, name: str, tasks: Mapping[str, RankTask], shares: Sequence[Any] | None, value: Any
     ) -> Any:
-        """Rank 0: have all processes do ``work[name]``, each with its share of ``shares``; returns rank 0's result."""
+        """Have all processes do ``tasks[name]``, each with its share of ``shares``; return rank 0's result.
+
+        Only rank 0 calls it, while the others are in `follow`.
+        """
         if self.world_size == 1:
             return tasks[name](shares[0] if shares is not None else None, value)
         dist.broadcast_object_list([(name, shares is not None, value)], src=0)
-        mine: list[Any] = [None]
+        share: list[Any] = [None]
         if shares is not None:
-            dist.scatter_object_list(mine, list(shares), src=0)
-        return tasks[name](mine[0], value)
+            dist.scatter_object_list(share, list(shares), src=0)
+        return tasks[name](share[0], value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
-        """Other ranks: do what rank 0 announces until it is done."""
+        """Do what rank 0 announces until it is done; for the other ranks."""
         while True:
-            told: list[Any] = [None]
-            dist.broadcast_object_list(told, src=0)
-            name, scattered, value = told[0]
+            message: list[Any] = [None]
+            dist.broadcast_object_list(message, src=0)
+            name, scattered, value = message[0]
             if name == _STOP:
                 return
-            mine: list[Any] = [None]
+            share: list[Any] = [None]
             if scattered:
-                dist.scatter_object_list(mine, None, src=0)
-            tasks[name](mine[0], value)
+                dist.scatter_object_list(share, None, src=0)
+            tasks[name](share[0], value)
 
     def close(self) -> None:
-        """Rank 0 lets the others go; all leave the group."""
+        """Leave the process group; rank 0 first lets the others go."""
         if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, False, None)], src=0)
         if self._owner:
@@ -101,6 +104,6 @@ class DistributedContext:
         return values
 
     def barrier(self) -> None:
-        """Wait for all."""
+        """Wait until all ranks are here."""
         if self.world_size > 1:
             dist.barrier()

@@ -65,7 +65,7 @@ class PackedPolicy(nn.Module):
         causal.set_attn_implementation(register_packed_attention())
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
-        """Return scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
+        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
         causal: Any = self.model
         hidden = causal.base_model(
             input_ids=batch.input_ids[None],
@@ -92,36 +92,40 @@ def token_scores(
     entropy: EntropyMode = "none",
     piece_rows: int | None = None,
 ) -> TokenScores:
-    """Return scores of targets from hidden states, ``rows`` of them at a time.
+    """Return the scores of targets from hidden states, ``chunk_rows`` of them at a time.
 
     Args:
         hidden: [targets, width] hidden states that predict the targets.
         targets: [targets] token ids.
-        head: hidden states [n, width] to logits [n, vocabulary].
+        lm_head: hidden states [n, width] to logits [n, vocabulary].
         temperature: the sampler's.
-        rows: most rows of logits that exist at once.
+        chunk_rows: most rows of logits that exist at once.
         entropy: whether to compute it, and whether gradients flow through it.
-        piece: of these rows, how many are worked on at a time.
+        piece_rows: of these rows, how many are worked on at a time; all where None.
     """
 
-    def score(states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
+    def score(states: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor | None]:
         pieces = zip(
-            torch.split(states, piece_rows or chunk_rows), torch.split(wanted, piece_rows or chunk_rows), strict=True
+            torch.split(states, piece_rows or chunk_rows),
+            torch.split(target_ids, piece_rows or chunk_rows),
+            strict=True,
         )
         apply: Callable[..., tuple[Tensor, Tensor | None]] = _Scored.apply
-        return _joined([apply(lm_head(one), other, temperature, entropy) for one, other in pieces])
+        return _concatenate(
+            [apply(lm_head(piece), piece_targets, temperature, entropy) for piece, piece_targets in pieces]
+        )
 
     chunks = list(zip(torch.split(hidden, chunk_rows), torch.split(targets, chunk_rows), strict=True))
     if len(chunks) > 1 and torch.is_grad_enabled():
         scored = [checkpoint(score, *chunk, use_reentrant=False) for chunk in chunks]
     else:
         scored = [score(*chunk) for chunk in chunks]
-    return TokenScores(*_joined(scored))
+    return TokenScores(*_concatenate(scored))
 
 
-def _joined(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
-    entropies = [found for _, found in scored if found is not None]
-    return torch.cat([found for found, _ in scored]), torch.cat(entropies) if entropies else None
+def _concatenate(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
+    entropies = [values for _, values in scored if values is not None]
+    return torch.cat([values for values, _ in scored]), torch.cat(entropies) if entropies else None
 
 
 class _Scored(torch.autograd.Function):
@@ -132,28 +136,30 @@ class _Scored(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, wanted: Tensor, temperature: float, entropy: EntropyMode
+        ctx: Any, logits: Tensor, targets: Tensor, temperature: float, entropy: EntropyMode
     ) -> tuple[Tensor, Tensor | None]:
         scaled = logits.float() if temperature == 1 else logits.float() / temperature
-        every = scaled.log_softmax(-1)
-        spread = None
+        log_probs = scaled.log_softmax(-1)
+        entropies = None
         if entropy != "none":
-            spread = -(every.exp() * every).sum(-1)
+            entropies = -(log_probs.exp() * log_probs).sum(-1)
             if entropy == "value":
-                ctx.mark_non_differentiable(spread)
-        ctx.save_for_backward(every, wanted, spread if entropy == "gradient" else None)
+                ctx.mark_non_differentiable(entropies)
+        ctx.save_for_backward(log_probs, targets, entropies if entropy == "gradient" else None)
         ctx.temperature, ctx.dtype = temperature, logits.dtype
-        return every.gather(-1, wanted[:, None])[:, 0], spread
+        return log_probs.gather(-1, targets[:, None])[:, 0], entropies
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor, other: Tensor | None) -> tuple[Tensor, None, None, None]:
-        every, wanted, spread = ctx.saved_tensors
-        found = every.exp()
-        if spread is None or other is None:
-            found *= -slope[:, None]
+    def backward(
+        ctx: Any, logprob_gradient: Tensor, entropy_gradient: Tensor | None
+    ) -> tuple[Tensor, None, None, None]:
+        log_probs, targets, entropies = ctx.saved_tensors
+        gradient = log_probs.exp()
+        if entropies is None or entropy_gradient is None:
+            gradient *= -logprob_gradient[:, None]
         else:
-            found *= -(slope[:, None] + other[:, None] * (every + spread[:, None]))
-        found.scatter_add_(1, wanted[:, None], slope[:, None])
+            gradient *= -(logprob_gradient[:, None] + entropy_gradient[:, None] * (log_probs + entropies[:, None]))
+        gradient.scatter_add_(1, targets[:, None], logprob_gradient[:, None])
         if ctx.temperature != 1:
-            found /= ctx.temperature
-        return found.to(ctx.dtype), None, None, None
+            gradient /= ctx.temperature
+        return gradient.to(ctx.dtype), None, None, None

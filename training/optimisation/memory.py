@@ -31,9 +31,9 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A Llama-like decoder's sizes; ``tied``: the output layer is the embedding.
+    """A Llama-like decoder's sizes; ``tie_embeddings``: the output layer is the embedding.
 
-    Example: ``Shape(vocabulary=151_936, width=1536, layers=28, heads=12, kv_heads=2, head=128, inner=8960, tied=True)``
+    Example: ``ModelShape(151_936, 1536, 28, 12, 2, 128, 8960, tie_embeddings=True)``
     """
 
     vocab_size: int
@@ -47,18 +47,18 @@ class ModelShape:
 
     @property
     def layer_parameters(self) -> int:
-        """Return parameters of a layer: attention, gated MLP and two norms (biases left out)."""
+        """Return the number of parameters of a layer: attention, gated MLP and two norms (biases left out)."""
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     @property
     def embedding_parameters(self) -> int:
-        """Return parameters of embedding, output layer and last norm."""
+        """Return the number of parameters of embedding, output layer and last norm."""
         return self.vocab_size * self.hidden_size * (1 if self.tie_embeddings else 2) + self.hidden_size
 
     @property
     def num_parameters(self) -> int:
-        """Return all parameters."""
+        """Return the number of all parameters."""
         return self.num_layers * self.layer_parameters + self.embedding_parameters
 
 
@@ -82,7 +82,7 @@ class MemoryEstimate:
 
     @property
     def total(self) -> float:
-        """Return all of it, with 10 % for fragmentation and buffers."""
+        """Return the sum in bytes, with 10 % for fragmentation and buffers."""
         return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits)
 
 
@@ -96,13 +96,13 @@ def estimate_memory(
     logit_elements: int = 2**26,
     reference: bool = False,
 ) -> MemoryEstimate:
-    """Return memory of one rank.
+    """Return the memory that one rank needs.
 
     Args:
         ranks: GPUs over which the model is sharded.
         tokens: room of a micro-batch (`packing.micro_batch_tokens`), at least the longest sequence.
         checkpointing: `compute.activation_checkpointing`.
-        number: bytes of a computing number, 2 for bf16.
+        dtype_bytes: bytes of a computing number, 2 for bf16.
         logit_elements: `packing.logit_elements`.
         reference: whether `objective.kl_coef` is on.
     """
@@ -112,7 +112,7 @@ def estimate_memory(
         dtype_bytes * (4 * shape.hidden_size + 2 * (queries + 2 * kv) + queries + 4 * shape.intermediate_size)
         + 8 * shape.hidden_size
     )
-    kept = (
+    per_token = (
         dtype_bytes * shape.hidden_size * shape.num_layers + per_layer
         if checkpointing
         else per_layer * shape.num_layers
@@ -123,7 +123,7 @@ def estimate_memory(
         states=16.0 * shape.num_parameters / ranks,
         reference=float(dtype_bytes * shape.num_parameters / ranks) if reference else 0.0,
         gathered=gathered,
-        activations=float(tokens * kept),
+        activations=float(tokens * per_token),
         logits=16.0 * max(logit_elements, shape.vocab_size),
     )
 

@@ -1,8 +1,8 @@
 """The policy under training as a Hugging Face causal language model: loaded, and published in a folder.
 
 A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, and a
-mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written aside, flushed and renamed, so a
-folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
+mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written under another name, flushed and
+renamed, so a folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
 
 Not here: sharding over GPUs and checkpoints of a training run, which also hold the optimizer.
 """
@@ -56,9 +56,9 @@ def load_model(
         )
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
-    moved: PreTrainedModel = model.to(device)
-    _own_memory(moved)
-    return moved.train(training)
+    model_on_device: PreTrainedModel = model.to(device)
+    _own_memory(model_on_device)
+    return model_on_device.train(training)
 
 
 def _own_memory(model: PreTrainedModel) -> None:
@@ -105,27 +105,27 @@ def save_model(
     extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
-    """Publish the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
+    """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
 
-    ``texts`` are further files, name to content. ``state`` is written in place of the model's own weights, where those
-    are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a step
-    publishes under a new name each time.
+    ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
+    those are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a
+    step publishes under a new name each time.
     """
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    model.save_pretrained(aside, state_dict=None if state is None else dict(state))
-    tokenizer.save_pretrained(aside)
+    temporary = folder.parent / f".aside-{folder.name}-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    model.save_pretrained(temporary, state_dict=None if state is None else dict(state))
+    tokenizer.save_pretrained(temporary)
     for name, text in (extra_files or {}).items():
-        (aside / name).write_text(text, encoding="utf-8")
-    digest = folder_revision(aside)
-    (aside / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
-    for path in [*aside.iterdir(), aside]:
+        (temporary / name).write_text(text, encoding="utf-8")
+    digest = folder_revision(temporary)
+    (temporary / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
+    for path in [*temporary.iterdir(), temporary]:
         _flush(path)
-    _swap_in(aside, folder)
+    _swap_in(temporary, folder)
     return digest
 
 
@@ -143,12 +143,12 @@ def published_revision(folder: Path) -> str:
         ) from error
 
 
-def _swap_in(aside: Path, folder: Path) -> None:
+def _swap_in(temporary: Path, folder: Path) -> None:
     old = folder.parent / f".old-{folder.name}-{os.getpid()}"
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
-    aside.rename(folder)
+    temporary.rename(folder)
     _flush(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 

@@ -1,14 +1,14 @@
 """Sequences into micro-batches of a fixed number of tokens (paper, section 3, "trainer optimization").
 
-A minibatch is a fixed number of attempts, hence of varying tokens. It is cut greedily: sequences by descending length,
+A minibatch is a fixed number of rollouts, hence of varying tokens. It is cut greedily: sequences by descending length,
 each into the first micro-batch with room, else into a new one (first-fit decreasing).
 
-The attempts of a group have one prompt. The model reads it once in a micro-batch, and all of its responses there go on
+The rollouts of a group have one prompt. The model reads it once in a micro-batch, and all of its responses there go on
 from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `plan_micro_batches` keeps groups
 together where that pays. Room is measured in whole sequences, since that is what the attention holds.
 
 Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences lie
-one after another, positions start at 0 in each, and `MicroBatch.boundaries` tells the attention where they end. There
+one after another, positions start at 0 in each, and `MicroBatch.cu_seqlens` tells the attention where they end. There
 are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
 
 Not here: the attention that keeps sequences apart (`training.optimisation.attention`), the forward pass
@@ -36,16 +36,16 @@ class PackingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One attempt as the trainer sees it.
+    """One rollout as the trainer sees it.
 
-    ``behaviour`` are the log-probabilities under which the generator drew the tokens of ``response``; ``advantage`` and
-    ``weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for response
-    tokens that are not trained on; None trains on all.
+    ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
+    ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
+    response tokens that are not trained on; None trains on all.
 
     Raises:
         PackingError: the parts do not fit together, or a log-probability is no finite number.
 
-    Example: ``TrainingSample(prompt=[5, 6], response=[7, 2], behaviour=[-0.1, -1.2], advantage=1.0, weight=0.25)``
+    Example: ``TrainingSample([5, 6], [7, 2], generator_logprobs=[-0.1, -1.2], advantage=1.0, token_weight=0.25)``
     """
 
     prompt_ids: Sequence[int]
@@ -69,11 +69,11 @@ class TrainingSample:
             )
         if not all(map(math.isfinite, self.generator_logprobs)):
             worst = next(value for value in self.generator_logprobs if not math.isfinite(value))
-            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the attempt")
+            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the rollout")
 
     @property
     def length(self) -> int:
-        """Return tokens of prompt and response."""
+        """Return the number of tokens of prompt and response."""
         return len(self.prompt_ids) + len(self.response_ids)
 
 
@@ -81,17 +81,17 @@ class TrainingSample:
 class MicroBatch:
     """Packed sequences: [tokens] what the model reads, [targets] the response tokens it is scored on.
 
-    ``sequence`` numbers the micro-batch's own sequences from 0; ``samples`` says which sample each of them was.
+    ``sequence_index`` numbers the micro-batch's own sequences from 0; ``sample_indices`` says which sample each was.
     Where sequences share a prompt, its tokens are read once, with its first sequence. ``unrolled`` then finds every
-    token of all whole sequences, one after another, among those that are read, and ``kept`` the read ones among these;
-    both are None where nothing is shared, and the two orders are the same.
+    token of all whole sequences, one after another, among those that are read, and ``packed`` the read ones among
+    these; both are None where nothing is shared, and the two orders are the same.
     """
 
     input_ids: Tensor  # [tokens] int64
     position_ids: Tensor  # [tokens] int64, from 0 in each sequence
-    cu_seqlens: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens boundaries[i] … boundaries[i + 1] - 1
+    cu_seqlens: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens cu_seqlens[i] … cu_seqlens[i + 1] - 1
     unrolled: Tensor | None  # [unrolled] int64: which token each is
-    kept: Tensor | None  # [tokens] int64: where each stands among the unrolled ones
+    packed: Tensor | None  # [tokens] int64: where each stands among the unrolled ones
     logit_positions: Tensor  # [targets] int64: the token whose hidden state predicts the target
     targets: Tensor  # [targets] int64
     sequence_index: Tensor  # [targets] int64
@@ -104,15 +104,15 @@ class MicroBatch:
 
     @property
     def num_tokens(self) -> int:
-        """Return tokens that the model reads."""
+        """Return the number of tokens that the model reads."""
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """Return the same on another device."""
+        """Return this micro-batch on another device."""
         moved: dict[str, Any] = {
-            one.name: value.to(device, non_blocking=True)
-            for one in fields(self)
-            if isinstance(value := getattr(self, one.name), Tensor)
+            field.name: value.to(device, non_blocking=True)
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), Tensor)
         }
         return replace(self, **moved)
 
@@ -124,50 +124,54 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
         PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
     """
     return [
-        collate([samples[index] for index in chosen], tuple(chosen)) for chosen in plan_micro_batches(samples, settings)
+        collate([samples[index] for index in indices], tuple(indices))
+        for indices in plan_micro_batches(samples, settings)
     ]
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Return positions of the samples in each micro-batch: each sample placed by itself, or all of a prompt together.
+    """Return the indices of the samples in each micro-batch: each placed by itself, or all of a prompt together.
 
-    Together the model reads fewer tokens, but larger pieces leave more room empty. The way with the lesser product of
-    micro-batches and tokens read is taken.
+    Together the model reads fewer tokens, but larger pieces leave more room empty. The plan with the smaller product
+    of micro-batches and tokens read is taken.
 
     Raises:
         PackingError: see `first_fit_decreasing`.
     """
     lengths = [sample.length for sample in samples]
-    singly = first_fit_decreasing(lengths, settings)
+    separate = first_fit_decreasing(lengths, settings)
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
     if len(groups) == len(samples):
-        return singly
+        return separate
     allowed = settings.model_copy(update={"oversized": "alone"})
     pieces = [
-        [group[place] for place in chosen]
+        [group[place] for place in members]
         for group in groups.values()
-        for chosen in first_fit_decreasing([lengths[index] for index in group], allowed)
+        for members in first_fit_decreasing([lengths[index] for index in group], allowed)
     ]
     sizes = [sum(lengths[index] for index in piece) for piece in pieces]
     together = [
-        [index for number in chosen for index in pieces[number]] for chosen in first_fit_decreasing(sizes, allowed)
+        [index for number in members for index in pieces[number]] for members in first_fit_decreasing(sizes, allowed)
     ]
-    return min(singly, together, key=lambda bins: len(bins) * sum(model_tokens(samples, chosen) for chosen in bins))
+    return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return tokens that the model reads of these samples in one micro-batch: each prompt once, and all responses."""
+    """Return how many tokens the model reads of these samples in one micro-batch: each prompt once, all responses."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
 
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
-    """Return positions of the sequences in each micro-batch; O(n log n).
+    """Return the indices of the sequences in each micro-batch; O(n log n).
 
-    Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than ``settings.tokens`` is
-    refused or lies alone.
+    Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than
+    ``settings.micro_batch_tokens`` is refused or lies alone.
+
+    Raises:
+        PackingError: a sequence is longer than that, and ``settings.oversized`` is ``error``.
 
     Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
     """
@@ -176,23 +180,23 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
     if longest > room and settings.oversized == "error":
         raise PackingError(
             f"sequence {lengths.index(longest)} has {longest} tokens, a micro-batch has room for {room}; "
-            "raise packing.tokens, shorten the responses, or set packing.oversized = alone"
+            "raise packing.micro_batch_tokens, shorten the responses, or set packing.oversized = alone"
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     leaves = 1 << max(len(lengths) - 1, 0).bit_length()
     free = [room] * (2 * leaves)  # free[node]: most room of any bin below it; leaves are bins, all empty
     bins: list[list[int]] = []
     for index in order:
-        wanted = min(lengths[index], room)
+        needed = min(lengths[index], room)
         node = 1
         while node < leaves:
             node *= 2
-            if free[node] < wanted:
+            if free[node] < needed:
                 node += 1
         if node - leaves == len(bins):
             bins.append([])
         bins[node - leaves].append(index)
-        free[node] -= wanted
+        free[node] -= needed
         while node > 1:
             node //= 2
             free[node] = max(free[2 * node], free[2 * node + 1])
@@ -208,7 +212,7 @@ def distribute_micro_batches(
     is split; where none is left to split, ranks get empty ones, for which they must run a sample of weight 0.
     A pure function: all ranks compute the same.
     """
-    parts = [list(chosen) for chosen in micro_batches]
+    parts = [list(micro_batch) for micro_batch in micro_batches]
     while len(parts) % ranks:
         whole = [part for part in parts if len(part) > 1]
         if not whole:
@@ -227,29 +231,29 @@ def distribute_micro_batches(
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Return share of the micro-batches' room that stays empty; oversized ones count as full."""
+    """Return the share of the micro-batches' room that stays empty; oversized ones count as full."""
     used = sum(lengths)
-    whole = sum(max(room, sum(lengths[index] for index in chosen)) for chosen in micro_batches)
+    whole = sum(max(room, sum(lengths[index] for index in micro_batch)) for micro_batch in micro_batches)
     return 1 - used / whole if whole else 0.0
 
 
 def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return one micro-batch of these samples, in this order; ``numbers`` is kept as `MicroBatch.samples`."""
-    whole = _collated(samples, sample_indices)
-    unrolled, kept = [], []  # (first, count) of tokens side by side
+    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is."""
+    whole = _collate_whole(samples, sample_indices)
+    unrolled, packed = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
-    read = at = 0
+    num_read = num_unrolled = 0
     for sample in samples:
-        prompt, told = len(sample.prompt_ids), len(sample.response_ids)
-        begin = first.setdefault(tuple(sample.prompt_ids), read)
-        anew = prompt if begin == read else 0
-        unrolled += [(begin, prompt), (read + anew, told)]
-        kept.append((at + prompt - anew, anew + told))
-        read, at = read + anew + told, at + prompt + told
-    if read == at:
+        prompt, response = len(sample.prompt_ids), len(sample.response_ids)
+        begin = first.setdefault(tuple(sample.prompt_ids), num_read)
+        anew = prompt if begin == num_read else 0
+        unrolled += [(begin, prompt), (num_read + anew, response)]
+        packed.append((num_unrolled + prompt - anew, anew + response))
+        num_read, num_unrolled = num_read + anew + response, num_unrolled + prompt + response
+    if num_read == num_unrolled:
         return whole
     places, rows = (
-        concatenated_ranges(*torch.tensor(kept).unbind(1)),
+        concatenated_ranges(*torch.tensor(packed).unbind(1)),
         concatenated_ranges(*torch.tensor(unrolled).unbind(1)),
     )
     return replace(
@@ -257,41 +261,41 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
         input_ids=whole.input_ids[places],
         position_ids=whole.position_ids[places],
         unrolled=rows,
-        kept=places,
+        packed=places,
         logit_positions=rows[whole.logit_positions],
     )
 
 
-def _collated(samples: Sequence[TrainingSample], numbers: tuple[int, ...]) -> MicroBatch:
-    """With whole sequences one after another."""
+def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
+    """Return a micro-batch in which whole sequences lie one after another, no prompt shared."""
     starts = torch.tensor([0, *accumulate(sample.length for sample in samples)])
-    prompts = torch.tensor([len(sample.prompt_ids) for sample in samples])
-    told = starts.diff() - prompts
+    prompt_lengths = torch.tensor([len(sample.prompt_ids) for sample in samples])
+    response_lengths = starts.diff() - prompt_lengths
     masks = [sample.mask if sample.mask is not None else [True] * len(sample.response_ids) for sample in samples]
     return MicroBatch(
         input_ids=torch.tensor(
             [token for sample in samples for part in (sample.prompt_ids, sample.response_ids) for token in part]
         ),
-        position_ids=concatenated_ranges(torch.zeros_like(told), starts.diff()),
+        position_ids=concatenated_ranges(torch.zeros_like(response_lengths), starts.diff()),
         cu_seqlens=starts.int(),
         unrolled=None,
-        kept=None,
-        logit_positions=concatenated_ranges(starts[:-1] + prompts - 1, told),
+        packed=None,
+        logit_positions=concatenated_ranges(starts[:-1] + prompt_lengths - 1, response_lengths),
         targets=torch.tensor([token for sample in samples for token in sample.response_ids]),
-        sequence_index=torch.repeat_interleave(torch.arange(len(samples)), told),
+        sequence_index=torch.repeat_interleave(torch.arange(len(samples)), response_lengths),
         generator_logprobs=torch.tensor(
             [value for sample in samples for value in sample.generator_logprobs], dtype=torch.float32
         ),
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
-        sample_indices=numbers,
+        sample_indices=sample_indices,
         max_seqlen=max(sample.length for sample in samples),
     )
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
-    """Whole numbers from each start upwards, as many as its count, one run after another.
+    """Return whole numbers from each start upwards, as many as its count, one run after another.
 
     Example: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``.
     """

@@ -8,8 +8,7 @@ Invariants: its weights never change; a run that is resumed has the same referen
 every checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
 
 Where the objective needs none (`training.objectives.base.ObjectiveNeeds`), as in the paper, there is no such model, and
-nothing
-here is called. Not here: what an objective makes of it.
+nothing here is called. Not here: what an objective makes of it.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ class ReferencePolicy:
         model = load_model(
             folder, dtype=recipe.compute.dtype, device="cpu" if ranks.world_size > 1 else str(ranks.device)
         ).requires_grad_(False)
-        known: Any = model.config
-        if known.vocab_size != vocabulary:
+        config: Any = model.config
+        if config.vocab_size != vocabulary:
             raise ConfigError(
-                f"objective.reference: the model in {folder} has {known.vocab_size} tokens, the policy {vocabulary}; "
+                f"objective.reference: the model in {folder} has {config.vocab_size} tokens, the policy {vocabulary}; "
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
@@ -62,6 +61,6 @@ class ReferencePolicy:
 
     @torch.no_grad()
     def logprobs(self, micro_batch: MicroBatch) -> Tensor:
-        """[targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
+        """Return [targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
         scored: Tensor = self._policy(micro_batch).logprobs
         return scored

@@ -14,7 +14,7 @@ from training.optimisation.logprobs import PackedPolicy
 
 
 def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
-    """FSDP2: each layer, and the policy as root, over all ranks; fp32 weights, computing in ``dtype``.
+    """Shard each layer, and the policy as root, over all ranks with FSDP2; fp32 weights, computing in ``dtype``.
 
     ``keep_ends``: embedding and output layer stay gathered after the forward pass, for the backward pass.
     """

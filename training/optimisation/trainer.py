@@ -57,8 +57,8 @@ class TrainingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One optimiser step in numbers. ``padding`` is a share of the room, ``shared`` that of the prompt and response
-    tokens which the model did not read again, since they are of a prompt that it has read.
+    """One optimiser step in numbers. ``padding_share`` is a share of the room. ``shared_prompt_share`` is that of the
+    prompt and response tokens which the model did not read again, since they are of a prompt that it has read.
 
     ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks.
     """
@@ -115,11 +115,11 @@ class Trainer:
         }
 
     def follow(self) -> None:
-        """Ranks other than 0: do as rank 0 says until it is done."""
+        """Do as rank 0 says until it is done; for the other ranks."""
         self.ranks.follow(self._work)
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """Return one optimiser step on a minibatch, its advantages and weights already made.
+        """Take one optimiser step on a minibatch, its advantages and weights already computed; return its numbers.
 
         Raises:
             TrainingError: the gradient is no finite number.
@@ -130,10 +130,10 @@ class Trainer:
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = [
-            [_collated(samples, chosen) for chosen in share]
+            [_collate_share(samples, indices) for indices in share]
             for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
         ]
-        read = sum(model_tokens(samples, chosen) for chosen in bins)
+        read = sum(model_tokens(samples, indices) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
@@ -157,21 +157,23 @@ class Trainer:
         return state
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Model TFLOP/s of these steps on all ranks, 6 per parameter and token, attention left out (MFU: divided by
-        the GPUs' peak); on a GPU also rank 0's peak memory, GiB.
+        """Return the model TFLOP/s of these steps on all ranks; on a GPU also rank 0's peak memory in GiB.
+
+        A step counts 6 operations per parameter and token, attention left out. MFU is this number divided by the
+        GPUs' peak.
         """
-        seconds = max(sum(one.seconds for one in figures), 1e-9)
-        found = {"speed/model_tflops": 6e-12 * self.parameters * sum(one.model_tokens for one in figures) / seconds}
+        seconds = max(sum(step.seconds for step in figures), 1e-9)
+        numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.device.type == "cuda":
-            found["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
-        return found
+            numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
+        return numbers
 
     def save(self, folder: Path) -> None:
-        """Weights and optimiser state of all ranks, by torch.distributed.checkpoint."""
+        """Write weights and optimiser state of all ranks, by torch.distributed.checkpoint."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Go on from what `save` wrote, with as many or another number of ranks, after ``taken`` optimiser steps."""
+        """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _step(
@@ -185,10 +187,10 @@ class Trainer:
         loss = torch.zeros((), device=self.ranks.device)
         statistics: dict[str, Statistic] | None = None
         for part in parts:
-            one, seen = self._scored(part.to(self.ranks.device), objective)
-            torch.autograd.backward(one * self.ranks.world_size)  # sharding averages over ranks
-            loss += one.detach()
-            statistics = seen if statistics is None else added(statistics, seen)
+            part_loss, part_statistics = self._scored(part.to(self.ranks.device), objective)
+            torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
+            loss += part_loss.detach()
+            statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
@@ -236,7 +238,7 @@ class Trainer:
         from torch.distributed.checkpoint.state_dict_saver import save
 
         model, optimiser = get_state_dict(self.policy, self.optimiser)
-        with _alone():
+        with _without_warning():
             save({"model": model, "optimiser": optimiser}, checkpoint_id=folder, no_dist=not self.ranks.sharded)
 
     def _load(self, _: None, value: tuple[str, int]) -> None:
@@ -246,7 +248,7 @@ class Trainer:
         folder, self.steps_taken = value
         model, optimiser = get_state_dict(self.policy, self.optimiser)
         state: dict[str, Any] = {"model": model, "optimiser": optimiser}
-        with _alone():
+        with _without_warning():
             load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy, self.optimiser, model_state_dict=state["model"], optim_state_dict=state["optimiser"]
@@ -254,17 +256,17 @@ class Trainer:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Without torch's warning that a process alone saves and loads alone."""
+def _without_warning() -> Iterator[None]:
+    """Silence torch's warning that a process alone saves and loads alone."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
 
 
-def _collated(samples: Sequence[TrainingSample], chosen: Sequence[int]) -> MicroBatch:
-    """Return a micro-batch; of one sample that does not count where there is none for this rank."""
-    if chosen:
-        return collate([samples[index] for index in chosen], tuple(chosen))
+def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int]) -> MicroBatch:
+    """Return a micro-batch of these samples; where a rank has none, one of a sample that does not count."""
+    if indices:
+        return collate([samples[index] for index in indices], tuple(indices))
     first = min(samples, key=lambda sample: sample.length)
     idle = TrainingSample(
         first.prompt_ids, first.response_ids, first.generator_logprobs, 0.0, 0.0, [False] * len(first.response_ids)

@@ -114,10 +114,10 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
     assert batch.input_ids.tolist() == [1, 2, 3, 4, 8, 9, 5]
     assert batch.position_ids.tolist() == [0, 1, 2, 3, 0, 1, 2]
     assert batch.unrolled is not None
-    assert batch.kept is not None
+    assert batch.packed is not None
     assert batch.input_ids[batch.unrolled].tolist() == [1, 2, 3, 4, 8, 9, 1, 2, 5]
     assert batch.position_ids[batch.unrolled].tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 2]
-    assert batch.unrolled[batch.kept].tolist() == list(range(7))
+    assert batch.unrolled[batch.packed].tolist() == list(range(7))
     assert batch.cu_seqlens.tolist() == [0, 4, 6, 9]
     assert batch.logit_positions.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
     assert batch.targets.tolist() == [3, 4, 9, 5]
