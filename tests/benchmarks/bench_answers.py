@@ -41,13 +41,13 @@ def theirs(gold: str, pred: str) -> bool:
 
 
 def delimited(text: str) -> str:
-    """Math-Verify looks for LaTeX between delimiters: a bare answer gets them."""
+    """Return an answer with LaTeX delimiters where it has none: Math-Verify looks for LaTeX between delimiters."""
     bare = "$" not in text and "boxed" not in text and "\\(" not in text and "\\[" not in text and len(text) < 200
     return f"${text}$" if bare else text
 
 
 def serve(name: str) -> None:
-    """A verifier's process: chunks of pairs in, (verdicts, seconds) out."""
+    """Run a verifier's process: chunks of pairs in, (verdicts, seconds) out."""
     verify = {"ours": ours, "theirs": theirs}[name]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -104,7 +104,7 @@ def report(rows: list[dict[str, Any]], servers: dict[str, Server]) -> None:
 
 
 def plain_speed(count: int = 100_000) -> float:
-    """Pairs per second of the quick tier on integers and fractions."""
+    """Return pairs per second of the quick tier on integers and fractions."""
     from curation.verify import answers
 
     dice = random.Random(0)

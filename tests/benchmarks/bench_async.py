@@ -26,7 +26,7 @@ SHORTEST = 1000
 
 
 def spread(seed: int) -> Callable[[], int]:
-    """Lengths spread 1:5."""
+    """Return lengths spread 1:5."""
     chance = random.Random(seed)
     return lambda: chance.randint(SHORTEST, 5 * SHORTEST)
 

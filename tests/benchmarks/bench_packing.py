@@ -22,7 +22,7 @@ from training.optimisation.packing import first_fit_decreasing, padding_share
 
 
 def arrival_order(lengths: list[int], room: int) -> list[list[int]]:
-    """Next-fit in the order given."""
+    """Pack by next-fit in the given order."""
     bins: list[list[int]] = []
     free = 0
     for index, length in enumerate(lengths):

@@ -82,7 +82,7 @@ Run = Callable[[str, tuple[CodeTest, ...]], object]
 
 
 def _peers(folder: Path | None) -> dict[str, Run]:
-    """The runners of other projects, read from their sources: what they call per program, and their core alone.
+    """Return other projects' runners, read from their sources: what they call per program, and their core alone.
 
     ``…'s core``: one process per program, forked here as cheaply as can be. Both projects' own `check_correctness`
     starts a manager process besides.
@@ -116,7 +116,7 @@ def _peers(folder: Path | None) -> dict[str, Run]:
 
 
 def _pyext() -> types.ModuleType:
-    """What verl uses of the package pyext, where that is not installed: a module made of its source."""
+    """Return what verl uses of the package pyext, where that is not installed: a module made of its source."""
 
     class RuntimeModule:
         @staticmethod
@@ -140,7 +140,7 @@ def _pairs(tests: tuple[CodeTest, ...]) -> dict[str, list[str]]:
 
 
 def _forked(judge: Callable[[str, tuple[CodeTest, ...]], Sequence[object]]) -> Run:
-    """A runner loaded here, in a forked process per program."""
+    """Return a runner loaded here, in a forked process per program."""
     fork = multiprocessing.get_context("fork")
 
     def child(code: str, tests: tuple[CodeTest, ...], queue: Any) -> None:
@@ -167,7 +167,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _cpu_s() -> float:
-    """CPU seconds so far of this process, of those it waited for, and of all that live below it (10 ms steps)."""
+    """Return CPU seconds so far of this process, of its ended children and of all that live below it (10 ms steps)."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(one.ru_utime + one.ru_stime for one in usage)
     for pid in _descendants(os.getpid()):
@@ -178,7 +178,7 @@ def _cpu_s() -> float:
 
 
 def speed(rounds: int, minutes: float, peers: Path | None) -> None:
-    """Tests per second of each way on one core, and per CPU second, which the machine's load changes less.
+    """Print tests per second of each way on one core, and per CPU second, which the machine's load changes less.
 
     Rounds of four programs each, interleaved, until their number or the time is reached; medians over the rounds.
     ``of this judge``: the median over the rounds of this judge's speed divided by the other's in the same round.
@@ -214,7 +214,7 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
 
 
 def _kinds(runner: Runner, peers: dict[str, Run], folder: Path) -> dict[str, dict[str, Callable[[], object]]]:
-    """What is timed: by kind of program, by way of judging it."""
+    """Return what is timed: by kind of program, by way of judging it."""
     binary = folder / "bare"
     subprocess.run(
         ["g++", "-O2", "-std=gnu++20", "-o", binary, "-x", "c++", "-"], input=TRIVIAL_CPP.encode(), check=True
@@ -246,7 +246,7 @@ def _accepted(runner: Runner, problem: CodeProblem, submission: Submission) -> N
 def accuracy(
     folder: Path, minutes: float, workers: int, out: Path | None, only: str, most: tuple[float, float]
 ) -> None:
-    """Every judged submission of every package against the verdict it is filed under.
+    """Compare every judged submission of every package with the verdict it is filed under.
 
     Packages that ``out`` already holds are not judged again; the counts are of all that it holds.
     """
@@ -331,7 +331,7 @@ def _name(problem: CodeProblem, result: ProgramResult) -> str | None:
 
 
 def functions(folder: Path, workers: int, only: str) -> None:
-    """The share of canonical solutions accepted, and those that are not."""
+    """Print the share of canonical solutions accepted, and those that are not."""
     with Runner(workers) as runner:
         for path in sorted(folder.glob("*.jsonl")):
             if only not in path.name:
@@ -347,7 +347,7 @@ def functions(folder: Path, workers: int, only: str) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Read the command line and run one of the three."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ways = parser.add_subparsers(dest="way", required=True)
     fast = ways.add_parser("speed")

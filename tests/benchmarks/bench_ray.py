@@ -36,7 +36,7 @@ from tests.flows.run.test_runner import CODE_RECIPE, RECIPE
 
 
 def sums(run: Run) -> tuple[float, object]:
-    """Seconds of the format filter and the reference check, and what they kept."""
+    """Return seconds of the format filter and the reference check, and what they kept."""
     read = run_pipeline(run, [SOURCES])
     begun = time.perf_counter()
     checked = run_pipeline(run, (STATEMENTS, REFERENCES), results=read)[REFERENCES]
@@ -44,7 +44,7 @@ def sums(run: Run) -> tuple[float, object]:
 
 
 def programs(run: Run) -> tuple[float, object]:
-    """Seconds of every program on every test, and what came out."""
+    """Return seconds of every program on every test, and the results."""
     filtered = run_pipeline(run, (SOURCES, PROGRAMS))
     begun = time.perf_counter()
     matrix = run_stage(EXECUTION_MATRIX, run, filtered)
@@ -61,7 +61,7 @@ class Took:
 
 
 def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str, rows: int) -> Took:
-    """The work in a fresh folder; before it, on Ray, the same work once on a few rows in two shards."""
+    """Time the work in a fresh folder; before it, on Ray, do the same work once on a few rows in two shards."""
     asked, first_s = [f"runner={runner}"], 0.0
     with tempfile.TemporaryDirectory() as name, spreading(new_run(recipe, asked, Path(name)).recipe):
         if runner == "ray":
@@ -70,7 +70,7 @@ def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str
 
 
 def woken(all_of: int) -> None:
-    """Have each of so many workers there, and its modules imported: a task holds its core until all of them run."""
+    """Start so many workers with their modules imported: a task holds its core until all of them run."""
     import ray
 
     def wake() -> None:

@@ -5,8 +5,8 @@
 The file holds one problem a line: ``samples`` [{``answer``, ``correct``}]; by default that of 18 models' answers to
 Odyssey problems in the shared data folder, judged here by its own labels, wrong answers that are written alike taken
 for the same. Where n is more than a problem has, its attempts are drawn again (a bootstrap), each time in a new order.
-The mixed pools are simulated: p drawn from Beta(a, b), wrong answers agree with one rival with probability 0.4, hold no
-answer with 0.1, else are one of five others.
+The mixed pools are simulated: p drawn from Beta(a, b), wrong answers agree on one top wrong answer with
+probability 0.4, hold no answer with 0.1, else are one of five others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RATES = (0.01, 0.02, 0.05)
 
 
 def recorded(path: Path) -> list[list[AttemptOutcome]]:
-    """The attempts of the file, problem by problem."""
+    """Return the attempts of the file, problem by problem."""
     pool = []
     for line in path.read_text(encoding="utf-8").splitlines():
         classes: dict[str, int] = {}
@@ -51,7 +51,7 @@ def recorded(path: Path) -> list[list[AttemptOutcome]]:
 def ordered(
     pool: Sequence[Sequence[AttemptOutcome]], n: int, problems: int, draw: random.Random
 ) -> list[list[AttemptOutcome]]:
-    """``problems`` sequences of n attempts; without replacement where a problem has as many."""
+    """Return ``problems`` sequences of n attempts; without replacement where a problem has as many."""
     found = []
     for number in range(problems):
         held = pool[number % len(pool)]

@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def counts(run: Path, wrong: set[str]) -> list[int]:
-    """A row of the table: what the two stages of a finished run decided, against what is known to be wrong."""
+    """Return a row of the table: what the two stages of a finished run decided, against what is known to be wrong."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
     two = compare_stages(first, second, published)

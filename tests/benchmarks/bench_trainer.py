@@ -47,7 +47,7 @@ GROUP, BATCH, TOKENS, RATE, WARM = 8, 128, 112, 5e-4, 4
 
 
 def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
-    """Our side's recipe; the collector's staleness is the embedded recipe's."""
+    """Return our side's recipe; the collector's staleness is the embedded recipe's."""
     generator: dict[str, Any] = {"kind": kind}
     if kind == "vllm":
         generator |= {"dtype": "float32", "kv_cache_mb": 128}
@@ -71,7 +71,7 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
 
 
 def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "reward") -> dict[str, float]:
-    """Our loop's figures over the steps that count."""
+    """Return our loop's figures over the steps that count."""
     (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed, diversity)))
     command = [sys.executable, "-m", "tests.benchmarks.bench_trainer", "--side", str(folder)]
     execute(command, folder, threads=1)
@@ -94,12 +94,12 @@ def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "rewar
 
 
 def min_step(spent: dict[int, float]) -> int:
-    """The first step that counts whose processor time was seen."""
+    """Return the first step that counts whose processor time was recorded."""
     return min(step for step in spent if step >= WARM)
 
 
 def train_ours(folder: Path) -> None:
-    """The process of our side."""
+    """Run the process of our side."""
     from training.engines.embedded.run import train
     from training.recipe import TrainRecipe
 
@@ -125,14 +125,14 @@ def watch_steps(metrics: Path, spent: list[tuple[int, float]], over: threading.E
 
 
 def processor_time(process: psutil.Process) -> float:
-    """Seconds, those of ended children included."""
+    """Return processor seconds, those of ended children included."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return float(sum(process.cpu_times()[:4]))
     return 0.0
 
 
 def theirs(peer: str, threads: int, steps: int, seed: int, folder: Path) -> dict[str, float]:
-    """TRL's figures over the steps that count."""
+    """Return TRL's figures over the steps that count."""
     from training.embedded_model import WEIGHTS
     from training.embedded_model.problems import Split, generate_exercises
 
@@ -202,7 +202,7 @@ def main() -> None:
 
 
 def cpu(runs: list[dict[str, float]]) -> float:
-    """Tokens per second of processor time, all processes of a side together."""
+    """Return tokens per second of processor time, all processes of a side together."""
     return statistics.median(one["per_cpu_s"] for one in runs)
 
 

@@ -43,12 +43,12 @@ class Pair(NamedTuple):
 
     @property
     def half(self) -> int:
-        """0 or 1, the same for a problem in all languages."""
+        """Return 0 or 1, the same for a problem in all languages."""
         return hashlib.blake2b(self.original.encode(), digest_size=1).digest()[0] % 2
 
 
 def pairs(path: Path) -> list[Pair]:
-    """The parallel problems of a file whose ids are set/lang_level/number or set/lang/number."""
+    """Return the parallel problems of a file whose ids are set/lang_level/number or set/lang/number."""
     by_place: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -67,13 +67,13 @@ def pairs(path: Path) -> list[Pair]:
 
 
 def share(caught: Counter[int], made: Counter[int]) -> str:
-    """Both halves together, then each."""
+    """Return the share of both halves together, then of each."""
     halves = ", ".join(f"{caught[half] / made[half]:.2%}" for half in (0, 1) if made[half])
     return f"{caught.total():>5,} of {made.total():>5,}  {caught.total() / made.total():>7.2%}  ({halves})"
 
 
 def true_translations(found: list[Pair], judge: MathJudge, missed: bool) -> None:
-    """Pass rates per language, and what the refused ones broke."""
+    """Print pass rates per language, and what the refused ones broke."""
     made: dict[str, Counter[int]] = defaultdict(Counter)
     passed: dict[str, Counter[int]] = defaultdict(Counter)
     broke: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def true_translations(found: list[Pair], judge: MathJudge, missed: bool) -> None
 
 
 def broken_translations(found: list[Pair], judge: MathJudge, missed: bool, draws: int, seed: int) -> None:
-    """The share that is caught, per kind, and by which invariants."""
+    """Print the share that is caught, per kind, and by which invariants."""
     for kind, corrupt in CORRUPTIONS.items():
         chance = random.Random(f"{kind}{seed or ''}")
         made: Counter[int] = Counter()

@@ -31,7 +31,7 @@ Corruption = Callable[[str, str, str, str, Mapping[str, str], random.Random], st
 def number_changed(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One number in digits takes another value that does not stand in the problem."""
+    """Give one number in digits another value that does not stand in the problem."""
     found = list(_NUMBER.finditer(translated))
     if not found:
         return None
@@ -49,7 +49,7 @@ def number_changed(
 def formula_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One formula between dollars is gone."""
+    """Drop one formula between dollars."""
     found = [one for one in _FORMULA.finditer(translated) if re.search(r"[A-Za-z=+\\^]", one[0][1:-1])]
     if not found:
         return None
@@ -60,7 +60,7 @@ def formula_dropped(
 def amount_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One number in digits is gone: what a formula is to a word problem."""
+    """Drop one number in digits: what a formula is to a word problem."""
     found = list(_NUMBER.finditer(translated))
     if not found:
         return None
@@ -71,7 +71,7 @@ def amount_dropped(
 def sentence_left(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One sentence is the original's; texts whose sentences do not pair are left alone."""
+    """Put one sentence of the original in; texts whose sentences do not pair are not used."""
     before, after = _SENTENCE.split(original.strip()), [part for part in _SENTENCE.split(translated.strip()) if part]
     if len(before) != len(after) or len(after) < 2:
         return None
@@ -86,7 +86,7 @@ def sentence_left(
 def wrong_language(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """The same problem in another of the languages."""
+    """Return the same problem in another of the languages."""
     choices = sorted(lang for lang in others if lang != target)
     return others[chance.choice(choices)] if choices else None
 
@@ -94,7 +94,7 @@ def wrong_language(
 def answer_appended(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """The answer stands at the end: bare, marked in English, or marked in the target's language."""
+    """Append the answer: bare, marked in English, or marked in the target's language."""
     shown = chance.choice(("{}", "({})", "= {}", *_MARKED[target], *_MARKED["en"]))
     return f"{translated} {shown.format(answer)}"
 

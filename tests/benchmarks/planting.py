@@ -32,7 +32,7 @@ class Planted:
 
 
 def usable(package: Package, most_kb: int, samples_only: bool) -> bool:
-    """Whether the line should keep a package: text only, with a right solution, and tests of a size to measure."""
+    """Return whether the pipeline should keep a package: text only, a right solution, tests of a size to measure."""
     right = [one for one in package.submissions if one.lang is not None and one.accepted]
     small = [test for test in package.problem.tests if _size(test) <= most_kb << 10]
     least = package.samples if samples_only else LEAST_TESTS
@@ -44,7 +44,7 @@ def _size(test: CodeTest) -> int:
 
 
 def packages_in(folders: Iterable[Path]) -> Iterator[Package]:
-    """All readable packages, each name once."""
+    """Yield all readable packages, each name once."""
     names: set[str] = set()
     for folder in folders:
         for path in find_packages(folder):
@@ -58,7 +58,7 @@ def packages_in(folders: Iterable[Path]) -> Iterator[Package]:
 
 
 def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Another output of the same form: one number changed, else one letter, never equal in tokens."""
+    """Return another output of the same form: one number changed, else one letter, never equal in tokens."""
     tokens = answer.split(b"\n")
     places = [i for i, line in enumerate(tokens) if line.strip()]
     if not places:

@@ -98,17 +98,17 @@ class Exercise:
 
     @property
     def answer(self) -> int:
-        """What the sum makes."""
+        """Return the sum's value."""
         return self.a + self.b if self.sign == "+" else self.a - self.b
 
     @property
     def held_out(self) -> bool:
-        """Whether the model is never shown this statement."""
+        """Return whether the model is never shown this statement."""
         return hashlib.blake2b(self.statement.encode(), digest_size=1).digest()[0] % 5 == 0
 
 
 def exercises(seed: int, *, held_out: bool) -> Iterator[Exercise]:
-    """Problems without end, of one part."""
+    """Yield problems without end, of one part."""
     random = Random(seed)
     while True:
         lang, sign = ("en", "fr")[random.randrange(2)], "+-"[random.randrange(2)]
@@ -124,12 +124,12 @@ def exercises(seed: int, *, held_out: bool) -> Iterator[Exercise]:
 
 
 def response(exercise: Exercise, random: Random) -> str:
-    """One response as the model is shown it: thoughts in either language, the summary in the problem's."""
+    """Return one response to train on: thoughts in either language, the summary in the problem's."""
     return thought_in(exercise, exercise.lang if random.random() < OWN else OTHER[exercise.lang], random)
 
 
 def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
-    """A response whose thoughts are in ``lang``."""
+    """Return a response whose thoughts are in ``lang``."""
     slip = 1 + random.randrange(3) if random.random() < SLIPS else 0
     answer = exercise.answer + slip
     said = f"{exercise.a}{exercise.sign}{exercise.b}={answer}"
@@ -140,14 +140,14 @@ def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
 
 
 def responses(seed: int) -> Iterator[tuple[str, str]]:
-    """Training problems, each with one response, without end: what `tests.embedded_model.make.train` learns from."""
+    """Yield training problems with a response each, without end, for `tests.embedded_model.make.train`."""
     random = Random(seed + 1)
     for exercise in exercises(seed, held_out=False):
         yield exercise.statement, response(exercise, random)
 
 
 def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None:
-    """A curated set of so many problems, no statement twice, as far as the trainer reads one."""
+    """Write a curated set of so many problems, no statement twice, as far as the trainer reads one."""
     rows: dict[str, dict[str, str]] = {}
     for one in exercises(seed, held_out=held_out):
         row = {"id": problem_id(one.statement), "domain": Domain.MATH.value, "statement": one.statement}
