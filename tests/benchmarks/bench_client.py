@@ -136,9 +136,9 @@ def main() -> None:
         spent = asyncio.run(compare(url, arguments.requests, arguments.rounds, arguments.in_flight))
     finally:
         server.kill()
-    for kind, found in spent.items():
-        rounds = ", ".join(f"{one:.2f}" for one in found)
-        print(f"{kind}: {statistics.median(found):.2f} ms CPU per attempt (rounds: {rounds})")
+    for kind, times in spent.items():
+        rounds = ", ".join(f"{milliseconds:.2f}" for milliseconds in times)
+        print(f"{kind}: {statistics.median(times):.2f} ms CPU per attempt (rounds: {rounds})")
 
 
 if __name__ == "__main__":

@@ -41,14 +41,14 @@ def rows(path: Path) -> list[dict[str, str]]:
 def unrelated(folder: Path, pairs: list[dict[str, str]], names: tuple[str, ...], most: int) -> pl.Series:
     """Return problems of the named sets not among the originals, evenly taken, at most ``most`` of each set."""
     originals = {"".join(pair["original"].split()) for pair in pairs}
-    found: list[str] = []
+    problems: list[str] = []
     for name in names:
         texts = [
             text for row in rows(folder / f"{name}.jsonl") for text in [row.get("problem") or row.get("prompt")] if text
         ]
         far = [text for text in texts if not any("".join(text.split()) in original for original in originals)]
-        found += far[:: max(1, -(-len(far) // most))]
-    return pl.Series(found)
+        problems += far[:: max(1, -(-len(far) // most))]
+    return pl.Series(problems)
 
 
 def best(index: BenchmarkIndex, texts: pl.Series) -> pl.DataFrame:
@@ -77,7 +77,7 @@ def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFra
     for method, overlap, default in settings(embeddings):
         start = time.perf_counter()
         index = BenchmarkIndex(benchmark, overlap)
-        found, wrong = best(index, paraphrases), best(index, others)
+        hits, wrong = best(index, paraphrases), best(index, others)
         rate = (len(others) + 2 * len(pairs)) / (time.perf_counter() - start)
         allowed = int(FALSE * len(others))
         strict = wrong["score"].sort(descending=True)[allowed] + 1e-6
@@ -90,8 +90,8 @@ def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFra
                         "method": method,
                         "at": kind,
                         "threshold": round(threshold, 3),
-                        "recall": found.select(hit.mean().round(4)).item(),
-                        "right": found.select(right.mean().round(4)).item(),
+                        "recall": hits.select(hit.mean().round(4)).item(),
+                        "right": hits.select(right.mean().round(4)).item(),
                         "false": wrong.select(hit.mean().round(5)).item(),
                         "texts_per_s": round(rate),
                     }

@@ -83,13 +83,13 @@ def quality(problems: pl.DataFrame) -> None:
             choices_opened=opened.mean().round(4),
         )
     )
-    said = {
+    renamed = {
         "proof": pl.col("reason") == DropReason.PROOF,
         "mcq": choices.fill_null(False) | (pl.col("answer").ne_missing(pl.col("asked")) & kept & ~debris()),
         "unanswerable": pl.col("reason") == DropReason.MISSING_ANSWER,
         "open": kept & ~(pl.col("answer").ne_missing(pl.col("asked")) & ~debris()),
     }
-    for kind, guess in said.items():
+    for kind, guess in renamed.items():
         right = lines.filter(guess & (pl.col("kind") == kind)).height
         print(
             f"{kind:>13}: precision {right / max(1, lines.filter(guess).height):.4f}"
@@ -113,15 +113,15 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
     dropped = lines.filter(pl.col("reason").is_not_null())
     counted = dropped.group_by("rule", "reason", "kind").len().pivot(on="kind", values="len").fill_null(0)
     kinds = sorted(set(lines["kind"]))
-    held = dict(lines.group_by("kind").len().iter_rows())
+    kind_sizes = dict(lines.group_by("kind").len().iter_rows())
     rows = []
     for row in counted.sort("rule", "reason").iter_rows(named=True):
-        wanted = WANTED.get(row["reason"])
-        right = sum(row.get(kind, 0) for kind in wanted or ())
+        right_kinds = WANTED.get(row["reason"])
+        right = sum(row.get(kind, 0) for kind in right_kinds or ())
         fired = sum(row.get(kind, 0) for kind in kinds)
-        recall = right / sum(held.get(kind, 0) for kind in wanted) if wanted else None
-        told = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
-        rows.append({**told, "fired": fired, "precision": right / fired if wanted else None, "recall": recall})
+        recall = right / sum(kind_sizes.get(kind, 0) for kind in right_kinds) if right_kinds else None
+        cells = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
+        rows.append({**cells, "fired": fired, "precision": right / fired if right_kinds else None, "recall": recall})
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
@@ -138,11 +138,11 @@ def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
     out = filter_statements(many)
     took, busy = time.perf_counter() - start, cpu() - busy
     assert out.kept.height + out.dropped.height == count
-    print(f"filter_statements:        {told(count, took, busy)}; peak memory {peak():.2f} GB")
+    print(f"filter_statements:        {rates_text(count, took, busy)}; peak memory {peak():.2f} GB")
     return count / took, count / busy
 
 
-def told(count: int, took: float, busy: float) -> str:
+def rates_text(count: int, took: float, busy: float) -> str:
     return f"{count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s ({count / busy:,.0f} per second of CPU)"
 
 
@@ -235,7 +235,7 @@ def speed_of_map(problems: pl.DataFrame, count: int) -> tuple[float, float]:
     start, busy = time.perf_counter(), cpu()
     data.map(row_filter(), num_proc=2)
     took, busy = time.perf_counter() - start, cpu() - busy
-    print(f"datasets.map(num_proc=2): {told(count, took, busy)}")
+    print(f"datasets.map(num_proc=2): {rates_text(count, took, busy)}")
     return count / took, count / busy
 
 

@@ -47,19 +47,19 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def gathered(data: Path) -> list[Row]:
     """Return (group, language, text) of every text that is examined."""
-    seen = rows_of(data / "languages" / "sentences.jsonl")
-    rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in seen]
-    known = {row["text"] for row in seen}
+    sentences = rows_of(data / "languages" / "sentences.jsonl")
+    rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in sentences]
+    known_texts = {row["text"] for row in sentences}
     for name in SETS:
         for row in rows_of(data / "math" / f"{name}.jsonl"):
-            if row["problem"] not in known:
+            if row["problem"] not in known_texts:
                 rows.append((f"unseen {name}", row.get("lang") or "en", row["problem"]))
     heavy = [
         ("heavy problems", lang, text) for group, lang, text in rows if group.startswith("unseen") and is_heavy(text)
     ]
     parts = [
         ("heavy sentences", lang, part)
-        for _, lang, text in rows[len(seen) :]
+        for _, lang, text in rows[len(sentences) :]
         for part in _SENTENCE.split(text)
         if ("$" in part or "\\" in part) and part.count("$") % 2 == 0 and is_heavy(part)
     ]
@@ -91,7 +91,7 @@ def main() -> None:
     )
     rows = gathered(data)
     own = [row for row in rows if row[1] in SEVEN]
-    said = {name: [method(text) for _, _, text in own] for name, method in METHODS.items()}
+    labels = {name: [method(text) for _, _, text in own] for name, method in METHODS.items()}
     tables: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for at, (group, lang, _) in enumerate(own):
         tables[group]["all"].append(at)
@@ -100,11 +100,11 @@ def main() -> None:
     print(f"{'group':<31} {'lang':<4} {'rows':>6} {heads}  ours: none   wrong")
     for group, langs in tables.items():
         for lang, places in langs.items():
-            right = [sum(said[name][at] == own[at][1] for at in places) / len(places) for name in METHODS]
-            none = sum(said["ours"][at] is None for at in places) / len(places)
-            shown = " ".join(f"{share:>10.2%}" for share in right)
+            right = [sum(labels[name][at] == own[at][1] for at in places) / len(places) for name in METHODS]
+            none = sum(labels["ours"][at] is None for at in places) / len(places)
+            cells = " ".join(f"{share:>10.2%}" for share in right)
             wrong = 1 - none - right[list(METHODS).index("ours")]
-            print(f"{group:<31} {lang:<4} {len(places):>6,} {shown}  {none:>10.2%} {wrong:>7.2%}")
+            print(f"{group:<31} {lang:<4} {len(places):>6,} {cells}  {none:>10.2%} {wrong:>7.2%}")
     others = [text for group, lang, text in rows if lang not in SEVEN and group == "seen sentences_other_language"]
     wrong = sum(identify(text).lang in SEVEN for text in others)
     print(f"\nsentences of other languages taken for one of the seven: {wrong} of {len(others)}")

@@ -32,40 +32,40 @@ def number_changed(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Give one number in digits another value that does not stand in the problem."""
-    found = list(_NUMBER.finditer(translated))
-    if not found:
+    numbers = list(_NUMBER.finditer(translated))
+    if not numbers:
         return None
-    one = chance.choice(found)
-    digits = one[0]
+    number = chance.choice(numbers)
+    digits = number[0]
     there = {int(run) for run in re.findall(r"\d+", translated)}
     whole = int(re.split("[.,]", digits)[0])
     shifts = [whole + step for step in (1, 2, 3, 5, 10, 17) if whole + step not in there]
     changed = digits.replace(str(whole), str(chance.choice(shifts)), 1) if shifts else None
     if changed is None or changed == digits:
         return None
-    return translated[: one.start()] + changed + translated[one.end() :]
+    return translated[: number.start()] + changed + translated[number.end() :]
 
 
 def formula_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Drop one formula between dollars."""
-    found = [one for one in _FORMULA.finditer(translated) if re.search(r"[A-Za-z=+\\^]", one[0][1:-1])]
-    if not found:
+    formulas = [formula for formula in _FORMULA.finditer(translated) if re.search(r"[A-Za-z=+\\^]", formula[0][1:-1])]
+    if not formulas:
         return None
-    one = chance.choice(found)
-    return translated[: one.start()] + translated[one.end() :]
+    formula = chance.choice(formulas)
+    return translated[: formula.start()] + translated[formula.end() :]
 
 
 def amount_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Drop one number in digits: what a formula is to a word problem."""
-    found = list(_NUMBER.finditer(translated))
-    if not found:
+    numbers = list(_NUMBER.finditer(translated))
+    if not numbers:
         return None
-    one = chance.choice(found)
-    return translated[: one.start()] + translated[one.end() :]
+    number = chance.choice(numbers)
+    return translated[: number.start()] + translated[number.end() :]
 
 
 def sentence_left(
@@ -95,8 +95,8 @@ def answer_appended(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
     """Append the answer: bare, marked in English, or marked in the target's language."""
-    shown = chance.choice(("{}", "({})", "= {}", *_MARKED[target], *_MARKED["en"]))
-    return f"{translated} {shown.format(answer)}"
+    form = chance.choice(("{}", "({})", "= {}", *_MARKED[target], *_MARKED["en"]))
+    return f"{translated} {form.format(answer)}"
 
 
 CORRUPTIONS: dict[str, Corruption] = {
