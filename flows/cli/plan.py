@@ -85,7 +85,7 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """Return what a finished stage of attempts took; None where it is not finished."""
+    """Return the cost of a finished stage of attempts; None where it is not finished."""
     manifest = read_manifest(attempts_of(part).folder_in(run))
     if manifest is None:
         return None

@@ -27,7 +27,7 @@ RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 
 
 def row_outcomes(curated: Path) -> pl.DataFrame:
-    """Return what became of each row of the sources, from the published folder."""
+    """Return the outcome of each row of the sources, from the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
     kept = pl.read_parquet(curated / "data" / "*.parquet").select(
         *columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason")

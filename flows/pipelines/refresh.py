@@ -244,7 +244,7 @@ def _read_published_run(run: Run) -> _PublishedRun:
 
 
 def summarise_refresh(result: RefreshResult) -> list[str]:
-    """Return what a refresh did, in lines of text."""
+    """Return the result of a refresh, in lines of text."""
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     if not result.chosen:

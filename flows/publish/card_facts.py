@@ -29,7 +29,7 @@ def card_facts(
     disputed: Mapping[str, int],
     recipe_toml: str,
 ) -> cards.CardFacts:
-    """Return what the card says.
+    """Return the facts that the data card states.
 
     Args:
         disputed: labels in the queue, by kind.

@@ -35,7 +35,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
-    """Return what the queue is made from besides the filters and the decisions."""
+    """Return digests of what the queue is made from besides the filters and the decisions."""
     verdicts = _verdicts(run, results)
     verdicts_digest = review.digest(review.read_verdicts(run.folder))
     return {

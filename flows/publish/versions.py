@@ -210,7 +210,7 @@ def changelog(folder: Path) -> str:
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
-    """Return what a refresh took, in words."""
+    """Return the cost of a refresh, in words."""
     return (
         f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
         f"{cost['kept_rates']:,} problems kept their pass rates"

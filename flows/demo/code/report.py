@@ -28,7 +28,7 @@ class FaultReport:
 
 
 def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
-    """Return what became of every planted row in a finished run."""
+    """Return the outcome of every planted row in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
     power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}

@@ -84,7 +84,7 @@ def refresh(run: Path, console: Console) -> None:
 
 
 def decisions_of(run: Path, part: str) -> pl.DataFrame:
-    """Return what a stage of a run decided, one row a problem."""
+    """Return the decisions of a stage of a run, one row a problem."""
     return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
