@@ -141,7 +141,7 @@ def published_version(run: Run) -> int | None:
 
 
 def _published(folder: Path) -> dict[str, Any] | None:
-    """Read the mark of the published set, which names all that it was made from; None where there is none, or its mark is damaged."""
+    """Read the mark of the published set: what it was made from; None where there is none, or it is damaged."""
     try:
         mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
