@@ -1,6 +1,6 @@
-"""`goldilocks verify code`: judge a file of programs, show how far it is, print the counts.
+"""`goldilocks verify code`: judge a file of programs, show the progress, print the counts.
 
-Which isolation is in force is printed first; without any, it runs only where the user said so in as many words.
+The isolation in force is printed first. Without any, programs run only where the user allowed that explicitly.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def verify_code_file(
     allow_none: bool = False,
 ) -> None:
     """Judge a file of submissions into ``out`` and print the counts."""
-    say = Console(markup=False, highlight=False, soft_wrap=True).print
-    done = 0
+    print_line = Console(markup=False, highlight=False, soft_wrap=True).print
+    reported = 0
     with Runner(workers, rung=rung, allow_none=allow_none) as runner:
-        say(runner.description)
+        print_line(runner.description)
         with bar("verify code", None) as advance:
 
             def progress(rows: int) -> None:
-                nonlocal done
-                advance(rows - done)
-                done = rows
+                nonlocal reported
+                advance(rows - reported)
+                reported = rows
 
             counts = verify_programs(problems, submissions, out, runner, progress, every=every)
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    say(f"{sum(counts.values()):,} programs: {shown or 'none'}: {out}")
+    counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    print_line(f"{sum(counts.values()):,} programs: {counts_text or 'none'}: {out}")

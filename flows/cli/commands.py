@@ -25,7 +25,7 @@ from flows.stages.verdicts import verdicts_of
 
 
 def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False) -> Path | None:
-    """Run a recipe; returns the folder of the curated set, None after a dry run."""
+    """Run a recipe and return the folder of the curated set; None after a dry run."""
     run = new_run(path, overrides, out)
     run.check_owner()
     if dry:
@@ -42,7 +42,7 @@ def run_recipe(path: Path, overrides: Sequence[str], out: Path | None, *, dry: b
 
 
 def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
-    """Return the recipe's Prefect flow, with a Prefect API of its own where the user has none."""
+    """Run the recipe's Prefect flow and return the set's folder; a Prefect API is started where the user has none."""
     from flows.serve.server import prefect_api
 
     with prefect_api():
@@ -54,7 +54,7 @@ def _run_flow(run: Run, path: Path, overrides: Sequence[str]) -> Path:
 
 
 def show_status(folder: Path) -> None:
-    """Print the funnel of a run folder, finished or not; of a training run how far it is."""
+    """Print the funnel of a run folder, finished or not; for a training run, print how far it is."""
     if is_training(folder):
         Console(highlight=False, markup=False, soft_wrap=True).print("\n".join(training_lines(folder)))
         return
@@ -62,16 +62,16 @@ def show_status(folder: Path) -> None:
 
 
 def print_funnel(run: Run) -> None:
-    """The funnel as a table on standard output."""
+    """Print the funnel as a table on standard output, and below it what the set and its labels came to."""
     verifier = published_verifier(run) or verifier_version(run)
     rows = status(run, pipeline_of(run.recipe), verifier)
     table = Table(title=Text(f"{run.recipe.name}: {run.folder}"), title_justify="left", box=None, pad_edge=False)
     for name in ("stage", "in", "kept", "dropped", "kept %"):
         table.add_column(name, justify="left" if name == "stage" else "right")
     table.add_column("why dropped", overflow="fold")
-    for seen in rows:
-        if seen.is_shown:
-            _add_stage(table, seen)
+    for stage_status in rows:
+        if stage_status.is_shown:
+            _add_stage(table, stage_status)
     console = Console(highlight=False, markup=False)
     Console(highlight=False).print(table)
     if rows[-1].finished and not rows[-1].row.kept:
@@ -79,29 +79,31 @@ def print_funnel(run: Run) -> None:
     if (version := latest(run.folder)) is not None:
         console.print(summary(version), soft_wrap=True)
     if disputed := published_counts(run):
-        waits = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
-        console.print(f"disputed labels: {waits}; see `goldilocks review {run.folder}`", soft_wrap=True)
+        counts_text = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
+        console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
     for line in compare_with_plan(run):
         console.print(line, soft_wrap=True)
     for part in run.parts:
-        judged = read_result(verdicts_of(part), run, verifier)
-        labelled = judged.manifest.notes.get("labelled", 0) if judged is not None else 0
-        if judged is not None and labelled:
-            against = judged.manifest.notes["disagreements_with_labels"]
-            share = f"{labelled - against:,} of {labelled:,} verdicts ({100 * (1 - against / labelled):.2f} %)"
-            others = f"; the others: {judged.folder / 'disagreements_with_labels'}" if against else ""
+        verdicts_result = read_result(verdicts_of(part), run, verifier)
+        labelled = verdicts_result.manifest.notes.get("labelled", 0) if verdicts_result is not None else 0
+        if verdicts_result is not None and labelled:
+            disagreements = verdicts_result.manifest.notes["disagreements_with_labels"]
+            share = (
+                f"{labelled - disagreements:,} of {labelled:,} verdicts ({100 * (1 - disagreements / labelled):.2f} %)"
+            )
+            others = f"; the others: {verdicts_result.folder / 'disagreements_with_labels'}" if disagreements else ""
             console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
 
 
-def _add_stage(table: Table, seen: StageStatus) -> None:
-    row = seen.row
-    if not seen.finished and not seen.shards:
+def _add_stage(table: Table, stage_status: StageStatus) -> None:
+    row = stage_status.row
+    if not stage_status.finished and not stage_status.shards:
         table.add_row(row.title, "", "", "", "", "not begun")
         return
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(row.reasons.items(), key=lambda r: -r[1]))
-    if not seen.finished:
-        of = f" of {seen.total}" if seen.total is not None else ""
-        reasons = f"[so far: {seen.shards}{of} shards] {reasons}"
+    if not stage_status.finished:
+        out_of = f" of {stage_status.total}" if stage_status.total is not None else ""
+        reasons = f"[so far: {stage_status.shards}{out_of} shards] {reasons}"
     share = f"{100 * row.kept / row.rows_in:.1f}" if row.rows_in else ""
     dropped = f"{row.dropped:,}"
     table.add_row(row.title, f"{row.rows_in:,}", f"{row.kept:,}", dropped, share, reasons.replace("[", "\\["))

@@ -1,4 +1,4 @@
-"""`goldilocks doctor`: what the machine gives, said in a table."""
+"""`goldilocks doctor`: which isolation this machine gives foreign code, as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from curation.verify.sandbox.doctor import diagnose
 
 
 def print_diagnosis() -> None:
-    """Try every property of the isolation and print what came of it.
+    """Try every property of the isolation and print the results.
 
     Raises:
         VerifierError: some property does not hold, so foreign code is not safe here.
@@ -19,14 +19,14 @@ def print_diagnosis() -> None:
     console = Console(markup=False, highlight=False, soft_wrap=True)
     with Sandbox(workers=1) as box:
         console.print(box.description)
-    found = diagnose()
+    checks = diagnose()
     table = Table(box=None, pad_edge=False)
     for name in ("", "property", "tried", "what happened"):
         table.add_column(name, overflow="fold")
-    for one in found:
-        table.add_row("holds" if one.ok else "FAILS", one.name, one.attempt, one.detail)
+    for check in checks:
+        table.add_row("holds" if check.ok else "FAILS", check.name, check.attempt, check.detail)
     console.print(table)
-    failing = [one.name for one in found if not one.ok]
+    failing = [check.name for check in checks if not check.ok]
     if failing:
         raise VerifierError(f"the isolation of this machine fails on: {', '.join(failing)}.")
-    console.print(f"All {len(found)} properties hold.")
+    console.print(f"All {len(checks)} properties hold.")

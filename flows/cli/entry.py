@@ -162,7 +162,7 @@ app.add_typer(tools)
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the `goldilocks` command: the entry point of the console script."""
     try:
         app()
     except GoldilocksError as error:

@@ -47,30 +47,30 @@ def explain_problem(folder: Path, problem: str) -> None:
         _print_field(console, "reference", row["answer"])
     for stage in filters:
         before = _print_filter(console, run, stage, name, before)
-    asked = _asked_ids(run, filters[-1] if filters else first, name)
+    attempt_ids = _attempt_ids(run, filters[-1] if filters else first, name)
     verifier = published_verifier(run) or verifier_version(run)
     for part in run.parts:
-        for one in asked:
-            if one != name:
-                console.print(f"  asked as {one}")
-            _print_difficulty(console, run, part, verifier, one)
-    for one in asked:
-        explain_versions.print_versions(console, run, one, _print_attempts)
-    _print_export(console, newest_run(run.folder), asked)
+        for attempt_id in attempt_ids:
+            if attempt_id != name:
+                console.print(f"  asked as {attempt_id}")
+            _print_difficulty(console, run, part, verifier, attempt_id)
+    for attempt_id in attempt_ids:
+        explain_versions.print_versions(console, run, attempt_id, _print_attempts)
+    _print_export(console, newest_run(run.folder), attempt_ids)
 
 
-def _asked_ids(run: Run, last: Stage, name: str) -> list[str]:
-    """Return the ids under which attempts at a problem are made: of its rows behind the last filter, else its own."""
+def _attempt_ids(run: Run, last: Stage, name: str) -> list[str]:
+    """Return the ids under which a problem is attempted: those of its rows behind the last filter, else its own."""
     ids = rows_of(last.folder_in(run), "kept", name, "group")
     return ids["id"].to_list() if ids.height else [name]
 
 
-def _print_export(console: Console, run: Run, asked: Sequence[str]) -> None:
+def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> None:
     folder, title = EXPORT.folder_in(run), f"[bold]{EXPORT.title}[/bold]"
-    for one in asked:
-        for row in rows_of(folder, "dropped", one).iter_rows(named=True):
+    for attempt_id in attempt_ids:
+        for row in rows_of(folder, "dropped", attempt_id).iter_rows(named=True):
             console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
-    if any(rows_of(folder, "kept", one).height for one in asked):
+    if any(rows_of(folder, "kept", attempt_id).height for attempt_id in attempt_ids):
         console.print(f"{title}: in the curated set")
 
 
@@ -79,10 +79,10 @@ def _print_field(console: Console, label: str, text: Any) -> None:
 
 
 def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
-    """Print what a stage did to the rows of a problem; returns those that it kept.
+    """Print what a stage did to the rows of a problem, and return the rows that it kept.
 
     Args:
-        before: the rows that the stages before it handed on.
+        before: the rows that the stages before it kept.
     """
     title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
     kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
@@ -108,7 +108,7 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
 
 
 def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    """Return a problem's rows of a table, also those that it stands in under another id."""
+    """Return a problem's rows of a table, also those that stand there under another id."""
     rows = rows_of(folder, table, name)
     return rows if rows.height else rows_of(folder, table, name, "group")
 
@@ -120,40 +120,46 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         console.print(f"{title}: [dim]not reached[/dim]")
         return
     row = decisions.row(0, named=True)
-    fate = "kept" if row["keep"] else f"dropped, {row['reason']}"
-    console.print(f"{title} ({escape(row['policy'])}, {verifier}): {fate}: {escape(row['evidence'])}", soft_wrap=True)
+    decision = "kept" if row["keep"] else f"dropped, {row['reason']}"
+    console.print(
+        f"{title} ({escape(row['policy'])}, {verifier}): {decision}: {escape(row['evidence'])}", soft_wrap=True
+    )
     if row["pass_rate"] is not None:
-        failed = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
+        failures = f", {row['timeout']} timed out, {row['broken']} broken" if row["timeout"] or row["broken"] else ""
         interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
-        console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failed}")
+        console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failures}")
     _print_attempts(console, run, part, verifier, name)
 
 
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
     verdicts = rows_of(verdicts_of(part).folder_in(run, verifier), "verdicts", name, "problem")
-    made = read_result(attempts_of(part), run)
-    held = attempt_store(run, made).read([name]) if made is not None else pl.DataFrame(schema=ATTEMPT)
-    ends = {attempt["index"]: _end(attempt) for attempt in held.iter_rows(named=True)}
-    seen: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
+    attempts_result = read_result(attempts_of(part), run)
+    attempts = (
+        attempt_store(run, attempts_result).read([name])
+        if attempts_result is not None
+        else pl.DataFrame(schema=ATTEMPT)
+    )
+    last_words = {attempt["index"]: _last_words(attempt) for attempt in attempts.iter_rows(named=True)}
+    class_sizes: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
     for verdict in verdicts.iter_rows(named=True):
-        group = verdict["answer_class"]
-        votes = f"class {group}, {seen[group]} votes" if group is not None else "no class"
+        answer_class = verdict["answer_class"]
+        votes = f"class {answer_class}, {class_sizes[answer_class]} votes" if answer_class is not None else "no class"
         console.print(
             f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
-            f"{votes}; {verdict['method']}; … {ends.get(verdict['index'], '')}",
+            f"{votes}; {verdict['method']}; … {last_words.get(verdict['index'], '')}",
             soft_wrap=True,
             markup=False,
         )
 
 
 def _brief(answer: str | None) -> str:
-    """Return an answer on one line; of a program, its language and its size."""
+    """Return an answer on one line; for a program, its language and its size."""
     if answer is None or not answer.startswith("```"):
         return str(answer)
     lines = answer.split("\n")
     return f"{lines[0].strip('`')}, {len(lines) - 2} lines"
 
 
-def _end(attempt: dict[str, Any]) -> str:
+def _last_words(attempt: dict[str, Any]) -> str:
     """Return the last words of a response."""
     return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]

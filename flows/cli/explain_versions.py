@@ -20,30 +20,30 @@ from flows.run.run_folder import Run
 def print_versions(
     console: Console, run: Run, name: str, attempts: Callable[[Console, Run, str, str, str], None]
 ) -> None:
-    """The problem's decision in each version, oldest first.
+    """Print the problem's decision in each version, oldest first.
 
     Args:
         attempts: prints the attempts of a run's stage at a problem: console, run, stage, verifier, problem.
     """
     for version in stored_versions(run.folder):
-        found = decisions_of(run.folder, version.number).filter(pl.col("problem") == name)
-        if found.is_empty():
+        decisions = decisions_of(run.folder, version.number).filter(pl.col("problem") == name)
+        if decisions.is_empty():
             continue
-        row = found.row(0, named=True)
-        later = refreshed_run(run, version)
-        why = _why(later, name) if version.origin == "refresh" else None
-        console.print(f"[bold]{_title(version)}[/bold]: {_fate(row)}", soft_wrap=True)
-        console.print(f"  {_measured(row)}{_again(version, why)}", soft_wrap=True, markup=False)
-        if why is not None:
-            attempts(console, later, run.parts[-1], version.verifier, name)
+        row = decisions.row(0, named=True)
+        refreshed = refreshed_run(run, version)
+        reason = _reason_for_refresh(refreshed, name) if version.origin == "refresh" else None
+        console.print(f"[bold]{_title(version)}[/bold]: {_decision_text(row)}", soft_wrap=True)
+        console.print(f"  {_measurement_text(row)}{_refresh_text(version, reason)}", soft_wrap=True, markup=False)
+        if reason is not None:
+            attempts(console, refreshed, run.parts[-1], version.verifier, name)
 
 
 def _title(version: Version) -> str:
-    by = f", refreshed with {escape(version.policy)}" if version.origin == "refresh" else ""
-    return f"version {version.number} ({version.made_on}{by})"
+    refreshed_with = f", refreshed with {escape(version.policy)}" if version.origin == "refresh" else ""
+    return f"version {version.number} ({version.made_on}{refreshed_with})"
 
 
-def _fate(row: dict[str, Any]) -> str:
+def _decision_text(row: dict[str, Any]) -> str:
     if row["published"]:
         return "in the set"
     if row["keep"]:
@@ -51,7 +51,7 @@ def _fate(row: dict[str, Any]) -> str:
     return f"dropped, {row['reason']}"
 
 
-def _measured(row: dict[str, Any]) -> str:
+def _measurement_text(row: dict[str, Any]) -> str:
     if row["pass_rate"] is None:
         return f"no attempt of {row['policy']} could be judged, {row['measured_on']}"
     interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
@@ -61,16 +61,16 @@ def _measured(row: dict[str, Any]) -> str:
     )
 
 
-def _again(version: Version, why: str | None) -> str:
+def _refresh_text(version: Version, reason: str | None) -> str:
     if version.origin != "refresh":
         return ""
-    return f"; judged again ({why})" if why is not None else "; not judged again"
+    return f"; judged again ({reason})" if reason is not None else "; not judged again"
 
 
-def _why(run: RefreshedRun, name: str) -> str | None:
-    """Return why the problem was judged again for the version; None where it was not."""
+def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
+    """Return why the problem was judged again for this version; None where it was not."""
     for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
-        found = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
-        if not found.is_empty():
-            return str(found["why"][0])
+        rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
+        if not rows.is_empty():
+            return str(rows["why"][0])
     return None

@@ -1,4 +1,4 @@
-"""`goldilocks classify`, `decontaminate`, `verify answers`, `export`: one room of the line on files, without a run."""
+"""`goldilocks classify`, `decontaminate`, `verify answers`, `export`: one stage on files, without a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
 
 FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
-ASKED = ("source", "meta")
-"""Fields that are read only where `--map` names them: other files call other things so."""
+MAPPED_ONLY = ("source", "meta")
+"""Fields that are read only where `--map` names them: in other files these names mean other things."""
 BATCH = 20_000
 METHODS = ("ngram", "minhash", "embedding")
 
@@ -49,17 +49,17 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
 
 def verify_file(path: Path, out: Path, workers: int | None) -> None:
     """Judge a file of pairs and print the counts."""
-    done = 0
+    reported = 0
     with bar("verify answers", None) as advance:
 
         def progress(rows: int) -> None:
-            nonlocal done
-            advance(rows - done)
-            done = rows
+            nonlocal reported
+            advance(rows - reported)
+            reported = rows
 
         counts = verify_pairs(path, out, workers, progress)
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    _say(f"{sum(counts.values()):,} pairs: {shown}: {out}")
+    counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    _print_line(f"{sum(counts.values()):,} pairs: {counts_text}: {out}")
 
 
 def decontaminate_file(
@@ -70,35 +70,41 @@ def decontaminate_file(
     field: str | None,
     benchmark_field: str | None,
 ) -> None:
-    """Write the overlaps of a file's rows with benchmarks and print the counts."""
+    """Write which rows of a file are contaminated by benchmarks, and print the counts."""
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
         raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
     if "embedding" in methods:
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
-    found = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
-    by_method = ", ".join(f"{method} {hits:,}" for method, hits in found.hits.items())
-    _say(f"{found.rows:,} rows, {found.hit_rows:,} overlap ({by_method}): {out}")
+    report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
+    by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
+    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}): {out}")
 
 
 def export_folder(folder: Path, form: str, out: Path) -> None:
     """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
     written = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
-    also = f", {written.system_prompt}" if written.system_prompt else ""
-    _say(f"{written.rows:,} problems: {written.file}{also}")
+    prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
+    _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:
-        why = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
-        _say(f"{sum(written.left_out.values()):,} problems left out, whose judging {form} does not know: {why}")
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
+        _print_line(
+            f"{sum(written.left_out.values()):,} problems left out, whose judging {form} does not know: {reasons}"
+        )
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     Console(markup=False, highlight=False, soft_wrap=True).print(line)
 
 
 def _places(columns: Sequence[str]) -> dict[str, str]:
-    """Field → column: what --map says, else the usual names."""
-    places = {"statement": "problem", **{name: name for name in FIELDS[1:] if name not in ASKED}}
+    """Return field → column: what ``--map`` says, else the usual names.
+
+    Raises:
+        ConfigError: an item is not FIELD=COLUMN, or names no field.
+    """
+    places = {"statement": "problem", **{name: name for name in FIELDS[1:] if name not in MAPPED_ONLY}}
     for item in columns:
         field, equals, column = item.partition("=")
         if not equals or field not in FIELDS:
@@ -107,9 +113,12 @@ def _places(columns: Sequence[str]) -> dict[str, str]:
     return places
 
 
-def _present(batch: Sequence[Row], places: Mapping[str, str], asked: Sequence[str], path: Path) -> dict[str, str]:
-    """Return the statement and whatever was asked for must be there; other fields are used where they are."""
-    mapped = {item.partition("=")[0] for item in asked}
+def _present(batch: Sequence[Row], places: Mapping[str, str], columns: Sequence[str], path: Path) -> dict[str, str]:
+    """Return the columns to read, checked against the first rows.
+
+    The statement and every field that ``--map`` names must be there; other fields are used where they are.
+    """
+    mapped = {item.partition("=")[0] for item in columns}
     if (
         "statement" not in mapped
         and not any("problem" in row for row in batch)

@@ -1,4 +1,4 @@
-"""A problem of a run by the beginning of its id."""
+"""Find a problem of a run by the beginning of its id."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from flows.run.stage import Kind, Stage
 
 
 def filters_of(run: Run) -> list[Stage]:
-    """Return the stages of a run that hand problems on, the sources first."""
+    """Return the filter stages of a run, the sources first."""
     return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.FILTER]
 
 
 def find_id(run: Run, beginning: str) -> str:
-    """Return the one id of the run that begins so; a problem that is asked for under other ids is found by these too.
+    """Return the one id of the run that begins so; a problem that is attempted under other ids is found by these too.
 
     Raises:
         StoreError: none does, or several do.
@@ -28,15 +28,15 @@ def find_id(run: Run, beginning: str) -> str:
     if not ids:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
     if len(ids) > 1:
-        shown = ", ".join(sorted(ids)[:5])
-        raise StoreError(f"{beginning!r} begins {len(ids)} ids: {shown}{' …' if len(ids) > 5 else ''}; give more.")
+        examples = ", ".join(sorted(ids)[:5])
+        raise StoreError(f"{beginning!r} begins {len(ids)} ids: {examples}{' …' if len(ids) > 5 else ''}; give more.")
     return ids.pop()
 
 
 def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:
-    """Return a column of the rows that a stage keeps whose id begins so."""
-    found: set[str] = set()
+    """Return the distinct values of a column, over the rows that a stage keeps and whose id begins so."""
+    values: set[str] = set()
     for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)
-        found.update(rows.collect()[column])
-    return found
+        values.update(rows.collect()[column])
+    return values

@@ -37,7 +37,7 @@ PILOT = 64
 
 @dataclass(frozen=True, slots=True)
 class ActualCost:
-    """What a stage did: attempts that counted, tokens, and seconds of sampling; all as far as finished shards say."""
+    """What a finished stage took: attempts that count, tokens, and seconds of sampling."""
 
     attempts: int
     tokens: int
@@ -47,7 +47,7 @@ class ActualCost:
 def plan_recipe(
     recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
 ) -> list[StagePlan]:
-    """Run the filters and a pilot of every stage; the plans are written to the run folder too.
+    """Run the filters and a pilot of every stage; return the plans and write them to the run folder.
 
     Args:
         pilot: problems of the pilot, taken at even distances from those that the filters keep.
@@ -61,17 +61,17 @@ def plan_recipe(
     run.check_owner()
     with lock_folder(run.folder):
         run.save()
-        problems = _filtered(run)
+        problems = _run_filters(run)
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
         kept = read_table(problems.folder, "kept")
         count = min(pilot, kept.height)
-        chosen = kept[[number * kept.height // count for number in range(count)]]
+        pilot_problems = kept[[number * kept.height // count for number in range(count)]]
         if run.recipe.grader is None:
-            plans = [_plan(run, part, chosen, kept.height) for part in run.parts]
+            plans = [_plan(run, part, pilot_problems, kept.height) for part in run.parts]
         else:
-            first = _plan(run, run.parts[0], chosen, kept.height)
-            plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
+            first_plan = _plan(run, run.parts[0], pilot_problems, kept.height)
+            plans = [first_plan, *(_as_piloted(run, part, first_plan) for part in run.parts[1:])]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
@@ -85,7 +85,7 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def actual_cost(run: Run, part: str) -> ActualCost | None:
-    """Return what a finished stage of attempts took; None where it is not finished."""
+    """Return the cost of a finished stage of attempts; None where it is not finished."""
     manifest = read_manifest(attempts_of(part).folder_in(run))
     if manifest is None:
         return None
@@ -93,25 +93,26 @@ def actual_cost(run: Run, part: str) -> ActualCost | None:
     return ActualCost(notes["counted"], notes["tokens"], notes["ms"] / 1000)
 
 
-def _filtered(run: Run) -> StageResult:
-    """Run the stages before any attempt, as the flow does, but for those that are left out of plans."""
+def _run_filters(run: Run) -> StageResult:
+    """Run the stages before any attempt, as the flow does, except those that plans leave out."""
     stages = pipeline_of(run.recipe).before_attempts(run)
     return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
 
 
-def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan:
+def _plan(run: Run, part: str, pilot_problems: pl.DataFrame, problems: int) -> StagePlan:
     settings = difficulty_stage(run.recipe, part)
     policy = open_policy(settings.policy, run.recipe_folder)
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_pilot(run, part, chosen, policy, store))
-        tokens = _tokens(store, sampled)
+        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store))
+        tokens = _tokens_by_problem(store, sampled)
         store.compact()
     finally:
         store.close()
     prompt_tokens = getattr(policy, "prompt_tokens", None)
-    if speed is None and part in (before := stored_plan(run)):  # nothing had to be sampled: the pilot was made earlier
-        speed, prompt_tokens = before[part].tokens_per_s, before[part].prompt_tokens
+    earlier_plans = stored_plan(run)
+    if speed is None and part in earlier_plans:  # nothing had to be sampled: the pilot was made earlier
+        speed, prompt_tokens = earlier_plans[part].tokens_per_s, earlier_plans[part].prompt_tokens
     rates = CostRates(
         speed,
         getattr(settings.policy, "tensor_parallel", 1),
@@ -119,13 +120,12 @@ def _plan(run: Run, part: str, chosen: pl.DataFrame, problems: int) -> StagePlan
         getattr(settings.policy, "price_in", None),
         prompt_tokens,
     )
-    pilot = [PilotProblem(len(one.verdicts), tokens.get(one.problem, 0)) for one in sampled]
+    pilot = [PilotProblem(len(item.verdicts), tokens.get(item.problem, 0)) for item in sampled]
     return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilot, rates)
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """Return the plan of a stage whose policy is still to be trained: by the figures of stage 1's pilot, n of its own
-    band.
+    """Return the plan of a stage whose policy is still to be trained: figures of stage 1's pilot, n of its own band.
 
     The trained grader will be right more often and may write at another length; `goldilocks status` sets what the stage
     took beside this.
@@ -141,34 +141,33 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
 
 
 async def _pilot(
-    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
+    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
-    """Return the pilot's problems sampled, and the tokens per second of it; None where no token was made."""
+    """Sample the pilot; return its problems, and its tokens per second: None where no token was made."""
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
     with open_judge(run) as judge:
         async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=chosen.height)
-            sampled = [
-                one async for one in sampler.run(sampling_requests(chosen, store, settings.band.attempts, judge))
-            ]
+            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height)
+            requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
+            sampled = [problem async for problem in sampler.run(requests)]
     return sampled, sampler.progress.tokens_per_s or None
 
 
-def _tokens(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, int]:
-    """Per problem, the tokens of the attempts that count."""
+def _tokens_by_problem(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, int]:
+    """Return, per problem, the tokens of the attempts that count."""
     counted = pl.DataFrame(
-        [(one.problem, index) for one in sampled for index in one.verdicts],
+        [(item.problem, index) for item in sampled for index in item.verdicts],
         schema={"problem": pl.String, "index": pl.Int32},
         orient="row",
     )
-    held = store.read([one.problem for one in sampled], ["problem", "index", "tokens"])
-    spent = held.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
-    return dict(spent.iter_rows())
+    attempts = store.read([item.problem for item in sampled], ["problem", "index", "tokens"])
+    tokens = attempts.join(counted, on=["problem", "index"], how="semi").group_by("problem").agg(pl.col("tokens").sum())
+    return dict(tokens.iter_rows())
 
 
 def print_plan(plans: Sequence[StagePlan]) -> None:
-    """The plans as a table on standard output: expected means with their 95 % intervals, and the means without stop."""
+    """Print the plans as a table: expected means with their 95 % intervals, and the means without early stopping."""
     from rich.console import Console
     from rich.table import Table
 
@@ -176,13 +175,13 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
     for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
         table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
     for plan in plans:
-        for said, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
-            spent = [_spoken(one) for one in (cost.attempts, cost.tokens, cost.hours, cost.price)]
-            table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", said, *spent)
+        for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
+            cells = [_estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
+            table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
     Console(soft_wrap=True).print(table)
 
 
-def _spoken(estimate: CostEstimate | None) -> str:
+def _estimate_text(estimate: CostEstimate | None) -> str:
     if estimate is None:
         return "unknown"
     if estimate.low == estimate.high:
@@ -202,9 +201,9 @@ def compare_with_plan(run: Run) -> list[str]:
     """Return one line per planned stage that has run: what was planned, and what it took."""
     lines = []
     for part, plan in stored_plan(run).items():
-        took = actual_cost(run, part)
-        if took is not None:
-            planned = f"{_spoken(plan.expected.attempts)} attempts and {_spoken(plan.expected.tokens)} tokens"
-            spent = f"{_short(took.attempts)} attempts and {_short(took.tokens)} tokens in {took.seconds:,.0f} s"
-            lines.append(f"{part}: planned {planned}; took {spent}")
+        actual = actual_cost(run, part)
+        if actual is not None:
+            attempts, tokens = _estimate_text(plan.expected.attempts), _estimate_text(plan.expected.tokens)
+            spent = f"{_short(actual.attempts)} attempts and {_short(actual.tokens)} tokens in {actual.seconds:,.0f} s"
+            lines.append(f"{part}: planned {attempts} attempts and {tokens} tokens; took {spent}")
     return lines

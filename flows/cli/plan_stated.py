@@ -32,7 +32,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
 
 
 def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
-    """`goldilocks plan --stated`: the plans as a table, and the hours that all of it takes on the stated GPUs."""
+    """Print the plans as a table (`goldilocks plan --stated`), and the hours that they take on the stated GPUs."""
     from rich.console import Console
 
     costs = load_recipe(path, overrides).costs
@@ -48,40 +48,42 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
 
 def _stage(recipe: Recipe, costs: StatedCosts, part: str, number: int, path: Path) -> StagePlan:
     settings = difficulty_stage(recipe, part)
-    share = _of(costs.attempts_share, number, "attempts_share", path) if settings.sampling.early_stopping else 1.0
-    tokens = _of(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
-    speed = _of(costs.tokens_per_s, number, "tokens_per_s", path)
+    share = (
+        _stage_value(costs.attempts_share, number, "attempts_share", path) if settings.sampling.early_stopping else 1.0
+    )
+    tokens = _stage_value(costs.tokens_per_attempt, number, "tokens_per_attempt", path)
+    speed = _stage_value(costs.tokens_per_s, number, "tokens_per_s", path)
     policy = settings.policy
     rates = CostRates(
         price_out=getattr(policy, "price_out", None),
         price_in=getattr(policy, "price_in", None),
-        prompt_tokens=_of(costs.prompt_tokens, number, "prompt_tokens", path),
+        prompt_tokens=_stage_value(costs.prompt_tokens, number, "prompt_tokens", path),
     )
-    every = float(costs.problems * settings.band.attempts)
+    all_attempts = float(costs.problems * settings.band.attempts)
     return StagePlan(
         stage=part,
         policy=policy_name(settings.policy),
         problems=costs.problems,
         pilot=0,
         tokens_per_s=speed * costs.gpus,
-        expected=_cost(share * every, tokens, speed, rates),
-        without_early_stopping=_cost(every, tokens, speed, rates),
+        expected=_cost(share * all_attempts, tokens, speed, rates),
+        without_early_stopping=_cost(all_attempts, tokens, speed, rates),
         prompt_tokens=rates.prompt_tokens,
     )
 
 
 def _cost(attempts: float, tokens_each: float, speed: float, rates: CostRates) -> Cost:
-    """Return hours are those of all GPUs together, as in `curation.difficulty.planning`."""
+    """Return the cost; its hours are those of all GPUs together, as in `curation.difficulty.planning`."""
     tokens = attempts * tokens_each
-    paid = _exactly(rates.price(attempts, tokens)) if rates.priced else None
-    return Cost(_exactly(attempts), _exactly(tokens), _exactly(tokens / speed / 3600), paid)
+    price = _exact(rates.price(attempts, tokens)) if rates.priced else None
+    return Cost(_exact(attempts), _exact(tokens), _exact(tokens / speed / 3600), price)
 
 
-def _exactly(value: float) -> CostEstimate:
+def _exact(value: float) -> CostEstimate:
     return CostEstimate(value, value, value)
 
 
-def _of(values: Sequence[float], number: int, name: str, path: Path) -> float:
+def _stage_value(values: Sequence[float], number: int, name: str, path: Path) -> float:
     if number < len(values):
         return values[number]
     if len(values) == 1:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
-    """Refresh the set of a run, and print what that came to."""
+    """Refresh the set of a run, print the result and return it."""
     with prefect_api():
         from flows.pipelines.refresh import refresh, summarise_refresh
 
-        done = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
+        result = refresh.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    for line in summarise_refresh(done):
+    for line in summarise_refresh(result):
         console.print(line)
-    return done
+    return result

@@ -70,8 +70,8 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
         attempts = read_results(run, [attempts_of(part) for part in run.parts])
         before = _snapshot(run, old)
         new = verifier_version(run)
-        again = [stage for part in run.parts for stage in (verdicts_of(part), decisions_of(part))]
-        results = run_pipeline(run, again, results=filters.plus(*attempts))
+        stages = [stage for part in run.parts for stage in (verdicts_of(part), decisions_of(part))]
+        results = run_pipeline(run, stages, results=filters.plus(*attempts))
         after = _snapshot(run, new)
         run.save()
         curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
@@ -87,17 +87,19 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
 
 
 def override_verifier(run: Run, overrides: Sequence[str]) -> Recipe:
-    """Return the run's recipe with other settings; ``stage2.band.*`` is the grader's band where a grader makes stage
-    2.
-    """
+    """Return the run's recipe with other settings; where a grader makes stage 2, ``stage2.band.*`` is its band."""
     allowed = _allowed(overrides)
     if run.recipe.grader is not None:
-        allowed = [re.sub(r"^\s*stage2\.", "grader.", one) for one in allowed]
+        allowed = [re.sub(r"^\s*stage2\.", "grader.", override) for override in allowed]
     return with_grader(override_recipe(as_written(run.recipe), allowed), run.folder)
 
 
 def _allowed(overrides: Sequence[str]) -> Sequence[str]:
-    """Only what judging and deciding read may change here; the rest was settled when the attempts were made."""
+    """Return the overrides, checked: only settings that judging and deciding read may change here.
+
+    Raises:
+        ConfigError: an override concerns how the attempts were made; these are not made again.
+    """
     for override in overrides:
         key = override.partition("=")[0].strip()
         if not _REJUDGED.fullmatch(key):
@@ -119,39 +121,41 @@ _ROW = {
 
 
 def changed_decisions(before: Snapshot, after: Snapshot) -> Iterator[ChangedDecision]:
-    """Yield decisions that differ, each with the verdicts that differ, in the order of the problems.
+    """Yield the decisions that differ, each with the verdicts that differ, in the order of the problems.
 
     Args:
         before, after: per stage, `DECISION` and `VERDICT` rows.
     """
     for stage, (decisions, verdicts) in after.items():
         old_decisions, old_verdicts = before[stage]
-        fates = _fates(old_decisions, "before").join(_fates(decisions, "after"), on="problem", maintain_order="left")
-        moved = fates.filter(pl.col("before") != pl.col("after"))
-        why = _why(old_verdicts, verdicts)
-        for problem, was, now in moved.iter_rows():
-            yield ChangedDecision(stage, problem, was, now, tuple(why.get(problem, ())))
+        reasons = _decision_reasons(old_decisions, "before").join(
+            _decision_reasons(decisions, "after"), on="problem", maintain_order="left"
+        )
+        changed = reasons.filter(pl.col("before") != pl.col("after"))
+        changed_verdicts = _changed_verdicts(old_verdicts, verdicts)
+        for problem, was, now in changed.iter_rows():
+            yield ChangedDecision(stage, problem, was, now, tuple(changed_verdicts.get(problem, ())))
 
 
-def _fates(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
+def _decision_reasons(decisions: pl.DataFrame, name: str) -> pl.DataFrame:
     return decisions.select("problem", pl.coalesce("reason", pl.lit("kept")).alias(name))
 
 
-def _why(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
-    """Per problem, the attempts whose outcome, answer or answer class changed."""
+def _changed_verdicts(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
+    """Return, per problem, the attempts whose outcome, answer or answer class changed, a line each."""
     columns = ["outcome", "answer", "answer_class", "method"]
     both = old.select("problem", "index", *columns).join(
         new.select("problem", "index", "reference", *columns), on=["problem", "index"], maintain_order="right"
     )
     differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_right")) for name in columns[:3])
-    why: dict[str, list[str]] = {}
-    moved = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_right"), maintain_order=True)
-    for row in moved.iter_rows(named=True):
-        why.setdefault(row["problem"], []).append(
+    lines: dict[str, list[str]] = {}
+    changed = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_right"), maintain_order=True)
+    for row in changed.iter_rows(named=True):
+        lines.setdefault(row["problem"], []).append(
             f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
-            f"({row['method']}), is {row['outcome_right']} ({row['how_right']})"
+            f"({row['method']}), is {row['outcome_right']} ({row['method_right']})"
         )
-    return why
+    return lines
 
 
 def _snapshot(run: Run, verifier: str) -> Snapshot:

@@ -36,15 +36,19 @@ def review_run(folder: Path, accept: str | None, reject: str | None, answer: str
         _check_answer(run, name, answer)
     with lock_folder(run.folder):
         review.add_verdict(run.folder, review.ReviewVerdict(name, answer))
-    said = f"accepted with the reference {answer}" if answer is not None else "rejected"
-    console.print(f"{name}: {said}; the next `goldilocks run` into {run.folder} applies it.")
+    decision = f"accepted with the reference {answer}" if answer is not None else "rejected"
+    console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
 
 
 def _check_answer(run: Run, name: str, answer: str) -> None:
-    """A reference that the verifier cannot judge against is refused at once."""
-    read = rows_of(SOURCES.folder_in(run), "kept", name)
+    """Refuse a reference that the verifier cannot judge against.
+
+    Raises:
+        ConfigError: it is such a reference.
+    """
+    rows = rows_of(SOURCES.folder_in(run), "kept", name)
     with open_judge(run) as judge:
-        (check,) = judge.check([(answer, read["lang"][0])])
+        (check,) = judge.check([(answer, rows["lang"][0])])
     if not check.usable:
         raise ConfigError(
             f"--answer {answer}: the verifier cannot judge against it ({check.reason}); write it plainly."
@@ -55,18 +59,17 @@ def _print_queue(run: Run, console: Console) -> None:
     published = published_queue(run)
     if published is None:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
-    said = review.read_verdicts(run.folder)
-    waiting = review.dispute_queue([published], said)
+    verdicts = review.read_verdicts(run.folder)
+    waiting = review.dispute_queue([published], verdicts)
     for row in waiting.head(SHOWN).iter_rows(named=True):
         console.print(f"{row['id']}  {review.KINDS[row['kind']]} ({', '.join(row['rows'])})")
         console.print(f"  statement   {' '.join(row['statement'].split())}")
-        console.print(f"  references  {' | '.join(str(one) for one in row['references'])}")
+        console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")
     if waiting.height > SHOWN:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"
         )
-    waits = ", ".join(f"{kind} {count:,}" for kind, count in review.dispute_counts(waiting).items())
-    console.print(
-        f"{waiting.height:,} disputed{f' ({waits})' if waits else ''}; {len(said):,} problems settled by people"
-    )
+    counts_text = ", ".join(f"{kind} {count:,}" for kind, count in review.dispute_counts(waiting).items())
+    kinds = f" ({counts_text})" if counts_text else ""
+    console.print(f"{waiting.height:,} disputed{kinds}; {len(verdicts):,} problems settled by people")

@@ -1,4 +1,4 @@
-"""`goldilocks settings`: every field of a recipe, or of a trainer's, as its model describes it: none is left out."""
+"""`goldilocks settings`: every field of a recipe, or of a trainer's, as its pydantic model describes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMN = "path or { path | value, take }"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field: its dotted key, its type as one writes it, its default, and its meaning.
+    """One field: its dotted key, its type as a recipe writes it, its default, and its meaning.
 
     Where a table may be one of several kinds, the key names the kind: `stage1.policy(vllm).model` is written
     `stage1.policy.model`, where `stage1.policy.kind` is `vllm`.
@@ -37,7 +37,7 @@ class Setting:
 
 
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
-    """Yield all settings below a model, parents before children."""
+    """Yield all settings of a pydantic model, parents before children."""
     for name, field in model.model_fields.items():
         choice = choice_of_field(field)
         tagged = choice.tagged()
@@ -50,19 +50,19 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
         inner = _table(choice)
         is_list = typing.get_origin(field.annotation) is tuple and inner is not None
         key = f"{prefix}{name}{'.N' if is_list else ''}"
-        column = inner is not None and inner.__name__ == "Pick"
-        if inner is None or column:
+        is_column = inner is not None and inner.__name__ == "Pick"
+        if inner is None or is_column:
             yield Setting(
-                key, _kind(field.annotation, column), _default(field, name, defaults), field.description or ""
+                key, _kind(field.annotation, is_column), _default(field, name, defaults), field.description or ""
             )
             continue
         yield Setting(key, "table", "required" if field.is_required() else "", field.description or inner.__doc__ or "")
-        given = field.get_default(call_default_factory=True) if not field.is_required() else None
-        yield from settings_of(inner, f"{key}.", given if isinstance(given, BaseModel) else None)
+        inner_defaults = field.get_default(call_default_factory=True) if not field.is_required() else None
+        yield from settings_of(inner, f"{key}.", inner_defaults if isinstance(inner_defaults, BaseModel) else None)
 
 
 def display_key(key: str) -> str:
-    """Return a setting's key as a recipe holds it: without the kind of the tables it lies in."""
+    """Return a setting's key as a recipe writes it: without the kinds of the tables that it lies in."""
     return re.sub(r"\(\w+\)", "", key)
 
 
@@ -91,7 +91,7 @@ def print_settings(prefix: str, *, train: bool = False) -> None:
 
 
 def _table(choice: Choice) -> type[BaseModel] | None:
-    """Return the first table that a setting may be, or may be a list of; None where it may be none."""
+    """Return the first table that a setting may be, or may be a list of; None where it can be no table."""
     for branch in choice.branches:
         if is_table(branch):
             return branch
@@ -111,8 +111,8 @@ def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:
     return str(list(value) if isinstance(value, tuple) else value)
 
 
-def _kind(annotation: Any, column: bool) -> str:
-    if column:
+def _kind(annotation: Any, is_column: bool) -> str:
+    if is_column:
         return COLUMN
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:

@@ -45,7 +45,7 @@ def decontaminate(
     field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
     benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
 ) -> None:
-    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
+    """Find rows contaminated by benchmarks: which row, by which method, with which score."""
     from flows.cli.files import decontaminate_file
 
     decontaminate_file(rows, against, out, methods or [], field, benchmark_field)

@@ -25,7 +25,7 @@ def is_training(folder: Path) -> bool:
 
 
 def training_lines(folder: Path) -> list[str]:
-    """Return what there is to say of a training run, finished or not."""
+    """Return the status of a training run, finished or not, in lines of text."""
     recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
     rows = _rows(folder / "metrics.jsonl")
     lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]
@@ -42,10 +42,10 @@ def training_lines(folder: Path) -> list[str]:
 def _rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    found = []
+    rows = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found.append(json.loads(line))
+            rows.append(json.loads(line))
         except ValueError:
             break  # the last line of a run that is writing it
-    return found
+    return rows

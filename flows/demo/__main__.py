@@ -1,8 +1,9 @@
-"""`make demo`: the lines on the project's own sample data, and what they caught of what was planted there.
+"""`make demo`: the pipelines on the project's own sample data, and what they caught of what was planted there.
 
-First the math line and the code line on recorded attempts, with a report of every planted defect; then the whole recipe
-at toy size: the embedded model answers, a grader is trained on what it can learn from and re-grades the entire set,
-and the set is refreshed with a newer checkpoint. ``python -m flows.demo math``, ``code`` or ``loop`` runs one part.
+First the math pipeline and the code pipeline on recorded attempts, with a report of every planted defect; then the
+whole recipe at toy size: the embedded model answers, a grader is trained on what it can learn from and re-grades the
+entire set, and the set is refreshed with a newer checkpoint. ``python -m flows.demo math``, ``code`` or ``loop`` runs
+one part.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 
 
 def row_outcomes(curated: Path) -> pl.DataFrame:
-    """Return what became of each row of the sources, from the published folder."""
+    """Return the outcome of each row of the sources, from the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
     kept = pl.read_parquet(curated / "data" / "*.parquet").select(
         *columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason")
@@ -43,7 +44,7 @@ def row_outcomes(curated: Path) -> pl.DataFrame:
 
 
 def math(out: Path, console: Console) -> None:
-    """The math line on recorded attempts, and its report."""
+    """Run the math pipeline on recorded attempts, and print its report."""
     curated = run_recipe(RECIPE, [], out)
     assert curated is not None
     console.print()
@@ -52,7 +53,7 @@ def math(out: Path, console: Console) -> None:
 
 
 def loop(out: Path, console: Console) -> None:
-    """Two stages with a grader trained in between, all of it live."""
+    """Run two stages with a grader trained in between, all of it live, and print the report."""
     name, overrides = live.engine()
     curated = run_recipe(live.RECIPE, overrides, out)
     assert curated is not None
@@ -63,7 +64,7 @@ def loop(out: Path, console: Console) -> None:
 
 
 def code(out: Path, console: Console) -> None:
-    """The code line on recorded attempts, and its report."""
+    """Run the code pipeline on recorded attempts, and print its report."""
     curated = run_recipe(code_report.RECIPE, [], out)
     assert curated is not None
     console.print()

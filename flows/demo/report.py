@@ -2,7 +2,7 @@
 
 Pure functions over planted.jsonl and the run's decisions; `show` prints their results.
 
-``decisions`` is a frame with one row per row of the sources, its final fate:
+``decisions`` is a frame with one row per row of the sources, its final outcome:
 
     source, row   the source's name in the recipe and the row's position in it, from 0
     statement     the row's text as it came
@@ -76,9 +76,7 @@ class RowOutcome:
         return self.reason == expected
 
     def is_caught_otherwise(self, expected: str) -> bool:
-        """Return whether a row that should have gone did go, by a rule that speaks of the same: the row, or its
-        difficulty.
-        """
+        """Return whether a row that should have gone did go, by another rule on the same: the row or its difficulty."""
         if expected in (KEEP, REWRITTEN) or self.reason in (None, NOT_FOUND, expected):
             return False
         return not self.is_good or expected in LATE
@@ -111,102 +109,102 @@ class LabelScore:
 
     @property
     def recall(self) -> float | None:
-        """Return share of the planted wrong labels that were suspected."""
+        """Return the share of the planted wrong labels that were suspected."""
         return self.right / self.planted if self.planted else None
 
     @property
     def precision(self) -> float | None:
-        """Return share of the suspicions that were right."""
+        """Return the share of the suspicions that were right."""
         return self.right / self.suspected if self.suspected else None
 
 
 def caught_rows(planted_path: Path, decisions: pl.DataFrame) -> list[CaughtRow]:
-    """Per kind, in alphabetical order: how many planted rows met their expected fate."""
-    fates = _fates(decisions)
+    """Return, per kind in alphabetical order, how many planted rows ended as expected."""
+    outcomes = _outcomes(decisions)
     kinds: dict[str, list[tuple[Mapping[str, Any], RowOutcome]]] = {}
-    for planted in _planted(planted_path):
+    for planted in _read_planted(planted_path):
         place = (planted["source"], planted["row"])
-        fate = fates.get(place, RowOutcome(*place, planted["question"] or "", NOT_FOUND))
-        kinds.setdefault(planted["kind"], []).append((planted, fate))
+        outcome = outcomes.get(place, RowOutcome(*place, planted["question"] or "", NOT_FOUND))
+        kinds.setdefault(planted["kind"], []).append((planted, outcome))
     return [_caught_kind(kind, pairs) for kind, pairs in sorted(kinds.items())]
 
 
 def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], RowOutcome]]) -> CaughtRow:
     right, otherwise, missed = 0, [], []
-    for planted, fate in pairs:
+    for planted, outcome in pairs:
         expected = planted["expected"]
-        if fate.meets(expected):
+        if outcome.meets(expected):
             right += 1
-        elif fate.is_caught_otherwise(expected):
-            otherwise.append(fate)
+        elif outcome.is_caught_otherwise(expected):
+            otherwise.append(outcome)
         else:
-            missed.append(fate)
+            missed.append(outcome)
     return CaughtRow(kind, pairs[0][0]["expected"], len(pairs), right, tuple(otherwise), tuple(missed))
 
 
 def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome]:
-    """Return rows in which nothing was planted, dropped for what they are and not for how hard they are.
+    """Return the rows in which nothing was planted that were dropped for what they are, not for how hard they are.
 
-    Dropped controls are no rows of this list: `caught` has them among the missed.
+    Dropped controls are not in this list: `caught_rows` has them among the missed.
     """
-    planted = {(p["source"], p["row"]) for p in _planted(planted_path)}
-    return [fate for place, fate in _fates(decisions).items() if place not in planted and not fate.is_good]
+    planted = {(p["source"], p["row"]) for p in _read_planted(planted_path)}
+    return [outcome for place, outcome in _outcomes(decisions).items() if place not in planted and not outcome.is_good]
 
 
 def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
     """Return recall and precision of the suspicion of wrong labels."""
-    wanted = DropReason.SUSPECTED_WRONG_LABEL
-    planted = {(p["source"], p["row"]) for p in _planted(planted_path) if p["expected"] == wanted}
-    suspected = {place: fate for place, fate in _fates(decisions).items() if fate.reason == wanted}
-    false = tuple(fate for place, fate in suspected.items() if place not in planted)
+    reason = DropReason.SUSPECTED_WRONG_LABEL
+    planted = {(p["source"], p["row"]) for p in _read_planted(planted_path) if p["expected"] == reason}
+    suspected = {place: outcome for place, outcome in _outcomes(decisions).items() if outcome.reason == reason}
+    false = tuple(outcome for place, outcome in suspected.items() if place not in planted)
     return LabelScore(len(planted), len(suspected), len(suspected) - len(false), false)
 
 
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
     """Print the table, the rows that were missed, the false alarms, and the score of wrong labels."""
-    found = caught_rows(planted_path, decisions)
+    caught = caught_rows(planted_path, decisions)
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)
     for name in ("planted", "caught", "other reason", "missed"):
         table.add_column(name, justify="right")
-    for one in found:
-        counts = (one.planted, one.caught, len(one.otherwise), len(one.missed))
-        style = None if one.planted == one.caught else "yellow"
-        table.add_row(one.kind, one.expected, *(str(count) if count else "·" for count in counts), style=style)
+    for kind in caught:
+        counts = (kind.planted, kind.caught, len(kind.otherwise), len(kind.missed))
+        style = None if kind.planted == kind.caught else "yellow"
+        table.add_row(kind.kind, kind.expected, *(str(count) if count else "·" for count in counts), style=style)
     totals = (
-        sum(x) for x in zip(*((o.planted, o.caught, len(o.otherwise), len(o.missed)) for o in found), strict=True)
+        sum(x) for x in zip(*((o.planted, o.caught, len(o.otherwise), len(o.missed)) for o in caught), strict=True)
     )
     table.add_row("all", "", *(str(total) for total in totals), style="bold")
     console.print(table)
-    _show_fates(console, "Missed", [fate for one in found for fate in one.missed])
-    _show_fates(console, "Dropped for another reason", [fate for one in found for fate in one.otherwise])
-    _show_fates(console, "False alarms (good rows dropped by a format rule)", false_alarms(planted_path, decisions))
+    _print_outcomes(console, "Missed", [fate for kind in caught for fate in kind.missed])
+    _print_outcomes(console, "Dropped for another reason", [fate for kind in caught for fate in kind.otherwise])
+    _print_outcomes(console, "False alarms (good rows dropped by a format rule)", false_alarms(planted_path, decisions))
     score = wrong_labels(planted_path, decisions)
     console.print(
         f"Wrong labels: {score.right} of {score.planted} planted ones suspected (recall {_share(score.recall)}), "
         f"{score.right} of {score.suspected} suspicions right (precision {_share(score.precision)}).",
         highlight=False,
     )
-    _show_fates(console, "Wrongly suspected", score.false)
+    _print_outcomes(console, "Wrongly suspected", score.false)
 
 
-def _show_fates(console: Console, title: str, fates: Sequence[RowOutcome]) -> None:
-    console.print(f"{title}: {len(fates) or 'none'}", highlight=False)
-    for fate in fates:
-        console.print(f"  {fate}", markup=False, highlight=False)
+def _print_outcomes(console: Console, title: str, outcomes: Sequence[RowOutcome]) -> None:
+    console.print(f"{title}: {len(outcomes) or 'none'}", highlight=False)
+    for outcome in outcomes:
+        console.print(f"  {outcome}", markup=False, highlight=False)
 
 
 def _share(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.0%}"
 
 
-def _planted(path: Path) -> list[dict[str, Any]]:
+def _read_planted(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
-def _fates(decisions: pl.DataFrame) -> dict[tuple[str, int], RowOutcome]:
-    """Return the fate of every row by its place."""
+def _outcomes(decisions: pl.DataFrame) -> dict[tuple[str, int], RowOutcome]:
+    """Return the outcome of every row by its place."""
     return {
         (source, row): RowOutcome(source, row, statement or "", reason, bool(rewritten))
         for source, row, statement, _, reason, rewritten in decisions.select(COLUMNS).iter_rows()

@@ -1,7 +1,7 @@
 """The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
 
-What people said of disputed labels is applied before references are checked, where they said anything. Where the recipe
-names a model for it, hard multiple choice is rewritten first, and premises are voted on last. Stage 2 re-grades the
+People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
+hard multiple choice is rewritten first, and premises are voted on last. Stage 2 re-grades the
 entire original set, not the survivors of stage 1.
 """
 

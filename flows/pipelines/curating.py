@@ -22,7 +22,7 @@ from flows.run.stage import StageResult
 
 
 def as_task(item: Item, work: Work) -> Task[[], StageResult | None]:
-    """Return an item's work as a Prefect task of its name."""
+    """Return an item's work as a Prefect task that bears its name."""
     named = task(name=item.task_name, task_run_name=item.task_run_name, cache_policy=NO_CACHE, persist_result=False)
     return named(work)
 

@@ -1,4 +1,4 @@
-"""What a refresh is given: another policy for the last difficulty stage, and attempts that training made since."""
+"""The inputs of a refresh: another policy for the last difficulty stage, and attempts that training made since."""
 
 from __future__ import annotations
 
@@ -34,30 +34,34 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     if not path.exists():
         raise ConfigError(f"--policy {path}: there is no such folder or file; name a checkpoint.")
     subject = f"--policy {path}"
-    given = read_toml(path, subject)
-    if set(given) != {"policy"} or not isinstance(given["policy"], dict):
+    policy_table = read_toml(path, subject)
+    if set(policy_table) != {"policy"} or not isinstance(policy_table["policy"], dict):
         raise ConfigError(f"{subject}: write one table, [policy], as in a recipe's [stage2.policy].")
-    table[part]["policy"] = parse_settings(PolicyFile, given, subject).policy.model_dump(mode="json")
+    table[part]["policy"] = parse_settings(PolicyFile, policy_table, subject).policy.model_dump(mode="json")
     return parse_recipe(table, str(path)), path.absolute().parent
 
 
-def _checkpoint(path: Path, like: object) -> dict[str, Any]:
-    """Return a checkpoint's folder as a policy's table, asked and decoded like the policy before where that was live.
+def _checkpoint(path: Path, previous: object) -> dict[str, Any]:
+    """Return a checkpoint's folder as a policy's table; a live policy before it lends its prompt and its decoding.
 
     vLLM samples it where that is installed; else, or where torch did so before, torch does.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:
         raise PolicyError(f"--policy {path}: the folder holds no model (no config.json); name a checkpoint.")
-    quick = importlib.util.find_spec("vllm") is not None and not isinstance(like, TorchPolicySettings)
-    kind: type[LivePolicy] = VllmPolicy if quick else TorchPolicySettings
-    fields = set(kind.model_fields) if isinstance(like, kind) else {"prompt", "decoding"}
-    same = like.model_dump(mode="json", include=fields - {"model", "revision"}) if isinstance(like, LivePolicy) else {}
-    return {**same, "kind": "vllm" if quick else "torch", "model": str(home.absolute())}
+    use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchPolicySettings)
+    kind: type[LivePolicy] = VllmPolicy if use_vllm else TorchPolicySettings
+    fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "decoding"}
+    shared = (
+        previous.model_dump(mode="json", include=fields - {"model", "revision"})
+        if isinstance(previous, LivePolicy)
+        else {}
+    )
+    return {**shared, "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Return attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
+    """Read attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
 
     Args:
         path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
@@ -70,7 +74,7 @@ def read_trained(path: Path) -> pl.DataFrame:
         frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
         if "outcome" in frame.columns:
             judged = frame.filter(
-                pl.col("outcome").is_null() | pl.col("outcome").is_in([one.value for one in COUNTED_OUTCOMES])
+                pl.col("outcome").is_null() | pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES])
             )
             right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
             frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
@@ -78,5 +82,5 @@ def read_trained(path: Path) -> pl.DataFrame:
     except FileNotFoundError as error:
         raise SourceError(f"--attempts {path}: there is no such file.") from error
     except pl.exceptions.PolarsError as error:
-        wanted = ", ".join(refresh.ROLLOUT_COUNTS.names())
-        raise SourceError(f"--attempts {path}: cannot be read with the columns {wanted} ({error}).") from error
+        columns = ", ".join(refresh.ROLLOUT_COUNTS.names())
+        raise SourceError(f"--attempts {path}: cannot be read with the columns {columns} ({error}).") from error

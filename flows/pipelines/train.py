@@ -16,15 +16,17 @@ from flows.run.training import train
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line, train, print the model's folder; returns the exit status."""
+    """Read the command line, train, print the model's folder, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m flows.pipelines.train", description="Train by a recipe.")
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--resume", type=Path, metavar="DIR")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        model = train(given.recipe, given.resume or given.out, given.overrides, resume=given.resume is not None)
+        model = train(
+            options.recipe, options.resume or options.out, options.overrides, resume=options.resume is not None
+        )
     except GoldilocksError as error:
         print(error, file=sys.stderr)
         return 1

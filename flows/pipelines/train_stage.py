@@ -13,7 +13,9 @@ from flows.run.training import train
 def train_stage(
     recipe: Path | None, out: Path | None = None, overrides: list[str] | None = None, resume: bool = False
 ) -> Path:
-    """Return problems → attempts → verdicts → rewards → gradient steps → checkpoints → a trained model.
+    """Train a model: problems → rollouts → verdicts → rewards → gradient steps → checkpoints; return its folder.
+
+    A rollout is what curation's records call an attempt.
 
     Args:
         recipe: the recipe's TOML file; not needed to resume.

@@ -19,7 +19,7 @@ PLOTS = ("funnel", "pass_rates")
 
 
 def show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
-    """The artifacts of a published set.
+    """Create the artifacts of a published set.
 
     Args:
         curated: the published folder.
@@ -35,14 +35,14 @@ def show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
         path = curated / "plots" / f"{plot}.png"
         if path.exists():
             image = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
-            what = plot.replace("_", " ").capitalize()
+            title = plot.replace("_", " ").capitalize()
             create_image_artifact(
-                image_url=image, key=artifact_key(f"plot-{plot}", name), description=f"{what} of {name}"
+                image_url=image, key=artifact_key(f"plot-{plot}", name), description=f"{title} of {name}"
             )
 
 
 def show_changelog(name: str, curated: Path) -> None:
-    """The set's changelog, where it has one."""
+    """Create the artifact of the set's changelog, where it has one."""
     path = curated / CHANGELOG
     if path.exists():
         text = path.read_text(encoding="utf-8")
@@ -55,6 +55,6 @@ def for_a_page(card: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 
 
-def artifact_key(what: str, name: str) -> str:
-    """Return an artifact's key holds lower-case letters, digits and dashes only."""
-    return f"{what}-{name}".lower().replace(".", "-").replace("_", "-")
+def artifact_key(subject: str, name: str) -> str:
+    """Return an artifact's key, of lower-case letters, digits and dashes only."""
+    return f"{subject}-{name}".lower().replace(".", "-").replace("_", "-")

@@ -29,7 +29,7 @@ def card_facts(
     disputed: Mapping[str, int],
     recipe_toml: str,
 ) -> cards.CardFacts:
-    """Return what the card says.
+    """Return the facts that the data card states.
 
     Args:
         disputed: labels in the queue, by kind.
@@ -37,14 +37,14 @@ def card_facts(
     """
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     rates = {
-        part: read_table(done.folder, "decisions", PASS_RATE.names())
-        for part, done in zip(run.parts, decided, strict=True)
+        part: read_table(result.folder, "decisions", PASS_RATE.names())
+        for part, result in zip(run.parts, decided, strict=True)
     }
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
     curated = read_table(exported.folder, "kept")
     first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
     per_source = dict(curated.group_by("source").len().iter_rows()) if curated.height else {}
-    read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
+    rows_read = dict(read_table(results[SOURCES].folder, "kept", ["source"]).group_by("source").len().iter_rows())
     return cards.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
@@ -55,7 +55,7 @@ def card_facts(
         funnel=tuple(results.funnel),
         sources=tuple(
             cards.SourceFacts(
-                source.name, source.url, source.license, read.get(source.name, 0), per_source.get(source.name, 0)
+                source.name, source.url, source.license, rows_read.get(source.name, 0), per_source.get(source.name, 0)
             )
             for source in recipe.sources
         ),
@@ -68,7 +68,7 @@ def card_facts(
         policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(*_limits(recipe), *_mixed(curated, version)),
+        notes=(*_limits(recipe), *_earlier_policies(curated, version)),
         benchmarks=_benchmarks(recipe, results),
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
@@ -79,36 +79,38 @@ def card_facts(
 
 
 def _policy(run: Run, part: str) -> str:
-    """Return whose attempts were judged, as they are filed."""
+    """Return the policy whose attempts were judged, as they are filed."""
     return attempt_key(attempts_of(part).folder_in(run)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
-    """Return what was not looked for; sentences for the card's limits."""
+    """Return the sentences of the card's limits: what was looked for, and what was not."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
         if recipe.near_dedup.enabled
         else "Repeated problems were found by their normalised text. Near duplicates were not looked for."
     )
-    overlap = (
+    contamination = (
         "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
         if recipe.decontamination.against
         else "Overlap with benchmarks was not looked for."
     )
-    asked = []
+    model_steps = []
     if recipe.rewriting.policy is not None:
-        asked.append("Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*.")
+        model_steps.append(
+            "Multiple choice that no rule could open was rewritten by a model; what it was stands in raw_*."
+        )
     if recipe.premises.policy is not None:
         votes = recipe.premises
-        asked.append(
+        model_steps.append(
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
         )
-    return near, overlap, *asked
+    return near, contamination, *model_steps
 
 
-def _mixed(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
-    """Return where a refresh left pass rates of earlier policies as they were, a sentence that says so."""
+def _earlier_policies(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
+    """Return a sentence on pass rates of earlier policies, where a refresh left some as they were; else nothing."""
     older = curated.filter(pl.col("policy") != version.policy).height if curated.height else 0
     if not older:
         return ()
@@ -119,18 +121,21 @@ def _mixed(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:
 
 
 def _benchmarks(recipe: Recipe, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
-    """Per benchmark of the recipe: how many problems overlapped with it, by method."""
-    done = results.get(DECONTAMINATION)
-    if done is None:
+    """Return, per benchmark of the recipe, how many problems it contaminated, by method."""
+    result = results.get(DECONTAMINATION)
+    if result is None:
         return ()
-    hits = read_table(done.folder, "hits", ["source", "row", "benchmark", "method"]).unique()
-    met = hits.group_by("benchmark", "method").len()
-    counts = {(name, method): count for name, method, count in met.iter_rows()}
+    hits = read_table(result.folder, "hits", ["source", "row", "benchmark", "method"]).unique()
+    hit_counts = hits.group_by("benchmark", "method").len()
+    counts = {(name, method): count for name, method, count in hit_counts.iter_rows()}
     rows = dict(hits.unique(["source", "row", "benchmark"]).group_by("benchmark").len().iter_rows())
     methods = recipe.decontamination.methods
     return tuple(
         cards.BenchmarkFacts(
-            one.name, one.license, rows.get(one.name, 0), {m: counts.get((one.name, m), 0) for m in methods}
+            benchmark.name,
+            benchmark.license,
+            rows.get(benchmark.name, 0),
+            {m: counts.get((benchmark.name, m), 0) for m in methods},
         )
-        for one in recipe.decontamination.against
+        for benchmark in recipe.decontamination.against
     )

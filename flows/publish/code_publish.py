@@ -1,8 +1,8 @@
 """What a curated set of code has beside its rows: tests/ and judging/, and the card's figures on tests.
 
-Both hold rows for every problem of the set under the twin's own id, in the `TEST` and `JUDGING` schemas, so that
-whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are the
-twin's.
+Both hold rows for every problem of the set under the language variant's own id, in the `TEST` and `JUDGING` schemas,
+so that whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
+the variant's.
 """
 
 from __future__ import annotations
@@ -41,39 +41,39 @@ def _shards(exported: StageResult) -> range:
     return range(len(shard_counts(exported.folder)))
 
 
-def _twins(exported: StageResult, index: int) -> pl.DataFrame:
-    """twin, problem and language of a shard's exported rows."""
+def _variants(exported: StageResult, index: int) -> pl.DataFrame:
+    """Return language variant, problem and language of a shard's exported rows."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
     table = [(name, group, language_of(meta)) for name, group, meta in rows]
-    return pl.DataFrame(table, schema={"twin": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
+    return pl.DataFrame(table, schema={"variant": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
 
 
 def _tests(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
-    held = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
-    joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
-    renamed = joined.drop("problem").rename({"twin": "problem"}).select(TEST.names())
+    tests = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
+    joined = _variants(exported, index).join(tests, on="problem", how="inner", maintain_order="left")
+    renamed = joined.drop("problem").rename({"variant": "problem"}).select(TEST.names())
     return renamed.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
 
 
 def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
     settings = run.recipe.code
-    held = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
-    joined = _twins(exported, index).join(held, on="problem", how="inner", maintain_order="left")
+    judging = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
+    joined = _variants(exported, index).join(judging, on="problem", how="inner", maintain_order="left")
     factors = [language_variants.time_factor(language, settings.language_variants) for language in joined["language"]]
     limits = pl.col("time_limit_s").fill_null(settings.execution_matrix.time_s) * pl.Series(
         "factor", factors, pl.Float64
     )
     memory = pl.col("memory_mb").fill_null(settings.execution_matrix.memory_mb)
     widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
-    return widened.drop("problem").rename({"twin": "problem"}).select(JUDGING.names()).cast(JUDGING)
+    return widened.drop("problem").rename({"variant": "problem"}).select(JUDGING.names()).cast(JUDGING)
 
 
 def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.Schema) -> None:
-    """Frames as files of about `FILE_BYTES`; one empty file where there are no rows."""
+    """Write frames as files of about `FILE_BYTES`; one empty file where there are no rows."""
     number = 0
     group: list[pl.DataFrame] = []
     for frame in frames:
-        if group and sum(one.estimated_size() for one in group) + frame.estimated_size() > FILE_BYTES:
+        if group and sum(member.estimated_size() for member in group) + frame.estimated_size() > FILE_BYTES:
             write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group))
             number, group = number + 1, []
         if frame.height:
@@ -94,10 +94,10 @@ def code_facts(run: Run) -> cards.CodeFacts:
         language = str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
         languages[language] = languages.get(language, 0) + 1
     groups = set(exported["group"]) if exported.height else set()
-    counted = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
+    tests = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
     return cards.CodeFacts(
         tests_read=notes[GIVEN_TESTS] - notes["power_made"],
-        tests=counted.filter(pl.col("problem").is_in(list(groups))).height if counted.height else 0,
+        tests=tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
         corrected=notes["tests_corrected"],
         discarded=notes["tests_discarded"],
         generated=notes["power_made"],

@@ -52,12 +52,12 @@ def publish(run: Run, results: Results) -> Path:
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:
     """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
-    later = versions.refreshed_run(run, version)
+    refreshed = versions.refreshed_run(run, version)
     table = versions.decisions_of(run.folder, version.number)
     filters = Results(results.filters)
-    applied = versions.apply_version(later, filters, table, version.verifier)
+    applied = versions.apply_version(refreshed, filters, table, version.verifier)
     decided = filters.plus(*results.decisions[:-1], applied)
-    return _publish(later, version, decided.plus(run_stage(EXPORT, later, decided)))
+    return _publish(refreshed, version, decided.plus(run_stage(EXPORT, refreshed, decided)))
 
 
 def _publish(run: Run, version: versions.Version, results: Results) -> Path:
@@ -66,10 +66,10 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     restore(run.folder)
     made_from = {
         EXPORT.name: exported.manifest.digest,
-        "dropped": [done.manifest.digest for done in (*filters, *decided)],
+        "dropped": [result.manifest.digest for result in (*filters, *decided)],
         "card": cards.VERSION,
-        "recipe": hashlib.blake2b(printed(run).encode(), digest_size=8).hexdigest(),
-        "settled": is_fixed(run.recipe),
+        "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
+        "settled": settled_digest(run.recipe),
         "verifier": decided[-1].folder.name,
         "disputed": dict(disputes.made_from(run, results)),
         "goldilocks": package_version("goldilocks-rl"),
@@ -78,20 +78,20 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     }
     if _published(target) == {**made_from, "files": _sizes(target)}:
         return target
-    aside = run.folder / ".aside-curated"
-    shutil.rmtree(aside, ignore_errors=True)
-    _write_tables(aside / "data", "train", [exported], "kept")
-    _write_tables(aside / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    staging = run.folder / ".aside-curated"
+    shutil.rmtree(staging, ignore_errors=True)
+    _write_tables(staging / "data", "train", [exported], "kept")
+    _write_tables(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
     if run.recipe.flow == "curate-code":
-        code_publish.write_beside(run, exported, aside)
+        code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)
-    disputes.write_disputes(queue, aside / "disputed")
-    cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), printed(run)), aside)
-    atomic_write(aside / versions.CHANGELOG, versions.changelog(run.folder))
-    atomic_write(aside / MARK, json.dumps({**made_from, "files": _sizes(aside)}, indent=1) + "\n")
+    disputes.write_disputes(queue, staging / "disputed")
+    cards.write_card(card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run)), staging)
+    atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
+    atomic_write(staging / MARK, json.dumps({**made_from, "files": _sizes(staging)}, indent=1) + "\n")
     if target.exists():
         target.rename(run.folder / OLD)
-    aside.rename(target)
+    staging.rename(target)
     restore(run.folder)
     return target
 
@@ -105,10 +105,8 @@ def restore(folder: Path) -> None:
         old.rename(target)
 
 
-def is_fixed(recipe: Recipe) -> str:
-    """Return hash of what a recipe settles before anything is judged: all but the verifier and the bands'
-    thresholds.
-    """
+def settled_digest(recipe: Recipe) -> str:
+    """Return the hash of what a recipe fixes before anything is judged: all but verifier and the bands' thresholds."""
     table = as_written(recipe).model_dump(
         mode="json", exclude={"verify", "workers", "runner", "refresh", "schedule", "costs"}
     )
@@ -119,15 +117,15 @@ def is_fixed(recipe: Recipe) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def printed(run: Run) -> str:
-    """Return the recipe as the card prints it: the same in every run folder."""
+def recipe_text(run: Run) -> str:
+    """Return the recipe's text as the card prints it: the same in every run folder."""
     return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
 
 
 def is_published(run: Run) -> bool:
     """Return whether the published set was made by this recipe, thresholds and verifier aside."""
     mark = _published(run.folder / "curated")
-    return mark is not None and mark.get("settled") == is_fixed(run.recipe)
+    return mark is not None and mark.get("settled") == settled_digest(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
@@ -143,7 +141,7 @@ def published_version(run: Run) -> int | None:
 
 
 def _published(folder: Path) -> dict[str, Any] | None:
-    """Return what the published set says it was made from; None where there is none, or its mark is damaged."""
+    """Read the mark of the published set: what it was made from; None where there is none, or it is damaged."""
     try:
         mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -152,22 +150,22 @@ def _published(folder: Path) -> dict[str, Any] | None:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return size in bytes of each published file."""
+    """Return the size in bytes of each published file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
     return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
 
 def _write_tables(folder: Path, name: str, stages: Sequence[StageResult], table: str) -> None:
-    """All shards of the stages' tables as files of up to `FILE_ROWS` rows; one empty file where there are no rows."""
-    files = list(_grouped([(done, i, n) for done in stages for i, n in enumerate(_rows_of(done, table))]))
+    """Write all shards of the stages' tables as files of up to `FILE_ROWS` rows; one empty file where all are empty."""
+    files = list(_grouped([(result, i, n) for result in stages for i, n in enumerate(_rows_of(result, table))]))
     for number, members in enumerate(files):
-        frame = pl.concat([read_shard(done.folder, table, index) for done, index in members])
+        frame = pl.concat([read_shard(result.folder, table, index) for result, index in members])
         write_parquet(folder / f"{name}-{number:05}-of-{len(files):05}.parquet", frame)
 
 
-def _rows_of(done: StageResult, table: str) -> list[int]:
-    if (done.folder / table).is_dir():
-        return shard_counts(done.folder, table)
+def _rows_of(result: StageResult, table: str) -> list[int]:
+    if (result.folder / table).is_dir():
+        return shard_counts(result.folder, table)
     return []
 
 
@@ -176,11 +174,11 @@ def _grouped(shards: Sequence[tuple[StageResult, int, int]]) -> Iterator[list[tu
     filled = [shard for shard in shards if shard[2]] or list(shards[:1])
     group: list[tuple[StageResult, int]] = []
     rows = 0
-    for done, index, count in filled:
+    for result, index, count in filled:
         if group and rows + count > FILE_ROWS:
             yield group
             group, rows = [], 0
-        group.append((done, index))
+        group.append((result, index))
         rows += count
     if group:
         yield group

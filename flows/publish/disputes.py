@@ -1,7 +1,7 @@
 """The queue of disputed labels of a run, gathered when the set is published; `goldilocks review` shows and answers it.
 
-DIR/curated/disputed/ holds the queue as parquet and as JSON lines; DIR/review.jsonl what people said, which the next
-run applies. What a person has spoken on is no longer in the queue.
+DIR/curated/disputed/ holds the queue as parquet and as JSON lines; DIR/review.jsonl holds people's verdicts, which the
+next run applies. A problem with such a verdict is no longer in the queue.
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
-    """Return what the queue is made from besides the filters and the decisions."""
+    """Return digests of what the queue is made from besides the filters and the decisions."""
     verdicts = _verdicts(run, results)
-    said = review.digest(review.read_verdicts(run.folder))
-    return {"verdicts": verdicts.manifest.digest if verdicts is not None else "", "said": said, "as": review.VERSION}
+    verdicts_digest = review.digest(review.read_verdicts(run.folder))
+    return {
+        "verdicts": verdicts.manifest.digest if verdicts is not None else "",
+        "said": verdicts_digest,
+        "as": review.VERSION,
+    }
 
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:
@@ -47,13 +51,13 @@ def _verdicts(run: Run, results: Results) -> StageResult | None:
 
 
 def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
-    """The queue as parquet, and line by line for readers."""
+    """Write the queue as parquet, and as JSON lines for readers."""
     write_parquet(folder / "disputed-00000-of-00001.parquet", queue)
     queue.write_ndjson(folder / "disputed.jsonl")
 
 
 def published_counts(run: Run) -> dict[str, int]:
-    """Return disputes by kind in the published set; none where nothing is published."""
+    """Return the number of disputes by kind in the published set; empty where nothing is published."""
     published = published_queue(run)
     return review.dispute_counts(published) if published is not None else {}
 

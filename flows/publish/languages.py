@@ -1,4 +1,4 @@
-"""`goldilocks detect-language` and `goldilocks translate`: the language rooms on a file, and on a curated set.
+"""`goldilocks detect-language` and `goldilocks translate`: the language stages on a file, and on a curated set.
 
 A translated set gets, beside what is there::
 
@@ -63,7 +63,7 @@ _FILES = (".jsonl", ".gz", ".zst", ".parquet", ".csv", ".json", ".ndjson")
 def detect_language_file(
     path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
 ) -> dict[str, int]:
-    """Write the rows of a file with ``lang`` and ``confidence``; returns the number of rows per language.
+    """Write the rows of a file with ``lang`` and ``confidence``, and return the number of rows per language.
 
     Args:
         path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
@@ -85,18 +85,20 @@ def detect_language_file(
                 require_path(batch, field, str(path))
                 first = False
             texts = [row.get(field) for row in batch]
-            found = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, settings)
-            for row, one in zip(batch, found, strict=True):
-                lang = one.lang or UNDETERMINED
+            identified = identify_many(
+                [text if isinstance(text, str) else "" for text in texts], among or None, settings
+            )
+            for row, identification in zip(batch, identified, strict=True):
+                lang = identification.lang or UNDETERMINED
                 counts[lang] += 1
-                line = {**row, "lang": lang, "confidence": round(one.confidence, 4)}
+                line = {**row, "lang": lang, "confidence": round(identification.confidence, 4)}
                 handle.write(json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
             advance(len(batch))
     return dict(counts.most_common())
 
 
 def open_translator(spec: str) -> Policy:
-    """Return who translates, by what ``--policy`` says.
+    """Return the translating policy that ``--policy`` names.
 
     Args:
         spec: a file of recorded translations, or a TOML file with the table of a live policy (``kind = "endpoint"``
@@ -140,13 +142,13 @@ def translate_set(folder: Path, policy: Policy, settings: TranslationSettings, s
     rows = frame.filter(pl.col("id").is_in(list(targets))).to_dicts()
     if not isinstance(policy, RecordedTranslations):
         policy = StoredReplies(policy, home / REPLIES_FILE)
-    made = asyncio.run(_through(rows, targets, policy, settings, source))
-    counts = {"problems": frame.height, **dict(sorted(made.counts.items()))}
-    _write(home, frame.schema, made, counts, policy, settings, [file_digest(file) for file in files])
+    translations = asyncio.run(_run_translation(rows, targets, policy, settings, source))
+    counts = {"problems": frame.height, **dict(sorted(translations.counts.items()))}
+    _write(home, frame.schema, translations, counts, policy, settings, [file_digest(file) for file in files])
     return counts
 
 
-async def _through(
+async def _run_translation(
     rows: list[dict[str, Any]], targets: Mapping[str, str], policy: Policy, settings: TranslationSettings, source: str
 ) -> Translations:
     async with policy:
@@ -155,7 +157,7 @@ async def _through(
 
 
 def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
-    """Return what `goldilocks translate` says at the end.
+    """Return what `goldilocks translate` prints at the end.
 
     Example::
 
@@ -164,7 +166,7 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
         broken over all tries: numbers 8, language 6
     """
     home = _home(folder)
-    spread, broke = _under("to.", counts), _under("broke.", counts)
+    spread, broke = _counts_text("to.", counts), _counts_text("broke.", counts)
     later = f", {counts['retried']:,} of them at a later try" if counts.get("retried") else ""
     lines = [
         f"{counts.get('translated', 0):,} of {counts.get('asked', 0):,} chosen problems translated"
@@ -175,10 +177,12 @@ def translation_summary(counts: Mapping[str, int], folder: Path) -> str:
     return "\n".join([*lines, f"broken over all tries: {broke}"] if broke else lines)
 
 
-def _under(prefix: str, counts: Mapping[str, int]) -> str:
+def _counts_text(prefix: str, counts: Mapping[str, int]) -> str:
     """Return the counts whose names begin so, the largest first."""
-    found = {key.removeprefix(prefix): count for key, count in counts.items() if key.startswith(prefix)}
-    return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])))
+    matching = {key.removeprefix(prefix): count for key, count in counts.items() if key.startswith(prefix)}
+    return ", ".join(
+        f"{name} {count:,}" for name, count in sorted(matching.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def _home(folder: Path) -> Path:
@@ -188,18 +192,18 @@ def _home(folder: Path) -> Path:
 def _write(
     home: Path,
     schema: pl.Schema,
-    made: Translations,
+    translations: Translations,
     counts: Mapping[str, int],
     policy: Policy,
     settings: TranslationSettings,
     digests: list[str],
 ) -> None:
-    """The translated rows first, then what failed, what it was made by, and the card."""
+    """Write the translated rows first, then the failed ones, what made them, and the card."""
     unmeasured = [name for name in _NOT_MEASURED if name in schema]
-    rows = [{**row, **dict.fromkeys(unmeasured)} for row in made.rows]
+    rows = [{**row, **dict.fromkeys(unmeasured)} for row in translations.rows]
     write_parquet(home / DATA_FILE, pl.DataFrame(rows, schema=schema))
     with atomic_replace(home / FAILED_FILE) as handle:
-        for failed in made.failed:
+        for failed in translations.failed:
             handle.write(json.dumps(asdict(failed), ensure_ascii=False).encode() + b"\n")
     about = {
         "version": VERSION,
@@ -213,14 +217,14 @@ def _write(
     }
     atomic_write(home / MADE_FILE, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     _write_card(home, counts, policy)
-    _own_up(home)
+    _register_files(home)
 
 
 def _write_card(home: Path, counts: Mapping[str, int], policy: Policy) -> None:
-    """The card's section on translations, new or in place of the old one."""
+    """Write the card's section on translations, new or in place of the old one."""
     card = home / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    spread, why = _under("to.", counts) or "none", _under("broke.", counts)
+    spread, why = _counts_text("to.", counts) or "none", _counts_text("broke.", counts)
     section = (
         f"{_BEGIN}\n## Translations\n\n"
         f"{counts.get('translated', 0):,} of {counts['problems']:,} problems are there a second time, translated by "
@@ -237,7 +241,7 @@ def _write_card(home: Path, counts: Mapping[str, int], policy: Policy) -> None:
     atomic_write(card, text)
 
 
-def _own_up(home: Path) -> None:
+def _register_files(home: Path) -> None:
     """Enter the new files into the published set's mark, so that a run that finds it unchanged leaves them there."""
     path = home / MARK
     if not path.is_file():

@@ -8,8 +8,8 @@
 A version is made where decisions, pass rates or policies differ from the version before; publishing the same again
 makes none. Its day is that of its first making, in UTC: a run that is resumed or published again keeps it.
 
-A version comes from the line itself (`run`) or from a refresh of it. While the line's own decisions are those that a
-refresh began with, the refreshed version stands, and `goldilocks run` publishes that one.
+A version comes from the pipeline itself (`run`) or from a refresh of it. While the pipeline's own decisions are those
+that a refresh began with, the refreshed version stands, and `goldilocks run` publishes that one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Origin = Literal["run", "refresh"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the line's own behind it.
+    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own behind it.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -59,7 +59,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a version is made by: the line where nothing else is said, or a refresh of a version, and what it took."""
+    """What made a version: the pipeline, or a refresh of an earlier version, and what that took."""
 
     origin: Origin = "run"
     policy: str | None = None
@@ -81,13 +81,13 @@ class RefreshedRun(Run):
 
 def stored_versions(folder: Path) -> list[Version]:
     """Return the versions of a run folder, oldest first."""
-    found = []
+    stored = []
     for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
         try:
-            found.append(Version(**json.loads(path.read_text(encoding="utf-8"))))
+            stored.append(Version(**json.loads(path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError) as error:
             raise StoreError(f"{path} is damaged ({error}); delete {path.parent} and run again.") from error
-    return found
+    return stored
 
 
 def latest(folder: Path) -> Version | None:
@@ -96,7 +96,7 @@ def latest(folder: Path) -> Version | None:
 
 
 def version_folder(folder: Path, number: int) -> Path:
-    """Return where a version lies."""
+    """Return the folder of a version."""
     return folder / FOLDER / f"{number:04}"
 
 
@@ -122,19 +122,18 @@ def gather_decisions(last: StageResult, exported: StageResult, measured: str) ->
         return versions.KEPT.to_frame()
     if "measured_on" not in decisions.columns:
         decisions = decisions.with_columns(measured_on=pl.lit(measured))
-    over = read_table(exported.folder, "dropped", ["id"])
-    left = over["id"].implode() if over.width else pl.lit([], pl.List(pl.String))
-    stays = pl.col("keep") & ~pl.col("problem").is_in(left)
+    dropped = read_table(exported.folder, "dropped", ["id"])
+    over_quota = dropped["id"].implode() if dropped.width else pl.lit([], pl.List(pl.String))
+    stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
     return decisions.with_columns(published=stays).select(versions.KEPT.names())
 
 
 def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | None = None) -> Version:
-    """Return the version that these decisions are: the newest one where they are its own, else another one, kept from
-    now on.
+    """Return the version of these decisions: the newest one where they are its own, else a new one, which is stored.
 
     Args:
         table: `curation.publish.versions.KEPT` rows.
-        cause: what made them, where it was not the line.
+        cause: what made them, where it was not the pipeline.
     """
     digest, cause = digest_of(table), cause or Cause()
     before = latest(run.folder)
@@ -142,7 +141,7 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
         return before
     number = before.number + 1 if before is not None else 1
     changes = _changes(decisions_of(run.folder, number - 1), table)
-    found = Version(
+    version = Version(
         number,
         today(),
         cause.origin,
@@ -155,12 +154,12 @@ def settle_version(run: Run, table: pl.DataFrame, verifier: str, cause: Cause | 
     )
     place = version_folder(run.folder, number)
     write_parquet(place / "decisions.parquet", table)
-    atomic_write(place / ABOUT, json.dumps(asdict(found), indent=1) + "\n")
-    return found
+    atomic_write(place / ABOUT, json.dumps(asdict(version), indent=1) + "\n")
+    return version
 
 
 def standing_version(run: Run, table: pl.DataFrame) -> Version | None:
-    """Return the refreshed version that stands while the line still decides what it was refreshed from; else None."""
+    """Return the refreshed version that stands while the pipeline decides what it was refreshed from; else None."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
         return None
@@ -181,7 +180,7 @@ def newest_run(folder: Path) -> Run:
 
 
 def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, verifier: str) -> StageResult:
-    """Return decisions that are made already as a finished stage over all problems, in their shards.
+    """Return decisions that were made already, as a finished stage over all problems, in their shards.
 
     Args:
         decisions: `curation.publish.versions.KEPT` rows, one for each problem.
@@ -200,7 +199,7 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.DataFrame, 
 
 
 def changelog(folder: Path) -> str:
-    """CHANGELOG.md of the run's set: a section per version, the newest first."""
+    """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
         old, new = decisions_of(folder, version.number - 1), decisions_of(folder, version.number)
@@ -211,7 +210,7 @@ def changelog(folder: Path) -> str:
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
-    """Return what a refresh took, in words."""
+    """Return the cost of a refresh, in words."""
     return (
         f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
         f"{cost['kept_rates']:,} problems kept their pass rates"
@@ -230,13 +229,13 @@ def summary(version: Version) -> str:
 
 
 def digest_of(table: pl.DataFrame) -> str:
-    """Return hash of decisions: who is in, who is not and why, and on which attempts of whom; the days are left out."""
+    """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
     text = table.drop("measured_on").sort("problem").write_csv()
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """`curation.publish.versions.CHANGES` of what is published."""
+    """Return the `curation.publish.versions.CHANGES` of what is published."""
     return versions.changes(_published(old), _published(new))
 
 

@@ -9,7 +9,7 @@ Each recipe gets deployments in Prefect, named FLOW/RECIPE:
 A run emits `goldilocks.curated` only where it made a new version of the set, so a cron that finds nothing new starts
 nothing; one that finds the folder in use is passed over. A version that a run published and was killed before it said
 so is announced by the next run. Runs that hold GPUs hold a slot of the concurrency limit `goldilocks-gpus`. A failed
-run is tried again, and as every line it goes on where it was; so does the next one after a run that was killed.
+run is tried again, and as every pipeline it goes on where it was; so does the next one after a run that was killed.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ GPUS = "goldilocks-gpus"
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
-"""Retries of a refresh: it must wait where the line is at work in the folder, for nothing starts it again."""
+"""Retries of a refresh: it must wait while a run of the pipeline holds the folder, for nothing starts it again."""
 
 
 @flow(name="curate-math", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
 def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
-    """Curate a math set by its recipe; a new version of it is announced.
+    """Curate a math set by its recipe, and announce a new version of it.
 
     Args:
         recipe: the recipe's TOML file.
@@ -67,7 +67,7 @@ def scheduled_math(recipe: Path, out: Path | None = None, overrides: list[str] |
 
 @flow(name="curate-code", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
 def scheduled_code(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> None:
-    """Curate a code set by its recipe; a new version of it is announced.
+    """Curate a code set by its recipe, and announce a new version of it.
 
     Args:
         recipe: the recipe's TOML file.
@@ -79,7 +79,7 @@ def scheduled_code(recipe: Path, out: Path | None = None, overrides: list[str] |
 
 @flow(name="train-stage", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
 def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | None = None) -> None:
-    """Train the next stage on a set's newest version, from the model of the stage before; its model is announced.
+    """Train the next stage on a set's newest version, from the model of the stage before, and announce its model.
 
     Args:
         folder: the run folder of the set.
@@ -92,7 +92,7 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
     if rounds is not None and len(stages) >= rounds and not out.exists():
         get_run_logger().info("%d stages were trained, and no more are asked for", len(stages))
         return
-    overrides = [_trained_on(folder)]
+    overrides = [_training_data(folder)]
     if stages and stages[-1].parent.parent != out:
         overrides.append(f'model="{stages[-1].parent}"')
     with gpus():
@@ -104,7 +104,7 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
 
 @flow(name="refresh", retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
 def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) -> None:
-    """Judge again what a new checkpoint made uncertain; a new version of the set is announced.
+    """Judge again what a new checkpoint made uncertain, and announce a new version of the set.
 
     Args:
         folder: the run folder of the set.
@@ -114,26 +114,26 @@ def scheduled_refresh(folder: Path, policy: Path, attempts: Path | None = None) 
     from flows.pipelines.refresh import refresh, summarise_refresh
 
     with gpus() if policy.is_dir() else nullcontext():
-        done = refresh.fn(folder, policy, attempts)
-    for line in summarise_refresh(done):
+        result = refresh.fn(folder, policy, attempts)
+    for line in summarise_refresh(result):
         get_run_logger().info(line)
-    if done.is_new or done.is_repeated:  # the refresh that made it may have been killed before it said so
-        _announce(open_run(folder), done.version)
+    if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it said so
+        _announce(open_run(folder), result.version)
 
 
-def _trained_on(folder: Path) -> str:
-    """Return the training recipe's data as a run's curated set, as ``--set`` has it."""
+def _training_data(folder: Path) -> str:
+    """Return the ``--set`` override that makes a run's curated set the data of a training recipe."""
     return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
 def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
-    """What `goldilocks run` does, for a run that nobody watches."""
+    """Do what `goldilocks run` does, for a scheduled run, and announce a new version."""
     run = new_run(recipe, overrides, out)
     run.check_owner()
     check_inputs(run)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            held.enter_context(lock_folder(run.folder))
+            stack.enter_context(lock_folder(run.folder))
         except StoreError as busy:
             get_run_logger().info("passed over: %s", busy)
             return
@@ -141,16 +141,16 @@ def _curate(recipe: Path, out: Path | None, overrides: list[str]) -> None:
         run.save()
         with gpus() if needs_gpus(run) else nullcontext(), spreading(run.recipe):
             curate(recipe, run.folder, overrides)
-        after = latest(run.folder)
+        newest = latest(run.folder)
     # Also what an earlier run published and was killed before it said so; what a refresh made is its own to announce.
-    if after is not None and after.origin == "run" and _announce(run, after):
-        get_run_logger().info(summary(after))
+    if newest is not None and newest.origin == "run" and _announce(run, newest):
+        get_run_logger().info(summary(newest))
 
 
 def needs_gpus(run: Run) -> bool:
     """Return whether a policy of the recipe runs on this machine."""
     policies = [difficulty_stage(run.recipe, part).policy for part in run.parts]
-    return any(one.kind == "vllm" or (one.kind == "torch" and one.device != "cpu") for one in policies)
+    return any(policy.kind == "vllm" or (policy.kind == "torch" and policy.device != "cpu") for policy in policies)
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _begin_announcing(run: Run) -> None:
 def _announce(run: Run, version: Version) -> bool:
     """Emit the event of a new version, once: a mark in the run folder holds the number of the last one announced.
 
-    Returns whether it was emitted now.
+    Return whether it was emitted now.
     """
     mark = run.folder / ANNOUNCED
     if mark.exists() and int(mark.read_text(encoding="utf-8")) >= version.number:
@@ -189,7 +189,7 @@ def _resource(kind: str, name: str) -> dict[str, str]:
 
 
 def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
-    """Return what a recipe is served as.
+    """Return the deployments of a recipe.
 
     Args:
         out: the run folder; runs/NAME where absent.
@@ -199,43 +199,48 @@ def deployments(path: Path, out: Path | None = None) -> list[RunnerDeployment]:
     """
     recipe = load_recipe(path)
     folder = (out or Path("runs") / recipe.name).absolute()
-    made = [_curating(recipe, path, folder)]
+    registered = [_cron_deployment(recipe, path, folder)]
     schedule = recipe.schedule
     if schedule.train is not None:
         trainer = (path.parent / schedule.train).absolute()
         if not trainer.is_file():
             raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
-        load_train_recipe(trainer, [_trained_on(folder)])
+        load_train_recipe(trainer, [_training_data(folder)])
         fixed = {"recipe": str(trainer), "rounds": schedule.rounds}
-        made.append(_following(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
+        registered.append(_event_deployment(scheduled_training, recipe, CURATED, "set", ("folder", "version"), fixed))
     if schedule.refresh:
-        known = ("folder", "policy", "attempts")
-        made.append(_following(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", known, {"folder": str(folder)}))
-    return made
+        names, fixed = ("folder", "policy", "attempts"), {"folder": str(folder)}
+        registered.append(_event_deployment(scheduled_refresh, recipe, CHECKPOINT, "checkpoint", names, fixed))
+    return registered
 
 
-def _curating(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployment:
+def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> RunnerDeployment:
     from prefect.schedules import Cron
     from prefect.types.entrypoint import EntrypointType
 
-    served = {"curate-math": scheduled_math, "curate-code": scheduled_code}[recipe.flow]
+    scheduled_flow = {"curate-math": scheduled_math, "curate-code": scheduled_code}[recipe.flow]
     cron = recipe.schedule.cron
-    made = served.to_deployment(
+    deployment = scheduled_flow.to_deployment(
         recipe.name,
         schedule=Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
         parameters={"recipe": str(path.absolute()), "out": str(folder)},
-        concurrency_limit=_one_at_a_time("CANCEL_NEW"),  # a cron that comes too early is passed over
+        concurrency_limit=_concurrency_limit("CANCEL_NEW"),  # a cron that comes too early is passed over
         description=recipe.description or f"The curated set {recipe.name}.",
         tags=["goldilocks", recipe.name],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    return cast("RunnerDeployment", made)  # awaitable in asynchronous code only
+    return cast("RunnerDeployment", deployment)  # awaitable in asynchronous code only
 
 
-def _following(
-    served: Flow[Any, Any], recipe: Recipe, event: str, kind: str, told: Sequence[str], fixed: dict[str, Any]
+def _event_deployment(
+    scheduled_flow: Flow[Any, Any],
+    recipe: Recipe,
+    event: str,
+    kind: str,
+    event_parameters: Sequence[str],
+    fixed: dict[str, Any],
 ) -> RunnerDeployment:
-    """Return a deployment that runs on an event; the parameters ``told`` are those of the event's payload."""
+    """Return a deployment that runs on an event; ``event_parameters`` are filled from the event's payload."""
     from prefect.types.entrypoint import EntrypointType
 
     values = {
@@ -243,28 +248,28 @@ def _following(
             "__prefect_kind": "json",
             "value": {"__prefect_kind": "jinja", "template": f"{{{{ event.payload.{name} | tojson }}}}"},
         }
-        for name in told
+        for name in event_parameters
     }
     trigger = DeploymentEventTrigger(
-        name=f"{served.name} of {recipe.name}",
+        name=f"{scheduled_flow.name} of {recipe.name}",
         expect={event},
         match={"prefect.resource.id": _resource(kind, recipe.name)["prefect.resource.id"]},
         parameters=values,
     )
-    made = served.to_deployment(
+    deployment = scheduled_flow.to_deployment(
         recipe.name,
         triggers=[trigger],
         parameters={name: value for name, value in fixed.items() if value is not None},
-        concurrency_limit=_one_at_a_time("ENQUEUE"),
-        description=(served.__doc__ or "").partition("\n")[0],
+        concurrency_limit=_concurrency_limit("ENQUEUE"),
+        description=(scheduled_flow.__doc__ or "").partition("\n")[0],
         tags=["goldilocks", recipe.name],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    return cast("RunnerDeployment", made)  # awaitable in asynchronous code only
+    return cast("RunnerDeployment", deployment)  # awaitable in asynchronous code only
 
 
-def _one_at_a_time(otherwise: str) -> ConcurrencyLimitConfig:
-    """Return one run of a deployment at a time, with ten minutes to start."""
+def _concurrency_limit(otherwise: str) -> ConcurrencyLimitConfig:
+    """Return the limit of one run of a deployment at a time, with ten minutes to start."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 
     strategy = ConcurrencyLimitStrategy(otherwise)
@@ -281,6 +286,6 @@ def limit_gpus(slots: int) -> None:
 
 def schedule_phrase(deployment: RunnerDeployment) -> list[str]:
     """Return what starts a deployment, in words."""
-    crons = [str(getattr(one.schedule, "cron", one.schedule)) for one in deployment.schedules or ()]
+    crons = [str(getattr(entry.schedule, "cron", entry.schedule)) for entry in deployment.schedules or ()]
     events = [", ".join(sorted(getattr(trigger, "expect", ()))) for trigger in deployment.triggers]
     return [f"cron {cron}" for cron in crons] + [f"on {event}" for event in events]

@@ -71,13 +71,13 @@ def quiet() -> None:
 
 @contextmanager
 def prefect_api() -> Iterator[str]:
-    """The address of a Prefect API for the length of the block: the user's own, or a temporary server's."""
+    """Yield the address of a Prefect API for the length of the block: the user's own, or a temporary server's."""
     quiet()
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        yield given
+    user_api = os.environ.get("PREFECT_API_URL")
+    if user_api:
+        yield user_api
         return
-    starting = _one_at_a_time()
+    starting = _lock_start()
     port = _free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.serve.server", str(port)],
@@ -107,7 +107,7 @@ def prefect_api() -> Iterator[str]:
             silent="set PREFECT_API_URL to a server of your own",
         )
         starting.close()
-        with _settings_read_again():
+        with _refresh_settings():
             own = {
                 PREFECT_API_URL: address,
                 PREFECT_API_REQUEST_TIMEOUT: START_S,
@@ -123,8 +123,8 @@ def prefect_api() -> Iterator[str]:
 
 
 @contextmanager
-def _settings_read_again() -> Iterator[None]:
-    """Prefect reads its settings once, on import: without this a second run would ask the first run's server."""
+def _refresh_settings() -> Iterator[None]:
+    """Make Prefect read its settings again: it reads them on import, and a second run would ask the first's server."""
     import prefect.context
 
     before = prefect.context.GLOBAL_SETTINGS_CONTEXT
@@ -147,7 +147,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _one_at_a_time() -> IO[str]:
+def _lock_start() -> IO[str]:
     """Hold the start of a server alone: two that create the database of one PREFECT_HOME at once would break it."""
     home = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
     home.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def _one_at_a_time() -> IO[str]:
 
 
 def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *, ended: str, silent: str) -> None:
-    """Return once the server answers at the address.
+    """Wait until the server answers at the address.
 
     Raises:
         GoldilocksError: it ended (``ended`` says what to do then), or has not answered within `START_S` (``silent``).

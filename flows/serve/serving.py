@@ -37,16 +37,16 @@ DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
 @contextmanager
 def serving_api(port: int = PORT) -> Iterator[str]:
-    """The address of a Prefect API that schedules and triggers, for the length of the block.
+    """Yield the address of a Prefect API that schedules and triggers, for the length of the block.
 
     Raises:
         GoldilocksError: the port is taken, or the server does not come up.
     """
     for name, value in SERVED.items():
         os.environ.setdefault(name, value)
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        yield given
+    user_api = os.environ.get("PREFECT_API_URL")
+    if user_api:
+        yield user_api
         return
     _require_free(port)
     address = f"http://127.0.0.1:{port}/api"
@@ -86,7 +86,7 @@ def _require_free(port: int) -> None:
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
-    """`goldilocks serve`: register the recipes' deployments and run what falls due, until interrupted.
+    """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
 
     Args:
         out: the run folder, where there is one recipe; runs/NAME where absent.
@@ -106,10 +106,10 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
 
         from flows.serve.schedule import deployments, limit_gpus, schedule_phrase
 
-        made = [deployment for path in paths for deployment in deployments(path, out)]
+        registered = [deployment for path in paths for deployment in deployments(path, out)]
         limit_gpus(min(recipe.schedule.gpus for recipe in recipes))
         console.print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it")
-        for deployment in made:
+        for deployment in registered:
             starts = ", ".join(schedule_phrase(deployment))
             console.print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}")
-        serve(*made, print_starting_message=False)
+        serve(*registered, print_starting_message=False)

@@ -41,13 +41,13 @@ def theirs(gold: str, pred: str) -> bool:
 
 
 def delimited(text: str) -> str:
-    """Math-Verify looks for LaTeX between delimiters: a bare answer gets them."""
+    """Return an answer with LaTeX delimiters where it has none: Math-Verify looks for LaTeX between delimiters."""
     bare = "$" not in text and "boxed" not in text and "\\(" not in text and "\\[" not in text and len(text) < 200
     return f"${text}$" if bare else text
 
 
 def serve(name: str) -> None:
-    """A verifier's process: chunks of pairs in, (verdicts, seconds) out."""
+    """Run a verifier's process: chunks of pairs in, (verdicts, seconds) out."""
     verify = {"ours": ours, "theirs": theirs}[name]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -92,9 +92,9 @@ def report(rows: list[dict[str, Any]], servers: dict[str, Server]) -> None:
         cells = []
         for server in servers.values():
             pairs = [(server.verdicts[at], rows[at]["equal"]) for at in positions]
-            right = 100 * sum(one == two for one, two in pairs) / len(pairs)
+            right = 100 * sum(first == two for first, two in pairs) / len(pairs)
             cells.append(
-                (right, sum(one and not two for one, two in pairs), sum(two and not one for one, two in pairs))
+                (right, sum(first and not two for first, two in pairs), sum(two and not first for first, two in pairs))
             )
         (a, b, c), (d, e, f) = cells
         print(f"{kind:28} {len(positions):6}   {a:6.1f}% {b:4} {c:4}   {d:10.1f}% {e:4} {f:4}")
@@ -104,7 +104,7 @@ def report(rows: list[dict[str, Any]], servers: dict[str, Server]) -> None:
 
 
 def plain_speed(count: int = 100_000) -> float:
-    """Pairs per second of the quick tier on integers and fractions."""
+    """Return pairs per second of the quick tier on integers and fractions."""
     from curation.verify import answers
 
     dice = random.Random(0)
@@ -112,8 +112,8 @@ def plain_speed(count: int = 100_000) -> float:
     fractions = [f"{dice.randint(1, 99)}/{dice.randint(1, 99)}" for _ in range(count)]
     pairs = [*zip(numbers, reversed(numbers), strict=True), *zip(fractions, reversed(fractions), strict=True)]
     start = time.perf_counter()
-    for one, two in pairs:
-        answers.compare(one, two)
+    for reference, two in pairs:
+        answers.compare(reference, two)
     return len(pairs) / (time.perf_counter() - start)
 
 
@@ -123,11 +123,11 @@ def main() -> None:
     arguments.add_argument("--wrong", action="store_true", help="list our disagreements")
     arguments.add_argument("--dump", type=Path, help="write every row with both verdicts")
     arguments.add_argument("--serve", help=argparse.SUPPRESS)
-    given = arguments.parse_args()
-    if given.serve:
-        serve(given.serve)
+    parsed = arguments.parse_args()
+    if parsed.serve:
+        serve(parsed.serve)
         return
-    rows = [json.loads(line) for line in given.pairs.read_text(encoding="utf-8").split("\n") if line]
+    rows = [json.loads(line) for line in parsed.pairs.read_text(encoding="utf-8").split("\n") if line]
     rows = [{**row, "pred": row.get("pred") or ""} for row in rows]
     servers = {"ours": Server("ours"), "theirs": Server("theirs")}
     for start in range(0, len(rows), CHUNK):
@@ -135,12 +135,12 @@ def main() -> None:
             server.judge([(row["gold"], row["pred"]) for row in rows[start : start + CHUNK]])
     report(rows, servers)
     print(f"integers and fractions: {plain_speed():.0f} pairs/s")
-    for row, one, two in zip(rows, servers["ours"].verdicts, servers["theirs"].verdicts, strict=True):
-        if given.wrong and one != row["equal"]:
+    for row, own_verdict, two in zip(rows, servers["ours"].verdicts, servers["theirs"].verdicts, strict=True):
+        if parsed.wrong and own_verdict != row["equal"]:
             print(f"{row.get('kind')}: equal={row['equal']}: {row['gold'][-100:]!r} | {row['pred'][-100:]!r}")
-        row.update(ours=one, math_verify=two)
-    if given.dump:
-        given.dump.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        row.update(ours=own_verdict, math_verify=two)
+    if parsed.dump:
+        parsed.dump.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

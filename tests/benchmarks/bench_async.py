@@ -26,7 +26,7 @@ SHORTEST = 1000
 
 
 def spread(seed: int) -> Callable[[], int]:
-    """Lengths spread 1:5."""
+    """Return lengths spread 1:5."""
     chance = random.Random(seed)
     return lambda: chance.randint(SHORTEST, 5 * SHORTEST)
 
@@ -38,30 +38,30 @@ def main() -> None:
     options.add_argument("--group", type=int, default=16)
     options.add_argument("--batches", type=int, default=60)
     options.add_argument("--trainer", type=float, default=0.5)
-    given = options.parse_args()
+    parsed = options.parse_args()
     mean = 3 * SHORTEST
-    step = given.trainer * mean * given.batch / given.places
-    costs = SimulationCosts(train_ticks=step / (given.batch * mean), verify_ticks=20.0, update_ticks=10.0)
-    sizes = CollectorSettings(group_size=given.group, n_async=given.places, n_batch=given.batch)
-    theirs = simulate_synchronous(sizes, spread(0), batches=given.batches, costs=costs)
-    free = simulate_synchronous(sizes, spread(0), batches=given.batches, costs=SimulationCosts(train_ticks=0.0))
+    step = parsed.trainer * mean * parsed.batch / parsed.places
+    costs = SimulationCosts(train_ticks=step / (parsed.batch * mean), verify_ticks=20.0, update_ticks=10.0)
+    sizes = CollectorSettings(group_size=parsed.group, n_async=parsed.places, n_batch=parsed.batch)
+    theirs = simulate_synchronous(sizes, spread(0), batches=parsed.batches, costs=costs)
+    free = simulate_synchronous(sizes, spread(0), batches=parsed.batches, costs=SimulationCosts(train_ticks=0.0))
     print(
         f"synchronous: generators idle {theirs.generator_idle:.1%} (instant trainer: {free.generator_idle:.1%}), "
-        f"trainer idles {theirs.trainer_idle:.1%}, {theirs.ticks / given.batches:.0f} ticks a batch"
+        f"trainer idles {theirs.trainer_idle:.1%}, {theirs.ticks / parsed.batches:.0f} ticks a batch"
     )
-    warmup = given.batches // 5
+    warmup = parsed.batches // 5
     for bound in (1, 2, 3, 4, 8):
         settings = sizes.model_copy(update={"max_staleness": bound})
-        ours = simulate_asynchronous(settings, spread(0), batches=given.batches, warmup=warmup, costs=costs)
-        steady = ours.trained_lengths[warmup * given.batch :]
+        ours = simulate_asynchronous(settings, spread(0), batches=parsed.batches, warmup=warmup, costs=costs)
+        steady = ours.trained_lengths[warmup * parsed.batch :]
         print(
             f"asynchronous, staleness at most {bound}: generators idle {ours.generator_idle:.1%}, trainer idles "
-            f"{ours.trainer_idle:.1%}, {ours.ticks / given.batches:.0f} ticks a batch, age mean "
+            f"{ours.trainer_idle:.1%}, {ours.ticks / parsed.batches:.0f} ticks a batch, age mean "
             f"{statistics.mean(ours.staleness):.2f} max {max(ours.staleness)}; mean length trained on "
             f"{statistics.mean(steady):.0f} of {mean} sampled; accounted for: {ours.ledger.balanced}"
         )
     draw = spread(0)
-    waves = (sorted(draw() for _ in range(2 * given.batch))[: given.batch] for _ in range(given.batches))
+    waves = (sorted(draw() for _ in range(2 * parsed.batch))[: parsed.batch] for _ in range(parsed.batches))
     naive = [length for wave in waves for length in wave]
     print(f"naive, first half of a wave: mean length trained on {statistics.mean(naive):.0f} of {mean} sampled")
 

@@ -57,7 +57,7 @@ def _answer(path: str, body: bytes, state: dict[str, str]) -> object:
 
 
 def serve(port: Connection) -> None:
-    """Answer whatever comes, until killed; ``port`` hears where."""
+    """Answer whatever comes, until killed; ``port`` receives the port."""
     state = {"version": "default"}
 
     class Answering(asyncio.Protocol):
@@ -85,7 +85,7 @@ def serve(port: Connection) -> None:
 
 
 async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_flight: int) -> float:
-    """CPU milliseconds of this process per request."""
+    """Return CPU milliseconds of this process per request."""
     numbers = iter(range(requests))
 
     async def work() -> None:
@@ -98,7 +98,7 @@ async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_fli
 
 
 async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[str, list[float]]:
-    """Milliseconds by kind of request, round by round."""
+    """Return milliseconds by kind of request, round by round."""
     decoding = Decoding(seed=3, max_tokens=4096)
     policy = EndpointPolicy(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), per_server=in_flight, decoding=decoding
@@ -136,9 +136,9 @@ def main() -> None:
         spent = asyncio.run(compare(url, arguments.requests, arguments.rounds, arguments.in_flight))
     finally:
         server.kill()
-    for kind, found in spent.items():
-        rounds = ", ".join(f"{one:.2f}" for one in found)
-        print(f"{kind}: {statistics.median(found):.2f} ms CPU per attempt (rounds: {rounds})")
+    for kind, times in spent.items():
+        rounds = ", ".join(f"{milliseconds:.2f}" for milliseconds in times)
+        print(f"{kind}: {statistics.median(times):.2f} ms CPU per attempt (rounds: {rounds})")
 
 
 if __name__ == "__main__":

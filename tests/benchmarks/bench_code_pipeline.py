@@ -1,15 +1,15 @@
-"""The code line on real problem packages, with faults planted: what it finds, what it spoils, and how long it takes.
+"""The code pipeline on real problem packages with planted faults: what it finds, what it spoils, how long it takes.
 
     python -m tests.benchmarks.bench_code_pipeline FOLDER [FOLDER …] --out DIR [--packages 40] [--samples-only]
 
 The folders hold packages of the Kattis format at any depth; they are copied, never changed (`planting`). The copies go
-through `goldilocks run`: filter, matrix, agreement, generation, twins, difficulty by recorded attempts (the package's
-own submissions), curated set. Then the tests that stayed are compared with the original answers; where a checker
-decides, it is asked. Killed, it goes on where it stopped when it is started again with the same DIR.
+through `goldilocks run`: filter, matrix, agreement, generation, language variants, difficulty by recorded attempts (the
+package's own submissions), curated set. Then the tests that stayed are compared with the original answers; where a
+checker decides, it is asked. Killed, it goes on where it stopped when it is started again with the same DIR.
 
 With ``--samples-only`` all secret tests are deleted and nothing is corrupted: how many of the known wrong submissions
 that pass the samples are caught by tests that were generated from these samples alone? Do the packages' own input
-validators, which the line is not given here, let those tests pass?
+validators, which the pipeline is not given here, let those tests pass?
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ _FEW = 40
 
 
 def attempts(copies: list[Path]) -> list[dict[str, str]]:
-    """The packages' own submissions as recorded attempts at both twins: two right and two wrong ones, as far as there
-    are any."""
+    """Return the packages' own submissions as recorded attempts at both language variants.
+
+    Two right and two wrong ones each, as far as there are any.
+    """
     rows = []
     for path in copies:
         package = read_package(path)
@@ -63,7 +65,7 @@ def attempts(copies: list[Path]) -> list[dict[str, str]]:
 
 
 def recipe(out: Path, right: int, wrong: int) -> Path:
-    """A recipe for the copies, with up to so many right and wrong solutions of each language."""
+    """Write a recipe for the copies, with up to so many right and wrong solutions of each language."""
     file = out / "recipe.toml"
     file.write_text(f"""\
 name = "bench-code-line"
@@ -96,13 +98,13 @@ attempts = 4
 @contextmanager
 def clocked(file: Path) -> Iterator[None]:
     """Write this process's time and peak memory to a file, every second, so that a kill loses none of it."""
-    start, done = time.monotonic(), threading.Event()
+    start, finished = time.monotonic(), threading.Event()
 
     def write() -> None:
         while True:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             file.write_text(json.dumps({"seconds": time.monotonic() - start, "peak_mb": peak}))
-            if done.wait(1.0):
+            if finished.wait(1.0):
                 return
 
     thread = threading.Thread(target=write, daemon=True)
@@ -110,16 +112,16 @@ def clocked(file: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        finished.set()
         thread.join()
 
 
 def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, int], samples_only: bool) -> None:
-    """Copy, plant, run, and print what came of it."""
+    """Copy, plant, run, and print the results."""
     planted = plant_all(folders, out, count, seed, most, samples_only)
     file = out / "attempts.jsonl"
     if not file.is_file():
-        rows = attempts([out / "packages" / one.name for one in planted])
+        rows = attempts([out / "packages" / item.name for item in planted])
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = (
         ["code.agreement.min_tests=1", "code.test_generation.enough=1", "code.test_generation.rounds=4"]
@@ -131,8 +133,8 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
         run_recipe(recipe(out, *((2, 8) if samples_only else (3, 2))), settings, out / "run")
     pieces = [json.loads(piece.read_text()) for piece in sorted((out / "pieces").glob("*.json"))]
     print(
-        f"{len(planted)} packages end to end in {sum(one['seconds'] for one in pieces):.0f} s, {len(pieces)} piece(s); "
-        f"peak memory of the run itself {max(one['peak_mb'] for one in pieces):.0f} MB"
+        f"{len(planted)} packages end to end in {sum(piece['seconds'] for piece in pieces):.0f} s, "
+        f"{len(pieces)} piece(s); peak memory of the run itself {max(piece['peak_mb'] for piece in pieces):.0f} MB"
     )
     matrix = read_manifest(out / "run" / "stages" / "08-execution-matrix")
     assert matrix is not None
@@ -143,36 +145,39 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
         f"{matrix.notes['judged']} runs, {matrix.notes['broken']} broken"
     )
     names = names_of(out / "run")
-    report_power(out / "run", names, {one.name: one for one in planted})
+    report_power(out / "run", names, {item.name: item for item in planted})
     with Runner(1) as runner:
-        report_validity(out, names, {one.name: one for one in planted}, runner)
+        report_validity(out, names, {item.name: item for item in planted}, runner)
         if not samples_only:
-            report_faults(out, names, {one.name: one for one in planted}, runner)
+            report_faults(out, names, {item.name: item for item in planted}, runner)
 
 
 def names_of(folder: Path) -> dict[str, str]:
-    """Problem id → package."""
-    kept = read_table(folder / "stages" / "01-sources", "kept", ["id", "meta"])
-    return {row["id"]: json.loads(row["meta"])["name"] for row in kept.iter_rows(named=True)}
+    """Return problem id → package."""
+    sources = read_table(folder / "stages" / "01-sources", "kept", ["id", "meta"])
+    return {row["id"]: json.loads(row["meta"])["name"] for row in sources.iter_rows(named=True)}
 
 
 def report_power(folder: Path, names: dict[str, str], planted: dict[str, Planted]) -> None:
-    """What generated tests catch beyond those that were given, in all and by the folder of the submission."""
+    """Print what generated tests catch beyond the given ones, in all and by the folder of the submission."""
     stage = folder / "stages" / "10-tests"
     power = read_table(stage, "power")
-    wrong, given, caught = (int(power[name].sum()) for name in ("wrong", "caught_given", "caught"))
+    wrong, caught_given, caught = (int(power[name].sum()) for name in ("wrong", "caught_given", "caught"))
     print(
-        f"known wrong submissions: {wrong}; caught by the tests given {given}, with generated ones {caught}: "
-        f"{caught - given} of the {wrong - given} let pass ({(caught - given) / max(1, wrong - given):.1%}); "
+        f"known wrong submissions: {wrong}; caught by the tests given {caught_given}, with generated ones {caught}: "
+        f"{caught - caught_given} of the {wrong - caught_given} let pass "
+        f"({(caught - caught_given) / max(1, wrong - caught_given):.1%}); "
         f"{int(power['made'].sum())} tests kept of {int(power['sound'].sum())} sound of "
         f"{int(power['tried'].sum())} tried"
     )
     runs, decisions = read_table(stage, "runs"), read_table(stage, "decisions")
     origin = read_table(stage, "tests").select("problem", pl.col("index").alias("test"), "origin")
-    wanted = decisions.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("want"))
+    expected = decisions.filter(pl.col("decision") != "discard").select(
+        "problem", "test", pl.col("output").alias("want")
+    )
     failing = (
         runs.filter(~pl.col("right").fill_null(True))
-        .join(wanted, on=["problem", "test"])
+        .join(expected, on=["problem", "test"])
         .join(origin, on=["problem", "test"], how="left")
         .with_columns(
             fails=(~pl.col("valid") | (pl.col("output") != pl.col("want"))).fill_null(True),
@@ -198,34 +203,34 @@ def report_power(folder: Path, names: dict[str, str], planted: dict[str, Planted
 
 
 def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:
-    """The packages' own input validators on generated tests that were kept, where they let the given ones pass."""
+    """Print how the packages' own validators judge the generated tests kept, where they let the given ones pass."""
     tests = read_table(out / "run" / "stages" / "10-tests", "tests").filter(pl.col("origin") == "mutation")
     counts: Counter[str] = Counter()
-    for problem, made in sorted(tests.group_by("problem").agg("input").iter_rows()):
+    for problem, generated in sorted(tests.group_by("problem").agg("input").iter_rows()):
         package = read_package(planted[names[problem]].original)
-        given = [test.input for test in package.problem.tests[: package.samples]]
-        if package.validator is None or not all(valid_inputs(runner.tools, package.validator, given)):
-            counts["of packages without a usable validator"] += len(made)
+        samples = [test.input for test in package.problem.tests[: package.samples]]
+        if package.validator is None or not all(valid_inputs(runner.tools, package.validator, samples)):
+            counts["of packages without a usable validator"] += len(generated)
             continue
-        said = valid_inputs(runner.tools, package.validator, [text.encode() for text in made])
-        counts["valid"] += said.count(True)
-        counts["invalid"] += said.count(False)
-        if not all(said):
-            print(f"    {names[problem]}: {said.count(False)} of {len(said)} kept inputs are not valid")
+        verdicts = valid_inputs(runner.tools, package.validator, [text.encode() for text in generated])
+        counts["valid"] += verdicts.count(True)
+        counts["invalid"] += verdicts.count(False)
+        if not all(verdicts):
+            print(f"    {names[problem]}: {verdicts.count(False)} of {len(verdicts)} kept inputs are not valid")
     print(f"generated tests kept, by the packages' input validators: {dict(counts)}")
 
 
 def report_faults(out: Path, names: dict[str, str], planted: dict[str, Planted], runner: Runner) -> None:
-    """Corrupted tests found and corrected; sound tests discarded or changed."""
+    """Print the corrupted tests found and corrected, and the sound tests discarded or changed."""
     stage = out / "run" / "stages" / "10-tests"
     decisions, problems = read_table(stage, "decisions"), read_table(stage, "problems")
-    kept = read_table(stage, "tests", ["problem", "index", "output"])
-    outputs = {(problem, test): text for problem, test, text in kept.iter_rows()}
+    kept_tests = read_table(stage, "tests", ["problem", "index", "output"])
+    outputs = {(problem, test): text for problem, test, text in kept_tests.iter_rows()}
     voting = dict(problems.select("problem", "voting").iter_rows())
     rows = []
     for (problem,), group in decisions.group_by("problem"):
-        one = planted[names[str(problem)]]
-        original, copy = read_package(one.original), read_package(out / "packages" / one.name)
+        fault = planted[names[str(problem)]]
+        original, copy = read_package(fault.original), read_package(out / "packages" / fault.name)
         order = [test.name for test in copy.problem.tests]
         answers = {test.name: (test.input, test.output) for test in original.problem.tests}
         for test, decision, why in group.sort("test").select("test", "decision", "why").iter_rows():
@@ -234,8 +239,8 @@ def report_faults(out: Path, names: dict[str, str], planted: dict[str, Planted],
             text = outputs.get((str(problem), test))
             right = text is not None and _right(original, *answers[order[test]], text.encode(), runner)
             kind = "by a checker" if original.problem.checker is not None else "compared"
-            bad = order[test] in one.corrupted
-            rows.append((one.name, order[test], bad, decision, why, right, voting[str(problem)], kind))
+            bad = order[test] in fault.corrupted
+            rows.append((fault.name, order[test], bad, decision, why, right, voting[str(problem)], kind))
     schema = ["package", "test", "corrupted", "decision", "why", "right", "voting", "kind"]
     table = pl.DataFrame(rows, schema=schema, orient="row")
     table.write_parquet(out / "faults.parquet")
@@ -245,21 +250,21 @@ def report_faults(out: Path, names: dict[str, str], planted: dict[str, Planted],
             ("three or more votes", of_kind.filter(pl.col("voting") >= 3)),
             ("fewer votes", of_kind.filter(pl.col("voting") < 3)),
         ):
-            _tell(f"{kind[0]}, {label}", part)
+            _print_part(f"{kind[0]}, {label}", part)
     dropped = problems.filter(~pl.col("keep"))
     print(f"problems kept {problems.filter('keep').height}, dropped {dropped.height}:")
     for problem, reason, evidence in dropped.select("problem", "reason", "evidence").iter_rows():
         print(f"    {names[problem]}: {reason}: {evidence}")
 
 
-def _tell(label: str, part: pl.DataFrame) -> None:
+def _print_part(label: str, part: pl.DataFrame) -> None:
     bad, sound = part.filter("corrupted"), part.filter(~pl.col("corrupted"))
     hurt = sound.filter(pl.col("decision") != "keep")
-    found = bad.filter(pl.col("decision") != "keep")
+    caught = bad.filter(pl.col("decision") != "keep")
     fixed = bad.filter((pl.col("decision") == "correct") & pl.col("right"))
     harmless = bad.filter((pl.col("decision") == "keep") & pl.col("right"))
     print(
-        f"{label}: {part['package'].n_unique()} packages, {bad.height} corrupted tests, {found.height} found, "
+        f"{label}: {part['package'].n_unique()} packages, {bad.height} corrupted tests, {caught.height} found, "
         f"{fixed.height} corrected to a right output; {harmless.height} kept whose changed output is right too. "
         f"Sound tests {sound.height}, discarded or changed {hurt.height} ({hurt.height / max(1, sound.height):.2%})"
     )
@@ -268,11 +273,11 @@ def _tell(label: str, part: pl.DataFrame) -> None:
         print("   ", row)
 
 
-def _right(package: Package, given: bytes, answer: bytes, output: bytes, runner: Runner) -> bool:
-    """Whether an output is right by the package as it was."""
+def _right(package: Package, test_input: bytes, answer: bytes, output: bytes, runner: Runner) -> bool:
+    """Return whether an output is right by the package as it was."""
     if package.problem.checker is None:
         return same_output(answer, output, package.problem.comparison)
-    ((verdict, _),) = check_outputs(runner.tools, package.problem.checker, [(given, answer, output)])
+    ((verdict, _),) = check_outputs(runner.tools, package.problem.checker, [(test_input, answer, output)])
     return verdict is CodeVerdict.AC
 
 
@@ -286,11 +291,11 @@ def main() -> None:
     parser.add_argument("--most-kb", type=int, default=200, help="larger tests are left out of the copies")
     parser.add_argument("--most-tests", type=int, default=12, help="secret tests kept of a package")
     parser.add_argument("--samples-only", action="store_true")
-    given = parser.parse_args()
-    out = given.out.absolute()
+    parsed = parser.parse_args()
+    out = parsed.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
-    most = (given.most_kb, given.most_tests)
-    run(given.folders, out, given.packages, given.seed, most, given.samples_only)
+    most = (parsed.most_kb, parsed.most_tests)
+    run(parsed.folders, out, parsed.packages, parsed.seed, most, parsed.samples_only)
 
 
 if __name__ == "__main__":

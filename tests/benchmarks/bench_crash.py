@@ -66,10 +66,12 @@ set = ["steps=3", "collector={{ group = 8, n_async = 32, n_batch = 32, staleness
 
 
 def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Path:
-    """The recipe and its problems."""
+    """Write the recipe and its problems."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(generate_exercises(31, Split.TRAIN), problems)
-    rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
+    rows = (
+        {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
+    )
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     trained = GRADER.format(recipe=json.dumps(str(ROOT / "flows" / "recipes" / "train_demo_grader.toml")))
     text = RECIPE.format(model=json.dumps(str(WEIGHTS.resolve()))) + (trained if grader else "")
@@ -78,12 +80,12 @@ def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Pa
 
 
 def there(pattern: str) -> Ready:
-    """A file that is not empty matches the pattern."""
+    """Return the condition that a file which is not empty matches the pattern."""
     return lambda folder: any(path.stat().st_size for path in folder.glob(pattern))
 
 
 def journal(number: int) -> Ready:
-    """The ``number``-th policy that was asked has answered, and not yet for a whole shard."""
+    """Return the condition that the ``number``-th policy has answered, and not yet for a whole shard."""
 
     def ready(folder: Path) -> bool:
         stores = [path for path in folder.glob("attempts/*/journal.jsonl") if path.stat().st_size]
@@ -123,7 +125,7 @@ REFRESH: Mapping[str, Ready] = {
 
 
 def commands(recipe: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """The run, and the refresh of it with another checkpoint of the grader's training, which nobody has sampled yet.
+    """Return the run, and its refresh with another checkpoint of the grader's training, which nobody has sampled yet.
 
     The embedded model would not do: stage 1 sampled it, so its attempts are at hand and no phase of sampling comes.
     """
@@ -161,27 +163,27 @@ def finish(command: Sequence[str], log: Path) -> None:
 
 
 def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Files of shards that have their mark, as (inode, time of the last change): a file written again has others."""
-    found: dict[Path, tuple[int, int]] = {}
+    """Return the files of marked shards as (inode, time of the last change): a file written again has others."""
+    files: dict[Path, tuple[int, int]] = {}
     for mark in folder.rglob("shards/[0-9]*.json"):  # not one that was being written
         for file in (mark, *mark.parents[1].glob(f"*/{mark.stem}.parquet")):
             stat = file.stat()
-            found[file] = (stat.st_ino, stat.st_mtime_ns)
-    return found
+            files[file] = (stat.st_ino, stat.st_mtime_ns)
+    return files
 
 
 def result(folder: Path) -> dict[str, bytes]:
-    """The published folder and all decisions."""
+    """Return the published folder and all decisions."""
     files = [*folder.glob("curated/**/*"), *folder.glob("decisions/**/*.parquet"), *folder.glob("versions/*/*.parquet")]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.is_file()}
 
 
-def differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str]:
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+def differing(first: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str]:
+    return sorted(name for name in first.keys() | other.keys() if first.get(name) != other.get(name))
 
 
 def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, killed: Path) -> None:
-    """Kill the command in every phase, let it end, and print what came of it."""
+    """Kill the command in every phase, let it end, and print the results."""
     finished: dict[Path, tuple[int, int]] = {}
     print("| killed in | finished files then |\n|---|---|", flush=True)
     for name, ready in phases.items():
@@ -195,16 +197,16 @@ def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, kill
     again = sorted(str(path.relative_to(killed)) for path, stamp in finished.items() if after.get(path) != stamp)
     print(f"finished files made again: {', '.join(again) or 'none'}")
     number = len(result(quiet).keys() | result(killed).keys())
-    said = f"; others in {', '.join(other)}" if other else ""
-    print(f"same bytes: {number - len(other)} of {number} files{said}\n", flush=True)
+    note = f"; others in {', '.join(other)}" if other else ""
+    print(f"same bytes: {number - len(other)} of {number} files{note}\n", flush=True)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path)
     options.add_argument("--part", choices=("run", "refresh"), help="one of the two; the refresh goes on from the run")
-    given = options.parse_args()
-    folder = given.folder.absolute()
+    parsed = options.parse_args()
+    folder = parsed.folder.absolute()
     recipe = write_recipe(folder / "inputs")
     quiet, killed = folder / "quiet" / "run", folder / "killed" / "run"
     for path in (quiet, killed):
@@ -214,7 +216,7 @@ def main() -> None:
         for (part, phases), calm, harried in zip(
             parts.items(), commands(recipe, quiet), commands(recipe, killed), strict=True
         ):
-            if given.part in (None, part):
+            if parsed.part in (None, part):
                 begun = time.monotonic()
                 finish(calm, folder / "quiet.log")
                 print(f"{part}, undisturbed: {time.monotonic() - begun:.0f} s", flush=True)

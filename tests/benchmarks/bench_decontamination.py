@@ -34,32 +34,32 @@ FALSE = 0.005
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a JSON lines file."""
+    """Return the rows of a JSON lines file."""
     return [json.loads(line) for line in path.open(encoding="utf-8")]
 
 
 def unrelated(folder: Path, pairs: list[dict[str, str]], names: tuple[str, ...], most: int) -> pl.Series:
-    """Problems of the named sets that are not among the originals, evenly taken, at most ``most`` of each set."""
+    """Return problems of the named sets not among the originals, evenly taken, at most ``most`` of each set."""
     originals = {"".join(pair["original"].split()) for pair in pairs}
-    found: list[str] = []
+    problems: list[str] = []
     for name in names:
         texts = [
             text for row in rows(folder / f"{name}.jsonl") for text in [row.get("problem") or row.get("prompt")] if text
         ]
         far = [text for text in texts if not any("".join(text.split()) in original for original in originals)]
-        found += far[:: max(1, -(-len(far) // most))]
-    return pl.Series(found)
+        problems += far[:: max(1, -(-len(far) // most))]
+    return pl.Series(problems)
 
 
 def best(index: BenchmarkIndex, texts: pl.Series) -> pl.DataFrame:
-    """Each text's best score (0 without a hit) and the benchmark row it belongs to."""
+    """Return each text's best score (0 without a hit) and the benchmark row it belongs to."""
     hits = index.hits(texts).group_by("row", maintain_order=True).first()
     lines = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)})
     return lines.join(hits, on="row", how="left").with_columns(pl.col("score").fill_null(0.0))
 
 
 def settings(embeddings: bool) -> Iterator[tuple[str, OverlapSettings, float]]:
-    """What is measured: a name, settings that keep low scores too, and the default threshold."""
+    """Yield what is measured: a name, settings that keep low scores too, and the default threshold."""
     for run in RUNS:
         yield f"ngram, {run} tokens", OverlapSettings(("ngram",), ngram=run), 1e-9
     yield "minhash", OverlapSettings(("minhash",), similarity=0.15), OverlapSettings().similarity
@@ -68,7 +68,7 @@ def settings(embeddings: bool) -> Iterator[tuple[str, OverlapSettings, float]]:
 
 
 def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFrame:
-    """One line per method and threshold."""
+    """Return one row per method and threshold."""
     pairs = rows(folder / "contamination" / f"{name}.jsonl")
     benchmark = pl.DataFrame({"benchmark": name, "row": range(len(pairs)), "statement": [p["original"] for p in pairs]})
     paraphrases = pl.Series([pair["rephrased"] for pair in pairs])
@@ -77,7 +77,7 @@ def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFra
     for method, overlap, default in settings(embeddings):
         start = time.perf_counter()
         index = BenchmarkIndex(benchmark, overlap)
-        found, wrong = best(index, paraphrases), best(index, others)
+        hits, wrong = best(index, paraphrases), best(index, others)
         rate = (len(others) + 2 * len(pairs)) / (time.perf_counter() - start)
         allowed = int(FALSE * len(others))
         strict = wrong["score"].sort(descending=True)[allowed] + 1e-6
@@ -90,8 +90,8 @@ def measured(folder: Path, name: str, most: int, embeddings: bool) -> pl.DataFra
                         "method": method,
                         "at": kind,
                         "threshold": round(threshold, 3),
-                        "recall": found.select(hit.mean().round(4)).item(),
-                        "right": found.select(right.mean().round(4)).item(),
+                        "recall": hits.select(hit.mean().round(4)).item(),
+                        "right": hits.select(right.mean().round(4)).item(),
                         "false": wrong.select(hit.mean().round(5)).item(),
                         "texts_per_s": round(rate),
                     }

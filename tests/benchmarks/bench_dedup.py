@@ -32,16 +32,16 @@ NUMBER = re.compile(r"\d+")
 
 
 def statements(folder: Path) -> list[tuple[str, str]]:
-    """(set, statement) of every math problem of the shared sets, exact repeats left out."""
-    found: dict[str, str] = {}
+    """Return (set, statement) of every math problem of the shared sets, exact repeats left out."""
+    set_of: dict[str, str] = {}
     for path in sorted((folder / "math").glob("*.jsonl")):
         for line in path.open(encoding="utf-8"):
-            found.setdefault(json.loads(line)["problem"] or "", path.stem)
-    return [(name, text) for text, name in found.items() if text]
+            set_of.setdefault(json.loads(line)["problem"] or "", path.stem)
+    return [(name, text) for text, name in set_of.items() if text]
 
 
 def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> str:
-    """A copy of the text, changed by the recipe."""
+    """Return a copy of the text, changed by the recipe."""
     if recipe == "typography":
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
     if recipe == "number":
@@ -59,7 +59,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: list[str]) -> st
 
 
 def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:
-    """Originals, then copies; ``recipe`` and ``of`` (the original's row) say what each copy is."""
+    """Return originals, then copies; ``recipe`` and ``of`` (the original's row) say what each copy is."""
     draw = random.Random(0)
     words = sorted({word for _, text in originals for word in text.split() if word.isalpha() and len(word) > 5})
     long = [row for row, (_, text) in enumerate(originals) if len(text.split()) >= 30 and text.isascii()]
@@ -86,17 +86,17 @@ def main() -> None:
     took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{rows.height:,} rows in {took:.1f} s; {members.height:,} go; peak memory {peak:.2f} GB")
-    seen = rows.join(members.select("source", "row", "kept_row", "similarity"), on=["source", "row"], how="left")
+    matched = rows.join(members.select("source", "row", "kept_row", "similarity"), on=["source", "row"], how="left")
     with pl.Config(tbl_rows=20, tbl_hide_dataframe_shape=True):
         print(
-            seen.group_by("recipe", maintain_order=True).agg(
+            matched.group_by("recipe", maintain_order=True).agg(
                 rows=pl.len(),
                 goes=pl.col("kept_row").is_not_null().mean().round(4),
                 to_its_original=(pl.col("kept_row") == pl.col("of")).mean().round(4),
                 least=pl.col("similarity").min(),
             )
         )
-        originals = seen.filter((pl.col("recipe") == "original") & pl.col("kept_row").is_not_null())
+        originals = matched.filter((pl.col("recipe") == "original") & pl.col("kept_row").is_not_null())
         print(originals.group_by("set").len().sort("len", descending=True))
 
 

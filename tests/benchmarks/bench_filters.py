@@ -43,7 +43,7 @@ OTHER_SETS = ("umwp", "mip_missing_premise", "odyssey_math", "hardmath_mini")
 
 
 def load(folder: Path) -> pl.DataFrame:
-    """The labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
+    """Read the labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
     rows = []
     for name in (*PROOF_SETS, *CHOICE_SETS, *OPEN_SETS, *OTHER_SETS):
         for number, line in enumerate((folder / "math" / f"{name}.jsonl").open(encoding="utf-8")):
@@ -66,7 +66,7 @@ def load(folder: Path) -> pl.DataFrame:
 
 
 def quality(problems: pl.DataFrame) -> None:
-    """Targets per set, then precision and recall per kind, then what each rule dropped of which kind."""
+    """Print targets per set, then precision and recall per kind, then what each rule dropped of which kind."""
     judged = apply_rules(problems.select(PROBLEM.names()))
     lines = problems.select("source", "kind", asked="answer").hstack(judged)
     kept, choices = (
@@ -83,13 +83,13 @@ def quality(problems: pl.DataFrame) -> None:
             choices_opened=opened.mean().round(4),
         )
     )
-    said = {
+    renamed = {
         "proof": pl.col("reason") == DropReason.PROOF,
         "mcq": choices.fill_null(False) | (pl.col("answer").ne_missing(pl.col("asked")) & kept & ~debris()),
         "unanswerable": pl.col("reason") == DropReason.MISSING_ANSWER,
         "open": kept & ~(pl.col("answer").ne_missing(pl.col("asked")) & ~debris()),
     }
-    for kind, guess in said.items():
+    for kind, guess in renamed.items():
         right = lines.filter(guess & (pl.col("kind") == kind)).height
         print(
             f"{kind:>13}: precision {right / max(1, lines.filter(guess).height):.4f}"
@@ -105,7 +105,7 @@ WANTED = {DropReason.PROOF: ("proof",), DropReason.MISSING_ANSWER: ("unanswerabl
 
 
 def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
-    """Rows that each rule dropped, by labelled kind; the share that its reason is right for, and of these kinds found.
+    """Return the rows each rule dropped, by labelled kind; its precision, and its recall of these kinds.
 
     The sets label kinds, not rules: where a reason has no kind of its own there is neither precision nor recall, and
     the rows under ``open`` are those that it dropped against their label.
@@ -113,51 +113,51 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
     dropped = lines.filter(pl.col("reason").is_not_null())
     counted = dropped.group_by("rule", "reason", "kind").len().pivot(on="kind", values="len").fill_null(0)
     kinds = sorted(set(lines["kind"]))
-    held = dict(lines.group_by("kind").len().iter_rows())
+    kind_sizes = dict(lines.group_by("kind").len().iter_rows())
     rows = []
     for row in counted.sort("rule", "reason").iter_rows(named=True):
-        wanted = WANTED.get(row["reason"])
-        right = sum(row.get(kind, 0) for kind in wanted or ())
+        right_kinds = WANTED.get(row["reason"])
+        right = sum(row.get(kind, 0) for kind in right_kinds or ())
         fired = sum(row.get(kind, 0) for kind in kinds)
-        recall = right / sum(held.get(kind, 0) for kind in wanted) if wanted else None
-        told = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
-        rows.append({**told, "fired": fired, "precision": right / fired if wanted else None, "recall": recall})
+        recall = right / sum(kind_sizes.get(kind, 0) for kind in right_kinds) if right_kinds else None
+        cells = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
+        rows.append({**cells, "fired": fired, "precision": right / fired if right_kinds else None, "recall": recall})
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
 
 
 def debris() -> pl.Expr:
-    """Answers of which only debris was cleaned: the set of raw LaTeX is labelled open, not multiple choice."""
+    """Return the rows of which only debris was cleaned: the set of raw LaTeX is labelled open, not multiple choice."""
     return pl.col("source") == "odyssey_math"
 
 
 def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
-    """Rows per second, and per second of CPU, of the filter on ``count`` rows: the sets, repeated."""
+    """Print and return rows per second, and per CPU second, of the filter on ``count`` rows: the sets, repeated."""
     rows = problems.select(PROBLEM.names())
     many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
     start, busy = time.perf_counter(), cpu()
     out = filter_statements(many)
     took, busy = time.perf_counter() - start, cpu() - busy
     assert out.kept.height + out.dropped.height == count
-    print(f"filter_statements:        {told(count, took, busy)}; peak memory {peak():.2f} GB")
+    print(f"filter_statements:        {rates_text(count, took, busy)}; peak memory {peak():.2f} GB")
     return count / took, count / busy
 
 
-def told(count: int, took: float, busy: float) -> str:
+def rates_text(count: int, took: float, busy: float) -> str:
     return f"{count:,} rows in {took:.1f} s = {count / took:,.0f} rows/s ({count / busy:,.0f} per second of CPU)"
 
 
 def cpu() -> float:
-    """Seconds of CPU of this process and of its children that have ended."""
+    """Return CPU seconds of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
 def peak() -> float:
-    """Peak resident memory of this process in GB."""
+    """Return peak resident memory of this process in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def pythonic(pattern: str) -> re.Pattern[str]:
-    """A Rust expression as one of Python's."""
+    """Return a Rust regular expression as one of Python's."""
     text = pattern.replace("(?-u:\\b)", "\\b").replace("\\z", "\\Z").replace("(?-i:", "(?:").replace("(?i)", "")
     text = (
         text.replace("\\p{Han}", "[\\u4e00-\\u9fff]")
@@ -169,7 +169,7 @@ def pythonic(pattern: str) -> re.Pattern[str]:
 
 
 def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pattern[str]]]:
-    """Column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
+    """Yield column, needles, harmless and fires: the rules as a filter for single rows would hold them."""
     statement = [
         (words.PROOF_NEEDLES, words.PROOF_HARMLESS, words.PROOF),
         (external_references.FIGURE_NEEDLES, external_references.FIGURE_HARMLESS, external_references.FIGURE),
@@ -197,7 +197,7 @@ def row_rules() -> Iterator[tuple[str, list[str], re.Pattern[str] | None, re.Pat
 
 
 def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The same work for one row: clean, open the choices, then the rules with their needles in front."""
+    """Return the same work for one row: clean, open the choices, then the rules with their needles in front."""
     steps = [(pythonic(pattern), replacement.replace("\\", "\\\\")) for pattern, replacement in cleaning.STEPS]
     rules = list(row_rules())
 
@@ -224,7 +224,7 @@ def row_filter() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def speed_of_map(problems: pl.DataFrame, count: int) -> tuple[float, float]:
-    """The same two rates of ``datasets.map(num_proc=2)`` with the same rules."""
+    """Print and return the same two rates of ``datasets.map(num_proc=2)`` with the same rules."""
     import datasets
 
     rows = problems.select("statement", "answer", "choices", "lang")
@@ -235,7 +235,7 @@ def speed_of_map(problems: pl.DataFrame, count: int) -> tuple[float, float]:
     start, busy = time.perf_counter(), cpu()
     data.map(row_filter(), num_proc=2)
     took, busy = time.perf_counter() - start, cpu() - busy
-    print(f"datasets.map(num_proc=2): {told(count, took, busy)}")
+    print(f"datasets.map(num_proc=2): {rates_text(count, took, busy)}")
     return count / took, count / busy
 
 

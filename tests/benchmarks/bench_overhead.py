@@ -63,8 +63,8 @@ class StandIn:
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         await asyncio.sleep(self.seconds)
-        said = random.Random(f"{problem.id} {index}").choice(["7", "7", "8", "\\frac{1}{2}"])
-        return Completion("thinking " * 200 + f"\\boxed{{{said}}}", "stop", 210)
+        answer = random.Random(f"{problem.id} {index}").choice(["7", "7", "8", "\\frac{1}{2}"])
+        return Completion("thinking " * 200 + f"\\boxed{{{answer}}}", "stop", 210)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,15 @@ class Clock:
     def _processes() -> float:
         own = psutil.Process()
         times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
-        return sum(one.user + one.system for one in times)
+        return sum(usage.user + usage.system for usage in times)
 
 
 async def bare(ask: Ask, problems: Sequence[SamplingRequest], in_flight: int) -> Spent:
-    """What so many workers, which do nothing else, take until everything is answered."""
-    wanted = ((asked.request, index) for asked in problems for index in range(ATTEMPTS))
+    """Measure how long so many workers, which do nothing else, take until everything is answered."""
+    requests = ((problem_request.request, index) for problem_request in problems for index in range(ATTEMPTS))
 
     async def work() -> None:
-        for problem, index in wanted:
+        for problem, index in requests:
             await ask(problem, index)
 
     clock = Clock()
@@ -105,24 +105,24 @@ async def bare(ask: Ask, problems: Sequence[SamplingRequest], in_flight: int) ->
 
 
 async def whole(policy: Policy, problems: Sequence[SamplingRequest]) -> Spent:
-    """What the sampler takes until everything is answered, judged and stored."""
+    """Measure how long the sampler takes until everything is answered, judged and stored."""
     with tempfile.TemporaryDirectory() as folder, MathJudge(1) as judge:
         store = AttemptStore(Path(folder), policy.key)
         clock = Clock()
         sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=ATTEMPTS), early_stopping=False))
-        done = [sampled async for sampled in sampler.run(problems)]
-        store.compact([asked.request.id for asked in problems])
+        results = [sampled async for sampled in sampler.run(problems)]
+        store.compact([problem.request.id for problem in problems])
         store.close()
         spent = clock.read()
-    assert len(done) == len(problems)
+    assert len(results) == len(problems)
     return spent
 
 
 async def compare(
     policy: Policy, ask: Ask, problems: Sequence[SamplingRequest], rounds: int, between: Callable[[], Awaitable[object]]
 ) -> list[tuple[Spent, Spent]]:
-    """What both sides took, round by round: (whole, bare)."""
-    found = []
+    """Return what both sides took, round by round: (whole, bare)."""
+    rounds_spent = []
     for number in range(rounds):
         spent: dict[str, Spent] = {}
         for side in ("bare", "whole") if number % 2 else ("whole", "bare"):
@@ -131,14 +131,16 @@ async def compare(
                 spent[side] = await bare(ask, problems, policy.in_flight)
             else:
                 spent[side] = await whole(policy, problems)
-        found.append((spent["whole"], spent["bare"]))
-        said = (f"{side} {one.wall:.2f} s, {one.cpu:.2f} s CPU" for side, one in sorted(spent.items()))
-        print(f"round {number + 1}: {'; '.join(said)}", flush=True)
-    return found
+        rounds_spent.append((spent["whole"], spent["bare"]))
+        texts = (
+            f"{side} {side_spent.wall:.2f} s, {side_spent.cpu:.2f} s CPU" for side, side_spent in sorted(spent.items())
+        )
+        print(f"round {number + 1}: {'; '.join(texts)}", flush=True)
+    return rounds_spent
 
 
 async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight: int) -> list[tuple[Spent, Spent]]:
-    """Rounds with the embedded model in vLLM's engine."""
+    """Run the rounds with the embedded model in vLLM's engine."""
     settings = VllmPolicy(
         kind="vllm",
         model=str(WEIGHTS),
@@ -150,9 +152,13 @@ async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight:
     )
     async with Vllm(settings, Path.cwd()) as policy:
         engine: Any = policy.engine.vllm
-        tokens = {asked.request.id: policy._tokens(asked.request) for asked in problems}
+        tokens = {
+            sampling_request.request.id: policy._tokens(sampling_request.request) for sampling_request in problems
+        }
         sampling = {
-            (asked.request.id, i): policy._sampling(asked.request.id, i) for asked in problems for i in range(ATTEMPTS)
+            (sampling_request.request.id, i): policy._sampling(sampling_request.request.id, i)
+            for sampling_request in problems
+            for i in range(ATTEMPTS)
         }
         names = itertools.count()
         texts: list[str] = []
@@ -178,8 +184,10 @@ def main() -> None:
     arguments = parser.parse_args()
     exercises = itertools.islice(generate_exercises(3, Split.TRAIN), arguments.requests // ATTEMPTS)
     problems = [
-        SamplingRequest(PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer))
-        for one in exercises
+        SamplingRequest(
+            PromptRequest(exercise.id, exercise.statement, Domain.MATH, exercise.lang), str(exercise.answer)
+        )
+        for exercise in exercises
     ]
     if arguments.engine == "vllm":
         rounds = asyncio.run(with_vllm(problems, arguments.rounds, arguments.in_flight))

@@ -22,7 +22,7 @@ from training.optimisation.packing import first_fit_decreasing, padding_share
 
 
 def arrival_order(lengths: list[int], room: int) -> list[list[int]]:
-    """Next-fit in the order given."""
+    """Pack by next-fit in the given order."""
     bins: list[list[int]] = []
     free = 0
     for index, length in enumerate(lengths):
@@ -41,19 +41,19 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=5)
     options.add_argument("--median", type=float, default=7000.0, help="median length in tokens")
     options.add_argument("--sigma", type=float, default=0.7, help="deviation of the logarithm of lengths")
-    given = options.parse_args()
-    settings = PackingSettings(micro_batch_tokens=given.room)
+    parsed = options.parse_args()
+    settings = PackingSettings(micro_batch_tokens=parsed.room)
     ours, theirs, took = [], [], []
-    for seed in range(given.seeds):
+    for seed in range(parsed.seeds):
         chance = random.Random(seed)
-        drawn = (given.median * chance.lognormvariate(0, given.sigma) for _ in range(given.sequences))
-        lengths = [min(int(length) + 1, given.room) for length in drawn]
+        drawn = (parsed.median * chance.lognormvariate(0, parsed.sigma) for _ in range(parsed.sequences))
+        lengths = [min(int(length) + 1, parsed.room) for length in drawn]
         began = time.perf_counter()
         packed = first_fit_decreasing(lengths, settings)
         took.append(1000 * (time.perf_counter() - began))
-        waiting = arrival_order(lengths, given.room)
-        ours.append(padding_share(packed, lengths, given.room))
-        theirs.append(padding_share(waiting, lengths, given.room))
+        waiting = arrival_order(lengths, parsed.room)
+        ours.append(padding_share(packed, lengths, parsed.room))
+        theirs.append(padding_share(waiting, lengths, parsed.room))
         print(
             f"seed {seed}: mean length {statistics.mean(lengths):.0f}, longest {max(lengths)}; "
             f"first-fit decreasing {len(packed)} micro-batches, {ours[-1]:.2%} empty; "

@@ -44,7 +44,7 @@ def read(path: Path, repeat: int) -> list[dict[str, Any]]:
 
 
 def time_line(rows: list[dict[str, Any]], folder: Path) -> float:
-    """Seconds of `goldilocks run`, all of it."""
+    """Return seconds of `goldilocks run`, all of it."""
     with (folder / "rows.jsonl").open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     (folder / "recipe.toml").write_text(RECIPE)
@@ -55,7 +55,7 @@ def time_line(rows: list[dict[str, Any]], folder: Path) -> float:
 
 
 def time_peer(rows: list[dict[str, Any]], attempts: int) -> float:
-    """Seconds of Math-Verify for so many attempts, as its README uses it."""
+    """Return seconds of Math-Verify for so many attempts, as its README uses it."""
     from math_verify import parse, verify
 
     judged = [(row["gold"], sample["text"]) for row in rows for sample in row["samples"]][:attempts]

@@ -65,8 +65,8 @@ def _tests(kind: str) -> tuple[CodeTest, ...]:
     tests = []
     for n in range(20):
         values = [(7919 * place + n) % 1009 for place in range(2000)]
-        seen: dict[int, int] = {}
-        best = max(place - seen.setdefault(value, place) for place, value in enumerate(values))
+        first_places: dict[int, int] = {}
+        best = max(place - first_places.setdefault(value, place) for place, value in enumerate(values))
         text = f"{len(values)}\n{' '.join(map(str, values))}\n"
         tests.append(CodeTest(text.encode(), f"{best} {sum(sorted(values)[:1000])}\n".encode()))
     return tuple(tests)
@@ -74,22 +74,22 @@ def _tests(kind: str) -> tuple[CodeTest, ...]:
 
 def _bare(argv: list[str], tests: tuple[CodeTest, ...]) -> None:
     for test in tests:
-        done = subprocess.run(argv, input=test.input, capture_output=True, check=True)
-        assert done.stdout.split() == test.output.split()
+        completed = subprocess.run(argv, input=test.input, capture_output=True, check=True)
+        assert completed.stdout.split() == test.output.split()
 
 
 Run = Callable[[str, tuple[CodeTest, ...]], object]
 
 
 def _peers(folder: Path | None) -> dict[str, Run]:
-    """The runners of other projects, read from their sources: what they call per program, and their core alone.
+    """Return other projects' runners, read from their sources: what they call per program, and their core alone.
 
     ``…'s core``: one process per program, forked here as cheaply as can be. Both projects' own `check_correctness`
     starts a manager process besides.
     """
-    found: dict[str, Run] = {}
+    runners: dict[str, Run] = {}
     if folder is None:
-        return found
+        return runners
     lcb, prime = folder / "LiveCodeBench", folder / "verl" / "verl" / "utils" / "reward_score" / "prime_code"
     if (lcb / "lcb_runner").is_dir():
         sys.path.append(str(lcb))
@@ -99,8 +99,10 @@ def _peers(folder: Path | None) -> dict[str, Run]:
         def sample(tests: tuple[CodeTest, ...]) -> dict[str, str]:
             return {"input_output": json.dumps(_pairs(tests))}
 
-        found["LiveCodeBench"] = lambda code, tests: _all(check(sample(tests), code, timeout=6, debug=False)[0], tests)
-        found["LiveCodeBench's core"] = _forked(lambda code, tests: core(sample(tests), code, False, 6)[0])
+        runners["LiveCodeBench"] = lambda code, tests: _all(
+            check(sample(tests), code, timeout=6, debug=False)[0], tests
+        )
+        runners["LiveCodeBench's core"] = _forked(lambda code, tests: core(sample(tests), code, False, 6)[0])
     if prime.is_dir():
         if importlib.util.find_spec("pyext") is None:
             sys.modules["pyext"] = _pyext()
@@ -108,15 +110,15 @@ def _peers(folder: Path | None) -> dict[str, Run]:
         package.__path__ = [str(prime)]
         whole = importlib.import_module("prime_code.utils").check_correctness
         inner = importlib.import_module("prime_code.testing_util").run_test
-        found["verl prime_code"] = lambda code, tests: _all(
+        runners["verl prime_code"] = lambda code, tests: _all(
             whole(_pairs(tests), code, timeout=6, debug=False)[0], tests
         )
-        found["verl prime_code's core"] = _forked(lambda code, tests: inner(_pairs(tests), code, False, 6)[0])
-    return found
+        runners["verl prime_code's core"] = _forked(lambda code, tests: inner(_pairs(tests), code, False, 6)[0])
+    return runners
 
 
 def _pyext() -> types.ModuleType:
-    """What verl uses of the package pyext, where that is not installed: a module made of its source."""
+    """Return what verl uses of the package pyext, where that is not installed: a module made of its source."""
 
     class RuntimeModule:
         @staticmethod
@@ -140,7 +142,7 @@ def _pairs(tests: tuple[CodeTest, ...]) -> dict[str, list[str]]:
 
 
 def _forked(judge: Callable[[str, tuple[CodeTest, ...]], Sequence[object]]) -> Run:
-    """A runner loaded here, in a forked process per program."""
+    """Return a runner loaded here, in a forked process per program."""
     fork = multiprocessing.get_context("fork")
 
     def child(code: str, tests: tuple[CodeTest, ...], queue: Any) -> None:
@@ -167,9 +169,9 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _cpu_s() -> float:
-    """CPU seconds so far of this process, of those it waited for, and of all that live below it (10 ms steps)."""
+    """Return CPU seconds so far of this process, of its ended children and of all that live below it (10 ms steps)."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    total = sum(one.ru_utime + one.ru_stime for one in usage)
+    total = sum(own.ru_utime + own.ru_stime for own in usage)
     for pid in _descendants(os.getpid()):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -178,18 +180,18 @@ def _cpu_s() -> float:
 
 
 def speed(rounds: int, minutes: float, peers: Path | None) -> None:
-    """Tests per second of each way on one core, and per CPU second, which the machine's load changes less.
+    """Print tests per second of each way on one core, and per CPU second, which the machine's load changes less.
 
     Rounds of four programs each, interleaved, until their number or the time is reached; medians over the rounds.
     ``of this judge``: the median over the rounds of this judge's speed divided by the other's in the same round.
     """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     until = time.monotonic() + 60 * minutes
-    found = _peers(peers)
+    peer_runners = _peers(peers)
     took: dict[str, dict[str, list[tuple[float, float]]]] = {}
     with Runner(1) as runner, tempfile.TemporaryDirectory() as folder:
         print(runner.description)
-        kinds = _kinds(runner, found, Path(folder))
+        kinds = _kinds(runner, peer_runners, Path(folder))
         for round_number in range(rounds + 1):
             for kind, ways in kinds.items():
                 for way, act in ways.items():
@@ -205,7 +207,7 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
     for kind, by_way in took.items():
         mine = by_way["this judge"]
         for way, theirs in by_way.items():
-            wall, cpu = (statistics.median(one[which] for one in theirs) for which in (0, 1))
+            wall, cpu = (statistics.median(sample[which] for sample in theirs) for which in (0, 1))
             count = 20 * PROGRAMS
             line = f"{kind:8} {way:24} {count / wall:6.0f} tests/s {count / cpu:6.0f} per CPU second"
             pairs = list(zip(mine, theirs, strict=True))
@@ -214,7 +216,7 @@ def speed(rounds: int, minutes: float, peers: Path | None) -> None:
 
 
 def _kinds(runner: Runner, peers: dict[str, Run], folder: Path) -> dict[str, dict[str, Callable[[], object]]]:
-    """What is timed: by kind of program, by way of judging it."""
+    """Return what is timed: by kind of program, by way of judging it."""
     binary = folder / "bare"
     subprocess.run(
         ["g++", "-O2", "-std=gnu++20", "-o", binary, "-x", "c++", "-"], input=TRIVIAL_CPP.encode(), check=True
@@ -246,7 +248,7 @@ def _accepted(runner: Runner, problem: CodeProblem, submission: Submission) -> N
 def accuracy(
     folder: Path, minutes: float, workers: int, out: Path | None, only: str, most: tuple[float, float]
 ) -> None:
-    """Every judged submission of every package against the verdict it is filed under.
+    """Compare every judged submission of every package with the verdict it is filed under.
 
     Packages that ``out`` already holds are not judged again; the counts are of all that it holds.
     """
@@ -254,14 +256,14 @@ def accuracy(
     before = [json.loads(line) for line in out.read_text().splitlines()] if out is not None and out.is_file() else []
     for line in before:
         _count(counts, line)
-    done = {line["package"] for line in before}
-    counts["packages judged"] = len(done)
+    judged = {line["package"] for line in before}
+    counts["packages judged"] = len(judged)
     until = time.monotonic() + 60 * minutes
     with Runner(workers) as runner:
         print(runner.description)
         for path in find_packages(folder):
             name = str(path.relative_to(folder))
-            if only not in str(path) or name in done:
+            if only not in str(path) or name in judged:
                 continue
             if time.monotonic() > until:
                 counts["packages not reached"] += 1
@@ -298,20 +300,20 @@ def _count(counts: Counter[str], line: dict[str, Any]) -> None:
 
 def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dict[str, Any]]:
     problem = package.problem if package.has_time_limit else dataclasses.replace(package.problem, cpu_s=generous_s)
-    right = [one for one in package.submissions if one.lang is not None and one.accepted]
-    wrong = [one for one in package.submissions if one.lang is not None and one.rejected]
-    results = list(judge_programs(runner, ((problem, _program(one)) for one in right)))
+    right = [submission for submission in package.submissions if submission.lang is not None and submission.accepted]
+    wrong = [submission for submission in package.submissions if submission.lang is not None and submission.rejected]
+    results = list(judge_programs(runner, ((problem, _program(submission)) for submission in right)))
     if not package.has_time_limit:  # what was accepted under a generous limit is so under the one derived from it
         times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
         limit = max(1, math.ceil(max(times, default=0.4) * package.multiplier))  # the format's rule
         problem = dataclasses.replace(problem, cpu_s=float(limit))
-    results += judge_programs(runner, ((problem, _program(one)) for one in wrong))
-    for one, result in zip((*right, *wrong), results, strict=True):
+    results += judge_programs(runner, ((problem, _program(submission)) for submission in wrong))
+    for submission, result in zip((*right, *wrong), results, strict=True):
         accepted = result.verdict is CodeVerdict.AC
-        agree = accepted == one.accepted and result.verdict not in (CodeVerdict.BROKEN, CodeVerdict.CE)
+        agree = accepted == submission.accepted and result.verdict not in (CodeVerdict.BROKEN, CodeVerdict.CE)
         yield {
-            "name": one.name,
-            "expected": "accepted" if one.accepted else "rejected",
+            "name": submission.name,
+            "expected": "accepted" if submission.accepted else "rejected",
             "agree": agree,
             "verdict": result.verdict.value,
             "test": _name(problem, result),
@@ -321,9 +323,9 @@ def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dic
         }
 
 
-def _program(one: PackagedSubmission) -> Submission:
-    assert one.lang is not None
-    return Submission(one.lang, one.code)
+def _program(submission: PackagedSubmission) -> Submission:
+    assert submission.lang is not None
+    return Submission(submission.lang, submission.code)
 
 
 def _name(problem: CodeProblem, result: ProgramResult) -> str | None:
@@ -331,7 +333,7 @@ def _name(problem: CodeProblem, result: ProgramResult) -> str | None:
 
 
 def functions(folder: Path, workers: int, only: str) -> None:
-    """The share of canonical solutions accepted, and those that are not."""
+    """Print the share of canonical solutions accepted, and those that are not."""
     with Runner(workers) as runner:
         for path in sorted(folder.glob("*.jsonl")):
             if only not in path.name:
@@ -347,7 +349,7 @@ def functions(folder: Path, workers: int, only: str) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Read the command line and run one of the three."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ways = parser.add_subparsers(dest="way", required=True)
     fast = ways.add_parser("speed")

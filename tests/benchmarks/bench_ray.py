@@ -36,7 +36,7 @@ from tests.flows.run.test_runner import CODE_RECIPE, RECIPE
 
 
 def sums(run: Run) -> tuple[float, object]:
-    """Seconds of the format filter and the reference check, and what they kept."""
+    """Return seconds of the format filter and the reference check, and what they kept."""
     read = run_pipeline(run, [SOURCES])
     begun = time.perf_counter()
     checked = run_pipeline(run, (STATEMENTS, REFERENCES), results=read)[REFERENCES]
@@ -44,7 +44,7 @@ def sums(run: Run) -> tuple[float, object]:
 
 
 def programs(run: Run) -> tuple[float, object]:
-    """Seconds of every program on every test, and what came out."""
+    """Return seconds of every program on every test, and the results."""
     filtered = run_pipeline(run, (SOURCES, PROGRAMS))
     begun = time.perf_counter()
     matrix = run_stage(EXECUTION_MATRIX, run, filtered)
@@ -61,16 +61,16 @@ class Took:
 
 
 def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str, rows: int) -> Took:
-    """The work in a fresh folder; before it, on Ray, the same work once on a few rows in two shards."""
-    asked, first_s = [f"runner={runner}"], 0.0
-    with tempfile.TemporaryDirectory() as name, spreading(new_run(recipe, asked, Path(name)).recipe):
+    """Time the work in a fresh folder; before it, on Ray, do the same work once on a few rows in two shards."""
+    overrides, first_s = [f"runner={runner}"], 0.0
+    with tempfile.TemporaryDirectory() as name, spreading(new_run(recipe, overrides, Path(name)).recipe):
         if runner == "ray":
-            first_s, _ = work(new_run(recipe, [*asked, "sources.0.limit=4", "shard_rows=2"], Path(name) / "warm"))
-        return Took(first_s, *work(new_run(recipe, [*asked, f"shard_rows={rows}"], Path(name) / "run")))
+            first_s, _ = work(new_run(recipe, [*overrides, "sources.0.limit=4", "shard_rows=2"], Path(name) / "warm"))
+        return Took(first_s, *work(new_run(recipe, [*overrides, f"shard_rows={rows}"], Path(name) / "run")))
 
 
 def woken(all_of: int) -> None:
-    """Have each of so many workers there, and its modules imported: a task holds its core until all of them run."""
+    """Start so many workers with their modules imported: a task holds its core until all of them run."""
     import ray
 
     def wake() -> None:
@@ -86,7 +86,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=200_000)
     options.add_argument("--tasks", type=int, default=96)
-    given = options.parse_args()
+    parsed = options.parse_args()
     os.environ.setdefault("RAY_worker_niceness", "0")  # as `flows.run.runner_ray` has it, for the clusters made here
     import ray
 
@@ -94,14 +94,14 @@ def main() -> None:
         inputs = Path(name)
         (inputs / "sums.toml").write_text(RECIPE)
         (inputs / "code.toml").write_text(CODE_RECIPE)
-        rows = ({"q": f"What is {n} times {n % 7} plus 1?", "a": f"{n * (n % 7) + 1}"} for n in range(given.rows))
+        rows = ({"q": f"What is {n} times {n % 7} plus 1?", "a": f"{n * (n % 7) + 1}"} for n in range(parsed.rows))
         write_jsonl(inputs / "sums.jsonl", list(rows))
         draw = random.Random(5)
-        write_jsonl(inputs / "lists.jsonl", [row_of(task, draw) for task in (TASKS * 8)[: given.tasks]])
+        write_jsonl(inputs / "lists.jsonl", [row_of(task, draw) for task in (TASKS * 8)[: parsed.tasks]])
         works = {"sums": (sums, inputs / "sums.toml", 2000), "programs": (programs, inputs / "code.toml", 1)}
         print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-        local = {what: timed(work, recipe, "local", size) for what, (work, recipe, size) in works.items()}
-        found, started = {"this process, one slot": local}, {"this process, one slot": 0.0}
+        local = {work_name: timed(work, recipe, "local", size) for work_name, (work, recipe, size) in works.items()}
+        measured, started = {"this process, one slot": local}, {"this process, one slot": 0.0}
         for workers in (1, 2):
             begun = time.perf_counter()
             ray.init(
@@ -110,15 +110,22 @@ def main() -> None:
             woken(workers)
             who = f"Ray, {workers} worker{'s' * (workers > 1)}"
             started[who] = time.perf_counter() - begun
-            found[who] = {what: timed(work, recipe, "ray", size) for what, (work, recipe, size) in works.items()}
+            measured[who] = {
+                work_name: timed(work, recipe, "ray", size) for work_name, (work, recipe, size) in works.items()
+            }
             ray.shutdown()
             print(f"{workers}: load {os.getloadavg()[0]:.1f}", flush=True)
-    print(f"| | Ray's start, s | first, s | {given.rows} sums, s | {given.tasks} problems, s | the same |")
+    print(f"| | Ray's start, s | first, s | {parsed.rows} sums, s | {parsed.tasks} problems, s | the same |")
     print("|---|---|---|---|---|---|")
-    for who, took in found.items():
-        same = all(took[what].result == local[what].result for what in works)
-        times = (started[who], sum(one.first_s for one in took.values()), took["sums"].work_s, took["programs"].work_s)
-        print(f"| {who} | {' | '.join(f'{one:.1f}' for one in times)} | {'yes' if same else 'NO'} |")
+    for who, took in measured.items():
+        same = all(took[work_name].result == local[work_name].result for work_name in works)
+        times = (
+            started[who],
+            sum(timing.first_s for timing in took.values()),
+            took["sums"].work_s,
+            took["programs"].work_s,
+        )
+        print(f"| {who} | {' | '.join(f'{seconds:.1f}' for seconds in times)} | {'yes' if same else 'NO'} |")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 The file holds one problem a line: ``samples`` [{``answer``, ``correct``}]; by default that of 18 models' answers to
 Odyssey problems in the shared data folder, judged here by its own labels, wrong answers that are written alike taken
 for the same. Where n is more than a problem has, its attempts are drawn again (a bootstrap), each time in a new order.
-The mixed pools are simulated: p drawn from Beta(a, b), wrong answers agree with one rival with probability 0.4, hold no
-answer with 0.1, else are one of five others.
+The mixed pools are simulated: p drawn from Beta(a, b), wrong answers agree on one top wrong answer with
+probability 0.4, hold no answer with 0.1, else are one of five others.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ RATES = (0.01, 0.02, 0.05)
 
 
 def recorded(path: Path) -> list[list[AttemptOutcome]]:
-    """The attempts of the file, problem by problem."""
+    """Return the attempts of the file, problem by problem."""
     pool = []
     for line in path.read_text(encoding="utf-8").splitlines():
         classes: dict[str, int] = {}
-        seen: list[AttemptOutcome] = []
+        outcomes: list[AttemptOutcome] = []
         for sample in json.loads(line)["samples"]:
             answer = (sample["answer"] or "").strip()
             if sample["correct"]:
-                seen.append((Outcome.CORRECT, 0))
+                outcomes.append((Outcome.CORRECT, 0))
             elif not answer:
-                seen.append((Outcome.NO_ANSWER, None))
+                outcomes.append((Outcome.NO_ANSWER, None))
             else:
-                seen.append((Outcome.WRONG, classes.setdefault(answer, len(classes) + 1)))
-        pool.append(seen)
+                outcomes.append((Outcome.WRONG, classes.setdefault(answer, len(classes) + 1)))
+        pool.append(outcomes)
     return pool
 
 
 def ordered(
     pool: Sequence[Sequence[AttemptOutcome]], n: int, problems: int, draw: random.Random
 ) -> list[list[AttemptOutcome]]:
-    """``problems`` sequences of n attempts; without replacement where a problem has as many."""
-    found = []
+    """Return ``problems`` sequences of n attempts; without replacement where a problem has as many."""
+    sequences = []
     for number in range(problems):
-        held = pool[number % len(pool)]
-        found.append(draw.sample(held, n) if len(held) >= n else draw.choices(held, k=n))
-    return found
+        outcomes = pool[number % len(pool)]
+        sequences.append(draw.sample(outcomes, n) if len(outcomes) >= n else draw.choices(outcomes, k=n))
+    return sequences
 
 
 def simulated(a: float, b: float, n: int, problems: int, draw: random.Random) -> list[list[AttemptOutcome]]:
     kinds: list[AttemptOutcome] = [(Outcome.CORRECT, 0), (Outcome.WRONG, 1), (Outcome.NO_ANSWER, None)]
     kinds += [(Outcome.WRONG, other) for other in range(2, 7)]
-    found = []
+    sequences = []
     for _ in range(problems):
         p = draw.betavariate(a, b)
         weights = [p, 0.4 * (1 - p), 0.1 * (1 - p), *[0.1 * (1 - p)] * 5]
-        found.append(draw.choices(kinds, weights, k=n))
-    return found
+        sequences.append(draw.choices(kinds, weights, k=n))
+    return sequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Saved:
     differ_keep: float
 
 
-def decision(rule: StoppingRule, seen: Sequence[AttemptOutcome]) -> str | None:
+def decision(rule: StoppingRule, outcomes: Sequence[AttemptOutcome]) -> str | None:
     tally = OutcomeTally()
-    for outcome, answer_class in seen:
+    for outcome, answer_class in outcomes:
         tally.add(outcome, answer_class)
     now = tally.counts
     if rule.error_rate > 0 and not rule.is_decided(now):
@@ -91,16 +91,16 @@ def decision(rule: StoppingRule, seen: Sequence[AttemptOutcome]) -> str | None:
 
 def measure(rule: StoppingRule, sequences: Sequence[Sequence[AttemptOutcome]]) -> Saved:
     full = StoppingRule(rule.band, early_stopping=False)
-    made = differ = keep = 0
-    for seen in sequences:
-        at = rule.decided_after(seen)
+    attempts = differ = keep = 0
+    for outcomes in sequences:
+        at = rule.decided_after(outcomes)
         assert at is not None
-        made += at
-        early, late = decision(rule, seen[:at]), decision(full, seen)
+        attempts += at
+        early, late = decision(rule, outcomes[:at]), decision(full, outcomes)
         differ += early != late
         keep += (early is None) != (late is None)
     total = len(sequences)
-    return Saved(1 - made / (total * rule.band.attempts), differ / total, keep / total)
+    return Saved(1 - attempts / (total * rule.band.attempts), differ / total, keep / total)
 
 
 def print_saved(pools: Mapping[str, Any], problems: int) -> None:

@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def counts(run: Path, wrong: set[str]) -> list[int]:
-    """A row of the table: what the two stages of a finished run decided, against what is known to be wrong."""
+    """Return a row of the table: what the two stages of a finished run decided, against what is known to be wrong."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
     two = compare_stages(first, second, published)
@@ -41,12 +41,16 @@ def counts(run: Path, wrong: set[str]) -> list[int]:
     def of(decided: pl.DataFrame, reason: DropReason) -> set[str]:
         return set(decided.filter(pl.col("reason") == reason.value)["problem"])
 
-    never, kept, alone = of(first, DropReason.NEVER_SOLVED), set(published), set(first.filter("keep")["problem"])
+    never, published_ids, alone = (
+        of(first, DropReason.NEVER_SOLVED),
+        set(published),
+        set(first.filter("keep")["problem"]),
+    )
     suspected = [of(decided, DropReason.SUSPECTED_WRONG_LABEL) for decided in (first, second)]
     return [
-        *(len(never), len(never & wrong), two.rescued, len(never & kept - wrong)),
-        *(len(alone), len(alone & wrong), len(kept), len(kept & wrong), sum(two.lost.values())),
-        *(count for found in suspected for count in (len(found), len(found & wrong))),
+        *(len(never), len(never & wrong), two.rescued, len(never & published_ids - wrong)),
+        *(len(alone), len(alone & wrong), len(published_ids), len(published_ids & wrong), sum(two.lost.values())),
+        *(count for suspects in suspected for count in (len(suspects), len(suspects & wrong))),
     ]
 
 
@@ -60,23 +64,25 @@ def main() -> None:
     options.add_argument("--draw", type=int, help="the seed of the problems; 1000 + the seed where absent")
     options.add_argument("--train", action="append", default=[], help="KEY=VALUE of the grader's training")
     options.add_argument("--set", action="append", default=[], help="KEY=VALUE of the recipe")
-    given = options.parse_args()
+    parsed = options.parse_args()
     table = []
     with prefect_api():
-        for seed in given.seeds:
-            folder = given.folder.absolute() / f"seed-{seed}"
+        for seed in parsed.seeds:
+            folder = parsed.folder.absolute() / f"seed-{seed}"
             problems, planted = rows(
-                Drawn(given.draw or 1000 + seed, given.problems - given.harder, given.harder, given.wrong)
+                Drawn(parsed.draw or 1000 + seed, parsed.problems - parsed.harder, parsed.harder, parsed.wrong)
             )
             write(folder, problems, planted)
             if not (folder / "run" / "curated").exists():
                 changes = [
                     f"sources.0.path={folder / 'problems.jsonl'}",
-                    f"grader.set={[f'seed={seed}', *given.train]}",
-                    *given.set,
+                    f"grader.set={[f'seed={seed}', *parsed.train]}",
+                    *parsed.set,
                 ]
                 run_recipe(RECIPE, changes, folder / "run")
-            table.append([seed, *counts(folder / "run", {problem_id(str(one["problem"])) for one in planted})])
+            table.append(
+                [seed, *counts(folder / "run", {problem_id(str(problem_row["problem"])) for problem_row in planted})]
+            )
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     for line in table:
         print("| " + " | ".join(map(str, line)) + " |")

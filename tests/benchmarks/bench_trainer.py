@@ -47,7 +47,7 @@ GROUP, BATCH, TOKENS, RATE, WARM = 8, 128, 112, 5e-4, 4
 
 
 def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
-    """Our side's recipe; the collector's staleness is the embedded recipe's."""
+    """Return our side's recipe; the collector's staleness is the embedded recipe's."""
     generator: dict[str, Any] = {"kind": kind}
     if kind == "vllm":
         generator |= {"dtype": "float32", "kv_cache_mb": 128}
@@ -71,7 +71,7 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
 
 
 def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "reward") -> dict[str, float]:
-    """Our loop's figures over the steps that count."""
+    """Return our loop's figures over the steps that count."""
     (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed, diversity)))
     command = [sys.executable, "-m", "tests.benchmarks.bench_trainer", "--side", str(folder)]
     execute(command, folder, threads=1)
@@ -94,12 +94,12 @@ def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "rewar
 
 
 def min_step(spent: dict[int, float]) -> int:
-    """The first step that counts whose processor time was seen."""
+    """Return the first step that counts whose processor time was recorded."""
     return min(step for step in spent if step >= WARM)
 
 
 def train_ours(folder: Path) -> None:
-    """The process of our side."""
+    """Run the process of our side."""
     from training.engines.embedded.run import train
     from training.recipe import TrainRecipe
 
@@ -125,39 +125,39 @@ def watch_steps(metrics: Path, spent: list[tuple[int, float]], over: threading.E
 
 
 def processor_time(process: psutil.Process) -> float:
-    """Seconds, those of ended children included."""
+    """Return processor seconds, those of ended children included."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return float(sum(process.cpu_times()[:4]))
     return 0.0
 
 
 def theirs(peer: str, threads: int, steps: int, seed: int, folder: Path) -> dict[str, float]:
-    """TRL's figures over the steps that count."""
+    """Return TRL's figures over the steps that count."""
     from training.embedded_model import WEIGHTS
     from training.embedded_model.problems import Split, generate_exercises
 
-    asked = islice(generate_exercises(11, Split.TRAIN), 2000)
-    rows = [json.dumps({"statement": one.statement, "answer": str(one.answer)}) for one in asked]
+    exercises = islice(generate_exercises(11, Split.TRAIN), 2000)
+    rows = [json.dumps({"statement": row.statement, "answer": str(row.answer)}) for row in exercises]
     (folder / "prompts.jsonl").write_text("\n".join(rows))
     work = {"model": str(WEIGHTS), "prompts": str(folder / "prompts.jsonl"), "folder": str(folder / "run")}
     sizes = {"group": GROUP, "batch": BATCH, "max_tokens": TOKENS, "learning_rate": RATE}
     (folder / "work.json").write_text(json.dumps({**work, **sizes, "steps": steps, "seed": seed, "threads": threads}))
     execute([peer, str(PEER), str(folder / "work.json"), str(folder / "out.json")], folder, threads)
-    made = json.loads((folder / "out.json").read_text())
-    seconds = made[-1]["at"] - made[WARM - 1]["at"]
-    counted = made[WARM:]
-    trained = sum(one["tokens"] for one in counted) / seconds
-    teaching = sum(one["mixed"] for one in counted) / seconds
-    cpu = made[-1]["cpu"] - made[WARM - 1]["cpu"]
-    per_cpu = sum(one["tokens"] for one in counted) / cpu
+    steps_made = json.loads((folder / "out.json").read_text())
+    seconds = steps_made[-1]["at"] - steps_made[WARM - 1]["at"]
+    counted = steps_made[WARM:]
+    trained = sum(row["tokens"] for row in counted) / seconds
+    teaching = sum(row["mixed"] for row in counted) / seconds
+    cpu = steps_made[-1]["cpu"] - steps_made[WARM - 1]["cpu"]
+    per_cpu = sum(row["tokens"] for row in counted) / cpu
     return {"trained": trained, "teaching": teaching, "per_cpu_s": per_cpu, "step_s": seconds / len(counted)}
 
 
 def execute(command: list[str], folder: Path, threads: int) -> None:
     quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(threads)}
-    with (folder / "said").open("wb") as said:
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **quiet}, stdout=said, stderr=said, check=False)
-    if done.returncode:
+    with (folder / "said").open("wb") as log:
+        completed = subprocess.run(command, cwd=ROOT, env={**os.environ, **quiet}, stdout=log, stderr=log, check=False)
+    if completed.returncode:
         raise SystemExit(f"{command[0]} failed:\n{(folder / 'said').read_text(errors='replace')[-3000:]}")
 
 
@@ -169,41 +169,43 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--vllm", action="store_true", help="also time our loop with vLLM generating")
     options.add_argument("--side", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.side is not None:
-        return train_ours(given.side)
-    if given.steps <= WARM:
-        raise SystemExit(f"--steps {given.steps}: the first {WARM} are not counted; give more")
-    peers = [f"TRL, {threads} threads" for threads in given.threads]
-    found: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for seed in range(given.rounds):
-        for name in [OURS, EVERY, *(["ours, vLLM"] if given.vllm else []), *(peers if given.peer else [])]:
+    parsed = options.parse_args()
+    if parsed.side is not None:
+        return train_ours(parsed.side)
+    if parsed.steps <= WARM:
+        raise SystemExit(f"--steps {parsed.steps}: the first {WARM} are not counted; give more")
+    peers = [f"TRL, {threads} threads" for threads in parsed.threads]
+    figures_of: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for seed in range(parsed.rounds):
+        for name in [OURS, EVERY, *(["ours, vLLM"] if parsed.vllm else []), *(peers if parsed.peer else [])]:
             with tempfile.TemporaryDirectory() as folder:
                 if name.startswith("ours"):
                     kind, diversity = "vllm" if "vLLM" in name else "torch", "none" if name == EVERY else "reward"
-                    one = ours(kind, given.steps, seed, Path(folder), diversity)
+                    run_figures = ours(kind, parsed.steps, seed, Path(folder), diversity)
                 else:
-                    one = theirs(given.peer, int(name.split()[1]), given.steps, seed, Path(folder))
-            found[name].append(one)
-            figures = ", ".join(f"{what} {value:.2f}" for what, value in one.items())
+                    run_figures = theirs(parsed.peer, int(name.split()[1]), parsed.steps, seed, Path(folder))
+            figures_of[name].append(run_figures)
+            figures = ", ".join(f"{label} {value:.2f}" for label, value in run_figures.items())
             print(f"round {seed + 1}, {name}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
-    median = {name: statistics.median(one["trained"] for one in runs) for name, runs in found.items()}
+    median = {
+        name: statistics.median(run_figures["trained"] for run_figures in runs) for name, runs in figures_of.items()
+    }
     print("tokens trained on per second, median: " + ", ".join(f"{name} {value:.0f}" for name, value in median.items()))
-    if not given.peer:
+    if not parsed.peer:
         return print("TRL is absent: give --peer PYTHON of an environment that has it, for the ratio")
     best = max(peers, key=lambda name: median[name])
-    teaching = statistics.median(one["teaching"] for one in found[best])
+    teaching = statistics.median(run_figures["teaching"] for run_figures in figures_of[best])
     for name in (name for name in median if name.startswith("ours")):
         learnt = "the same work" if name == EVERY else f"{median[name] / teaching:.2f} of those that can teach"
         print(
             f"{name} / {best}: {median[name] / median[best]:.2f} of all its tokens, {learnt}, "
-            f"{cpu(found[name]) / max(cpu(found[peer]) for peer in peers):.2f} for the same processor time"
+            f"{cpu(figures_of[name]) / max(cpu(figures_of[peer]) for peer in peers):.2f} for the same processor time"
         )
 
 
 def cpu(runs: list[dict[str, float]]) -> float:
-    """Tokens per second of processor time, all processes of a side together."""
-    return statistics.median(one["per_cpu_s"] for one in runs)
+    """Return tokens per second of processor time, all processes of a side together."""
+    return statistics.median(figures["per_cpu_s"] for figures in runs)
 
 
 if __name__ == "__main__":

@@ -43,78 +43,78 @@ class Pair(NamedTuple):
 
     @property
     def half(self) -> int:
-        """0 or 1, the same for a problem in all languages."""
+        """Return 0 or 1, the same for a problem in all languages."""
         return hashlib.blake2b(self.original.encode(), digest_size=1).digest()[0] % 2
 
 
 def pairs(path: Path) -> list[Pair]:
-    """The parallel problems of a file whose ids are set/lang_level/number or set/lang/number."""
+    """Return the parallel problems of a file whose ids are set/lang_level/number or set/lang/number."""
     by_place: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         _, part, number = row["id"].split("/")
         by_place.setdefault((part.partition("_")[2], number), {})[row["lang"]] = row
-    made: list[Pair] = []
+    parallel: list[Pair] = []
     for langs in by_place.values():
         if "en" in langs:
             texts = {lang: row["problem"] for lang, row in langs.items()}
-            made += [
+            parallel += [
                 Pair(langs[lang]["id"], texts["en"], texts[lang], lang, langs["en"]["answer"], texts)
                 for lang in TARGETS
                 if lang in langs
             ]
-    return made
+    return parallel
 
 
-def share(caught: Counter[int], made: Counter[int]) -> str:
-    """Both halves together, then each."""
-    halves = ", ".join(f"{caught[half] / made[half]:.2%}" for half in (0, 1) if made[half])
-    return f"{caught.total():>5,} of {made.total():>5,}  {caught.total() / made.total():>7.2%}  ({halves})"
+def share(caught: Counter[int], totals: Counter[int]) -> str:
+    """Return the share of both halves together, then of each."""
+    halves = ", ".join(f"{caught[half] / totals[half]:.2%}" for half in (0, 1) if totals[half])
+    return f"{caught.total():>5,} of {totals.total():>5,}  {caught.total() / totals.total():>7.2%}  ({halves})"
 
 
-def true_translations(found: list[Pair], judge: MathJudge, missed: bool) -> None:
-    """Pass rates per language, and what the refused ones broke."""
-    made: dict[str, Counter[int]] = defaultdict(Counter)
+def true_translations(parallel: list[Pair], judge: MathJudge, missed: bool) -> None:
+    """Print pass rates per language, and what the refused ones broke."""
+    totals: dict[str, Counter[int]] = defaultdict(Counter)
     passed: dict[str, Counter[int]] = defaultdict(Counter)
     broke: Counter[str] = Counter()
     begun = time.process_time()
-    for pair in found:
+    for pair in parallel:
         broken = check_translation(
             CheckedText(pair.original, pair.answer), CheckedText(pair.translated, pair.answer), pair.target, judge
         )
         for name in (pair.target, "all"):
-            made[name][pair.half] += 1
+            totals[name][pair.half] += 1
             passed[name][pair.half] += not broken
-        broke.update({one.invariant for one in broken})
+        broke.update({violation.invariant for violation in broken})
         if broken and missed and pair.half == 0:
             print(f"    refused {pair.id}: {reasons(broken)[:160]}")
     seconds = time.process_time() - begun
-    for name in sorted(made):
-        print(f"  true, {name:<17} {share(passed[name], made[name])}")
-    print(f"  refused for: {dict(broke.most_common())}; {len(found) / seconds:,.0f} checks a CPU second")
+    for name in sorted(totals):
+        print(f"  true, {name:<17} {share(passed[name], totals[name])}")
+    print(f"  refused for: {dict(broke.most_common())}; {len(parallel) / seconds:,.0f} checks a CPU second")
 
 
-def broken_translations(found: list[Pair], judge: MathJudge, missed: bool, draws: int, seed: int) -> None:
-    """The share that is caught, per kind, and by which invariants."""
+def broken_translations(parallel: list[Pair], judge: MathJudge, missed: bool, draws: int, seed: int) -> None:
+    """Print the share that is caught, per kind, and by which invariants."""
     for kind, corrupt in CORRUPTIONS.items():
         chance = random.Random(f"{kind}{seed or ''}")
-        made: Counter[int] = Counter()
+        totals: Counter[int] = Counter()
         caught: Counter[int] = Counter()
         by: Counter[str] = Counter()
-        for pair in (pair for pair in found for _ in range(draws)):
+        for pair in (pair for pair in parallel for _ in range(draws)):
             bad = corrupt(pair.original, pair.translated, pair.target, pair.answer, pair.others, chance)
             if bad is None or bad == pair.translated:
                 continue
-            made[pair.half] += 1
+            totals[pair.half] += 1
             broken = check_translation(
                 CheckedText(pair.original, pair.answer), CheckedText(bad, pair.answer), pair.target, judge
             )
             caught[pair.half] += bool(broken)
-            by.update({one.invariant for one in broken})
+            by.update({violation.invariant for violation in broken})
             if not broken and missed and pair.half == 0:
                 print(f"    missed {pair.id}: {bad[-160:]!r}")
-        if made:
-            print(f"  {kind:<23} {share(caught, made)}  {dict(by.most_common(4))}", flush=True)
+        if totals:
+            print(f"  {kind:<23} {share(caught, totals)}  {dict(by.most_common(4))}", flush=True)
 
 
 def main() -> None:
@@ -124,13 +124,13 @@ def main() -> None:
     parser.add_argument("--set", choices=("mgsm", "polymath"))
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    parsed = parser.parse_args()
     with MathJudge(workers=1) as judge:
-        for name in (asked.set,) if asked.set else ("mgsm", "polymath"):
-            found = pairs(Path(asked.data) / "math" / f"{name}.jsonl")
-            print(f"{name}: {len(found):,} parallel problems")
-            true_translations(found, judge, asked.missed)
-            broken_translations(found, judge, asked.missed, asked.draws, asked.seed)
+        for name in (parsed.set,) if parsed.set else ("mgsm", "polymath"):
+            parallel = pairs(Path(parsed.data) / "math" / f"{name}.jsonl")
+            print(f"{name}: {len(parallel):,} parallel problems")
+            true_translations(parallel, judge, parsed.missed)
+            broken_translations(parallel, judge, parsed.missed, parsed.draws, parsed.seed)
 
 
 if __name__ == "__main__":

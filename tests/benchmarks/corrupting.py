@@ -31,47 +31,47 @@ Corruption = Callable[[str, str, str, str, Mapping[str, str], random.Random], st
 def number_changed(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One number in digits takes another value that does not stand in the problem."""
-    found = list(_NUMBER.finditer(translated))
-    if not found:
+    """Give one number in digits another value that does not stand in the problem."""
+    numbers = list(_NUMBER.finditer(translated))
+    if not numbers:
         return None
-    one = chance.choice(found)
-    digits = one[0]
+    number = chance.choice(numbers)
+    digits = number[0]
     there = {int(run) for run in re.findall(r"\d+", translated)}
     whole = int(re.split("[.,]", digits)[0])
     shifts = [whole + step for step in (1, 2, 3, 5, 10, 17) if whole + step not in there]
     changed = digits.replace(str(whole), str(chance.choice(shifts)), 1) if shifts else None
     if changed is None or changed == digits:
         return None
-    return translated[: one.start()] + changed + translated[one.end() :]
+    return translated[: number.start()] + changed + translated[number.end() :]
 
 
 def formula_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One formula between dollars is gone."""
-    found = [one for one in _FORMULA.finditer(translated) if re.search(r"[A-Za-z=+\\^]", one[0][1:-1])]
-    if not found:
+    """Drop one formula between dollars."""
+    formulas = [formula for formula in _FORMULA.finditer(translated) if re.search(r"[A-Za-z=+\\^]", formula[0][1:-1])]
+    if not formulas:
         return None
-    one = chance.choice(found)
-    return translated[: one.start()] + translated[one.end() :]
+    formula = chance.choice(formulas)
+    return translated[: formula.start()] + translated[formula.end() :]
 
 
 def amount_dropped(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One number in digits is gone: what a formula is to a word problem."""
-    found = list(_NUMBER.finditer(translated))
-    if not found:
+    """Drop one number in digits: what a formula is to a word problem."""
+    numbers = list(_NUMBER.finditer(translated))
+    if not numbers:
         return None
-    one = chance.choice(found)
-    return translated[: one.start()] + translated[one.end() :]
+    number = chance.choice(numbers)
+    return translated[: number.start()] + translated[number.end() :]
 
 
 def sentence_left(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """One sentence is the original's; texts whose sentences do not pair are left alone."""
+    """Put one sentence of the original in; texts whose sentences do not pair are not used."""
     before, after = _SENTENCE.split(original.strip()), [part for part in _SENTENCE.split(translated.strip()) if part]
     if len(before) != len(after) or len(after) < 2:
         return None
@@ -86,7 +86,7 @@ def sentence_left(
 def wrong_language(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """The same problem in another of the languages."""
+    """Return the same problem in another of the languages."""
     choices = sorted(lang for lang in others if lang != target)
     return others[chance.choice(choices)] if choices else None
 
@@ -94,9 +94,9 @@ def wrong_language(
 def answer_appended(
     original: str, translated: str, target: str, answer: str, others: Mapping[str, str], chance: random.Random
 ) -> str | None:
-    """The answer stands at the end: bare, marked in English, or marked in the target's language."""
-    shown = chance.choice(("{}", "({})", "= {}", *_MARKED[target], *_MARKED["en"]))
-    return f"{translated} {shown.format(answer)}"
+    """Append the answer: bare, marked in English, or marked in the target's language."""
+    form = chance.choice(("{}", "({})", "= {}", *_MARKED[target], *_MARKED["en"]))
+    return f"{translated} {form.format(answer)}"
 
 
 CORRUPTIONS: dict[str, Corruption] = {

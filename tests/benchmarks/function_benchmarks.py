@@ -18,7 +18,7 @@ from curation.verify.programs.problem import CPU_S, CodeProblem, FunctionTests, 
 
 
 def human_eval(row: Mapping[str, Any]) -> tuple[CodeProblem, Submission]:
-    """A row of HumanEval, or of HumanEval-X in Python or C++, and its canonical solution."""
+    """Read a row of HumanEval, or of HumanEval-X in Python or C++, and its canonical solution."""
     if row.get("lang") == "cpp":
         tests = FunctionTests("main", program=row["test"], setup=row["declaration"])
         code = row["prompt"] + row["canonical_solution"]
@@ -30,7 +30,7 @@ def human_eval(row: Mapping[str, Any]) -> tuple[CodeProblem, Submission]:
 
 
 def mbpp(row: Mapping[str, Any]) -> tuple[CodeProblem, Submission]:
-    """A row of MBPP and its canonical solution. Each of its assertions is a test with the full time limit."""
+    """Read a row of MBPP and its canonical solution. Each of its assertions is a test with the full time limit."""
     program = "\n".join((*row["test_imports"], *row["test_list"]))
     names = [name for test in row["test_list"] for name in _called(test)]
     entry = next((name for name in names if not hasattr(builtins, name)), names[0] if names else None)

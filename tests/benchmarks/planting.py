@@ -32,8 +32,8 @@ class Planted:
 
 
 def usable(package: Package, most_kb: int, samples_only: bool) -> bool:
-    """Whether the line should keep a package: text only, with a right solution, and tests of a size to measure."""
-    right = [one for one in package.submissions if one.lang is not None and one.accepted]
+    """Return whether the pipeline should keep a package: text only, a right solution, tests of a size to measure."""
+    right = [submission for submission in package.submissions if submission.lang is not None and submission.accepted]
     small = [test for test in package.problem.tests if _size(test) <= most_kb << 10]
     least = package.samples if samples_only else LEAST_TESTS
     return not package.reasons and bool(right) and package.samples > 0 and len(small) >= least
@@ -44,7 +44,7 @@ def _size(test: CodeTest) -> int:
 
 
 def packages_in(folders: Iterable[Path]) -> Iterator[Package]:
-    """All readable packages, each name once."""
+    """Yield all readable packages, each name once."""
     names: set[str] = set()
     for folder in folders:
         for path in find_packages(folder):
@@ -58,7 +58,7 @@ def packages_in(folders: Iterable[Path]) -> Iterator[Package]:
 
 
 def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Another output of the same form: one number changed, else one letter, never equal in tokens."""
+    """Return another output of the same form: one number changed, else one letter, never equal in tokens."""
     tokens = answer.split(b"\n")
     places = [i for i, line in enumerate(tokens) if line.strip()]
     if not places:
@@ -96,30 +96,30 @@ def plant(package: Package, target: Path, draw: random.Random, most: tuple[int, 
     tests = list(package.problem.tests)
     secret = [test for test in tests[package.samples :] if _size(test) <= most[0] << 10]
     half = [] if samples_only else sorted(draw.sample(range(len(secret)), min(most[1], (len(secret) + 1) // 2)))
-    kept = tests[: package.samples] + [secret[i] for i in half]
-    count = 0 if samples_only else round(len(kept) / 10) or int(len(kept) >= LEAST_TESTS)
-    chosen = {kept[i].name for i in draw.sample(range(len(kept)), count)}
-    for test in kept:
+    copied = tests[: package.samples] + [secret[i] for i in half]
+    count = 0 if samples_only else round(len(copied) / 10) or int(len(copied) >= LEAST_TESTS)
+    corrupted = {copied[i].name for i in draw.sample(range(len(copied)), count)}
+    for test in copied:
         file = target / "data" / f"{test.name}.in"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(test.input)
-        file.with_suffix(".ans").write_bytes(corrupt(test.output, draw) if test.name in chosen else test.output)
+        file.with_suffix(".ans").write_bytes(corrupt(test.output, draw) if test.name in corrupted else test.output)
     (target / "data" / "secret").mkdir(parents=True, exist_ok=True)
-    return Planted(package.name, package.path, tuple(test.name for test in kept), frozenset(chosen))
+    return Planted(package.name, package.path, tuple(test.name for test in copied), frozenset(corrupted))
 
 
 def plant_all(
     folders: Iterable[Path], out: Path, count: int, seed: int, most: tuple[int, int], samples_only: bool
 ) -> list[Planted]:
     """Plant once; a second call reads what was planted."""
-    said = out / "planted.json"
-    if not said.is_file():
+    record = out / "planted.json"
+    if not record.is_file():
         draw = random.Random(seed)
         shutil.rmtree(out / "packages", ignore_errors=True)
-        found = [package for package in packages_in(folders) if usable(package, most[0], samples_only)]
-        found = sorted(draw.sample(found, min(count, len(found))), key=lambda package: package.name)
-        made = [plant(one, out / "packages" / one.name, draw, most, samples_only) for one in found]
-        rows = [(one.name, str(one.original.absolute()), one.tests, sorted(one.corrupted)) for one in made]
-        said.write_text(json.dumps(rows, indent=1))
-    rows = json.loads(said.read_text())
+        packages = [package for package in packages_in(folders) if usable(package, most[0], samples_only)]
+        packages = sorted(draw.sample(packages, min(count, len(packages))), key=lambda package: package.name)
+        planted = [plant(item, out / "packages" / item.name, draw, most, samples_only) for item in packages]
+        rows = [(item.name, str(item.original.absolute()), item.tests, sorted(item.corrupted)) for item in planted]
+        record.write_text(json.dumps(rows, indent=1))
+    rows = json.loads(record.read_text())
     return [Planted(name, Path(path), tuple(tests), frozenset(bad)) for name, path, tests, bad in rows]

@@ -27,22 +27,22 @@ def main() -> None:
     work = json.loads(Path(sys.argv[1]).read_text())
     torch.set_num_threads(work["threads"])
     steps: list[dict[str, Any]] = []
-    seen: dict[str, int] = {}
+    step_tokens: dict[str, int] = {}
 
     def correct(completions: list[Any], completion_ids: list[list[int]], answer: list[str], **_: Any) -> list[float]:
-        said = [BOXED.findall(one[0]["content"]) for one in completions]
-        rewards = [float(bool(found) and found[-1] == gold) for found, gold in zip(said, answer, strict=True)]
+        boxed = [BOXED.findall(completion[0]["content"]) for completion in completions]
+        rewards = [float(bool(answers) and answers[-1] == gold) for answers, gold in zip(boxed, answer, strict=True)]
         group = work["group"]
         lengths = [len(ids) for ids in completion_ids]
         mixed = [
             at for at in range(len(rewards)) if len(set(rewards[at // group * group : (at // group + 1) * group])) > 1
         ]
-        seen.update(tokens=sum(lengths), mixed=sum(lengths[at] for at in mixed), right=int(sum(rewards)))
+        step_tokens.update(tokens=sum(lengths), mixed=sum(lengths[at] for at in mixed), right=int(sum(rewards)))
         return rewards
 
     class Clock(TrainerCallback):
         def on_step_end(self, *_: Any, **__: Any) -> None:
-            steps.append({"at": time.perf_counter(), "cpu": time.process_time(), **seen})
+            steps.append({"at": time.perf_counter(), "cpu": time.process_time(), **step_tokens})
 
     config = GRPOConfig(
         output_dir=work["folder"],
@@ -71,7 +71,7 @@ def main() -> None:
     )
     rows = [json.loads(line) for line in Path(work["prompts"]).read_text().splitlines()]
     data = Dataset.from_list(
-        [{"prompt": [{"role": "user", "content": one["statement"]}], "answer": one["answer"]} for one in rows]
+        [{"prompt": [{"role": "user", "content": row["statement"]}], "answer": row["answer"]} for row in rows]
     )
     trainer = GRPOTrainer(
         model=work["model"], reward_funcs=correct, args=config, train_dataset=data, callbacks=[Clock()]

@@ -98,60 +98,60 @@ class Exercise:
 
     @property
     def answer(self) -> int:
-        """What the sum makes."""
+        """Return the sum's value."""
         return self.a + self.b if self.sign == "+" else self.a - self.b
 
     @property
     def held_out(self) -> bool:
-        """Whether the model is never shown this statement."""
+        """Return whether the model is never shown this statement."""
         return hashlib.blake2b(self.statement.encode(), digest_size=1).digest()[0] % 5 == 0
 
 
 def exercises(seed: int, *, held_out: bool) -> Iterator[Exercise]:
-    """Problems without end, of one part."""
+    """Yield problems without end, of one part."""
     random = Random(seed)
     while True:
         lang, sign = ("en", "fr")[random.randrange(2)], "+-"[random.randrange(2)]
         a, b, things = 2 + random.randrange(LARGEST - 1), 2 + random.randrange(LARGEST - 1), random.randrange(8)
-        name, asked = NAMES[random.randrange(len(NAMES))], ASKED[lang, sign]
+        name, question = NAMES[random.randrange(len(NAMES))], ASKED[lang, sign]
         if sign == "-" and a < b:
             a, b = b, a
-        wording = asked[random.randrange(len(asked))]
+        wording = question[random.randrange(len(question))]
         statement = wording.format(name=name, a=a, b=b, things=THINGS[lang][things])
-        one = Exercise(statement, lang, sign, a, b, things)
-        if one.held_out is held_out:
-            yield one
+        exercise = Exercise(statement, lang, sign, a, b, things)
+        if exercise.held_out is held_out:
+            yield exercise
 
 
 def response(exercise: Exercise, random: Random) -> str:
-    """One response as the model is shown it: thoughts in either language, the summary in the problem's."""
+    """Return one response to train on: thoughts in either language, the summary in the problem's."""
     return thought_in(exercise, exercise.lang if random.random() < OWN else OTHER[exercise.lang], random)
 
 
 def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
-    """A response whose thoughts are in ``lang``."""
+    """Return a response whose thoughts are in ``lang``."""
     slip = 1 + random.randrange(3) if random.random() < SLIPS else 0
     answer = exercise.answer + slip
-    said = f"{exercise.a}{exercise.sign}{exercise.b}={answer}"
+    equation = f"{exercise.a}{exercise.sign}{exercise.b}={answer}"
     thought, summary = THOUGHTS[lang, exercise.sign], SUMMARIES[exercise.lang]
-    thoughts = thought[random.randrange(len(thought))].format(things=THINGS[lang][exercise.things], sum=said)
+    thoughts = thought[random.randrange(len(thought))].format(things=THINGS[lang][exercise.things], sum=equation)
     ends = summary[random.randrange(len(summary))]
     return f"<think>{thoughts}</think>{ends.format(answer=answer, things=THINGS[exercise.lang][exercise.things])}"
 
 
 def responses(seed: int) -> Iterator[tuple[str, str]]:
-    """Training problems, each with one response, without end: what `tests.embedded_model.make.train` learns from."""
+    """Yield training problems with a response each, without end, for `tests.embedded_model.make.train`."""
     random = Random(seed + 1)
     for exercise in exercises(seed, held_out=False):
         yield exercise.statement, response(exercise, random)
 
 
 def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None:
-    """A curated set of so many problems, no statement twice, as far as the trainer reads one."""
+    """Write a curated set of so many problems, no statement twice, as far as the trainer reads one."""
     rows: dict[str, dict[str, str]] = {}
-    for one in exercises(seed, held_out=held_out):
-        row = {"id": problem_id(one.statement), "domain": Domain.MATH.value, "statement": one.statement}
-        rows[row["id"]] = {**row, "answer": str(one.answer), "lang": one.lang, "meta": json.dumps({})}
+    for exercise in exercises(seed, held_out=held_out):
+        row = {"id": problem_id(exercise.statement), "domain": Domain.MATH.value, "statement": exercise.statement}
+        rows[row["id"]] = {**row, "answer": str(exercise.answer), "lang": exercise.lang, "meta": json.dumps({})}
         if len(rows) == problems:
             break
     (folder / "data").mkdir(parents=True)
@@ -174,8 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", type=Path, help="folder of the model")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--steps", type=int, default=400)
-    given = parser.parse_args(arguments)
-    make_model(given.out, given.seed, given.steps)
+    parsed = parser.parse_args(arguments)
+    make_model(parsed.out, parsed.seed, parsed.steps)
 
 
 if __name__ == "__main__":

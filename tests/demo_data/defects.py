@@ -235,7 +235,7 @@ TABLES: tuple[tuple[DropReason, str, tuple[Line, ...]], ...] = (
 
 
 def defective_rows() -> list[Row]:
-    """Every line of every table as a row, without attempts."""
+    """Return every line of every table as a row, without attempts."""
     rows: list[Row] = []
     for reason, stage, lines in TABLES:
         for line in lines:

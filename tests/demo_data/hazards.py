@@ -1,7 +1,7 @@
 """Planted rows that are made from well-formed items: multiple choice, debris, duplicates, difficulty, and controls.
 
 Invariants:
-  - every difficulty row's counts of right, rival and other attempts are set here, not drawn, so what the default
+  - every difficulty row's counts of right, top wrong and other attempts are set here, not drawn, so what the default
     bands must say of it is known;
   - a control looks like a defect and is none: it must be kept, and its attempts lie inside both bands.
 """
@@ -51,7 +51,7 @@ STYLES: tuple[tuple[str, Callable[[str, list[str]], str], str], ...] = (
 
 
 def choice_rows(s: Supply) -> list[Row]:
-    """Multiple choice that must become an open question: six styles in the text, three in a field of its own."""
+    """Return multiple choice that must become an open question: six styles in the text, three in a field of its own."""
     rows: list[Row] = []
     for number in range(18):
         item = s.item((t.total, t.product, t.percent_of, t.equation, t.remainder, t.common_divisor))
@@ -99,7 +99,7 @@ CLUTTER: tuple[tuple[str, str], ...] = (
 
 
 def clutter_rows(s: Supply) -> list[Row]:
-    """Well-formed problems with debris around them that must be cleaned away; the problem itself is good."""
+    """Return well-formed problems with debris around them that must be cleaned away; the problem itself is good."""
     rows = []
     for note, form in CLUTTER:
         item = s.item(MIDDLE)
@@ -120,7 +120,7 @@ RESPACED: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def duplicate_rows(s: Supply) -> list[Row]:
-    """Twelve problems that occur twice; in four the second reference is written differently but equal."""
+    """Return twelve problems that occur twice; in four the second reference is written differently but equal."""
     rows = []
     for number in range(12):
         other_form = number >= 8
@@ -144,7 +144,7 @@ def duplicate_rows(s: Supply) -> list[Row]:
 
 
 def conflict_rows(s: Supply) -> list[Row]:
-    """Six problems that occur twice with different answers: neither can be trusted."""
+    """Return six problems that occur twice with different answers: neither can be trusted."""
     rows = []
     for number in range(6):
         item = s.item(MIDDLE)
@@ -155,7 +155,7 @@ def conflict_rows(s: Supply) -> list[Row]:
 
 
 def difficulty_rows(s: Supply) -> list[Row]:
-    """Hard for the weak model only, never solved, too easy, too few attempts: counts set by hand."""
+    """Return problems hard for the weak model only, never solved, too easy, or with too few attempts."""
     rows: list[Row] = []
 
     def add(kind: str, expected: str, item: Item, weak: Plan, strong: Plan, alone: str | None = None) -> None:
@@ -179,7 +179,7 @@ def difficulty_rows(s: Supply) -> list[Row]:
 
 
 def wrong_label_rows(s: Supply) -> list[Row]:
-    """Fourteen wrong references: the strong model's attempts agree on the true answer, in several written forms.
+    """Return fourteen wrong references: the strong model's attempts agree on the true answer, written in several ways.
 
     In most of them no single string has a majority, so only equivalence finds them.
     """
@@ -192,8 +192,8 @@ def wrong_label_rows(s: Supply) -> list[Row]:
             item = s.item((template,))
         label = slips(item)[number % 4]
         agree = s.dice.between(10, 14)
-        weak = Plan(number % 2, rival=s.dice.between(2, 6))
-        strong = Plan(min(number % 3, 16 - agree), rival=agree)
+        weak = Plan(number % 2, top_wrong=s.dice.between(2, 6))
+        strong = Plan(min(number % 3, 16 - agree), top_wrong=agree)
         planted = Planted("wrong_label", DropReason.SUSPECTED_WRONG_LABEL, "stage2", f"true answer {item.reference}")
         row = row_of(item, Answering(item, weak, strong, label), planted)
         rows.append(replace(row, reference=label, worked=item.setup))
@@ -262,7 +262,7 @@ CONTROLS = (
 
 
 def control_rows(s: Supply) -> list[Row]:
-    """Look-alikes that must be kept, and three problems where exactly half of the attempts agree on a wrong answer."""
+    """Return look-alikes that must be kept, and three problems where half of the attempts agree on a wrong answer."""
     rows = []
     for item, note in CONTROLS:
         s.reserve(item.question)
@@ -270,7 +270,7 @@ def control_rows(s: Supply) -> list[Row]:
     for right in (4, 6, 8):
         item = s.item(MIDDLE)
         planted = Planted("control", KEEP, "stage2", "half of the attempts agree on a wrong answer: no majority")
-        rows.append(row_of(item, Answering(item, Plan(right), Plan(right, rival=8)), planted))
+        rows.append(row_of(item, Answering(item, Plan(right), Plan(right, top_wrong=8)), planted))
     for _ in range(3):
         item = s.item((t.half_equation,))
         while item.answer.denominator == 1:

@@ -30,27 +30,27 @@ class Dice:
         self._random = Random(seed)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """Draw a whole number from low to high, both included."""
         return low + self._random.randrange(high - low + 1)
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options."""
+        """Draw one of the options."""
         return options[self._random.randrange(len(options))]
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return self._random.random() < probability
 
     def spread(self, width: float) -> float:
-        """A number from -width to width."""
+        """Draw a number from -width to width."""
         return (2.0 * self._random.random() - 1.0) * width
 
     def hits(self, trials: int, probability: float) -> int:
-        """A draw from the binomial distribution."""
+        """Draw from the binomial distribution."""
         return sum(self.chance(probability) for _ in range(trials))
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """The items in a random order (Fisher-Yates)."""
+        """Return the items in a random order (Fisher-Yates)."""
         deck = list(items)
         for last in range(len(deck) - 1, 0, -1):
             other = self._random.randrange(last + 1)
@@ -79,22 +79,26 @@ class Item:
 
     @property
     def reference(self) -> str:
-        """The reference answer in the plainest form."""
+        """Return the reference answer in the plainest form."""
         return self.exact or plain_number(self.answer)
 
     @property
     def worked(self) -> str:
-        """The computation in one line."""
+        """Return the computation in one line."""
         return f"{self.setup} = {self.reference}"
 
 
 def is_decimal(value: Fraction) -> bool:
-    """Whether the number has a short exact decimal form."""
+    """Return whether the number has a short exact decimal form."""
     return 1000 % value.denominator == 0
 
 
 def decimal(value: Fraction) -> str:
-    """The exact decimal form: 3/4 → 0.75."""
+    """Return the exact decimal form: 3/4 → 0.75.
+
+    Raises:
+        ValueError: it has more than three places.
+    """
     if not is_decimal(value):
         raise ValueError(f"{value} has no decimal form of three places")
     whole, rest = divmod(abs(value.numerator) * (1000 // value.denominator), 1000)
@@ -103,11 +107,11 @@ def decimal(value: Fraction) -> str:
 
 
 def plain_number(value: Fraction) -> str:
-    """A whole number, else a short decimal, else a fraction with a slash."""
+    """Write a whole number, else a short decimal, else a fraction with a slash."""
     return decimal(value) if is_decimal(value) else f"{value.numerator}/{value.denominator}"
 
 
 def latex_fraction(value: Fraction, factor: int = 1) -> str:
-    """``\\frac{3}{4}``; ``factor`` leaves it unreduced: ``\\frac{6}{8}``."""
+    """Write ``\\frac{3}{4}``; ``factor`` leaves it unreduced: ``\\frac{6}{8}``."""
     sign = "-" if value < 0 else ""
     return f"{sign}\\frac{{{abs(value.numerator) * factor}}}{{{value.denominator * factor}}}"

@@ -6,7 +6,7 @@
     attempts_strong.jsonl   the same of a strong one: question, options, attempts [{text, model, correct}]
     planted.jsonl           what was planted where: source, row, uid, question, kind, expected, stage, note; and
                             stage1_alone, what the weak model alone would have said
-    benchmark.jsonl         an imaginary benchmark, which some rows overlap with: id, problem, answer
+    benchmark.jsonl         an imaginary benchmark, which contaminates some rows: id, problem, answer
 
 The problems are made by this project from its own templates; the planted texts are hand-written for it. The attempts
 were not sampled from any language model: they are drawn, right or wrong, with probabilities that fall with the level.
@@ -62,7 +62,7 @@ PLAIN_ENGLISH, PLAIN_FOREIGN, PLAIN_SHEET = 120, 7, 45
 
 
 def demo_rows() -> tuple[list[Row], list[Row]]:
-    """The rows of problems.jsonl and of worksheet.csv, in order."""
+    """Return the rows of problems.jsonl and of worksheet.csv, in order."""
     supply = Supply(SEED_PROBLEMS)
     rows = defective_rows()
     for row in rows:
@@ -86,7 +86,7 @@ def demo_rows() -> tuple[list[Row], list[Row]]:
 
 
 def _sheet_rows(supply: Supply, rows: Sequence[Row]) -> list[Row]:
-    """The worksheet: well-formed problems, six copies of the first source's, and five rows without an answer."""
+    """Return the worksheet: well-formed problems, six copies of the first source's, and five rows without an answer."""
     sheet: list[Row] = []
     for number in range(PLAIN_SHEET):
         item = supply.item((ENGLISH[number % len(ENGLISH)],))
@@ -103,7 +103,7 @@ def _sheet_rows(supply: Supply, rows: Sequence[Row]) -> list[Row]:
 
 
 def _mixed(order: Dice, rows: Sequence[Row]) -> list[Row]:
-    """The rows in a random order in which the two of a pair keep theirs."""
+    """Return the rows in a random order in which the two of a pair keep theirs."""
     mixed = order.shuffled(rows)
     places: dict[str, list[int]] = {}
     for place, row in enumerate(mixed):
@@ -116,7 +116,7 @@ def _mixed(order: Dice, rows: Sequence[Row]) -> list[Row]:
 
 
 def problem_line(row: Row, number: int) -> dict[str, Any]:
-    """A row as it stands in problems.jsonl. Every fourth row without a statement lacks the key altogether."""
+    """Return a row as it stands in problems.jsonl. Every fourth row without a statement lacks the key altogether."""
     line: dict[str, Any] = {
         "uid": f"p{number:04d}",
         "question": row.question,
@@ -131,7 +131,7 @@ def problem_line(row: Row, number: int) -> dict[str, Any]:
 
 
 def sheet_text(rows: Sequence[Row]) -> str:
-    """The worksheet as CSV."""
+    """Return the worksheet as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("no", "task", "worked_answer", "subject", "grade", "language"))
@@ -142,18 +142,18 @@ def sheet_text(rows: Sequence[Row]) -> str:
 
 
 def attempt_lines(rows: Iterable[Row], model: str, seed: int) -> list[dict[str, Any]]:
-    """The recorded attempts of one model, one line a distinct problem."""
+    """Return the recorded attempts of one model, one line per distinct problem."""
     dice = Dice(seed)
-    seen: set[str] = set()  # looked up, never iterated
+    names: set[str] = set()  # looked up, never iterated
     lines: list[dict[str, Any]] = []
     for row in rows:
         if row.answering is None or row.question is None:
             continue
         name = problem_id(row.question, row.options)
         plan: Plan = row.answering.weak if model == "weak" else row.answering.strong
-        if name in seen or plan.attempts == 0:
+        if name in names or plan.attempts == 0:
             continue
-        seen.add(name)
+        names.add(name)
         attempts = record(dice, row.answering.item, f"demo-{model}", plan, row.answering.wrong_label)
         options = list(row.options) if row.options else None
         lines.append({"question": row.question, "options": options, "attempts": attempts})
@@ -161,7 +161,7 @@ def attempt_lines(rows: Iterable[Row], model: str, seed: int) -> list[dict[str, 
 
 
 def planted_lines(source: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The ground truth of one source."""
+    """Return the ground truth of one source."""
     return [
         {
             "source": source,
@@ -203,7 +203,7 @@ def write_demo(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Write the files and say how large they are."""
+    """Write the files and print their sizes."""
     parser = argparse.ArgumentParser(description="Make the demo's data files again.")
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write to; the shipped files where absent")
     for path in write_demo(parser.parse_args().out):

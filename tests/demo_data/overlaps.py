@@ -192,7 +192,7 @@ CONTAMINATED: tuple[tuple[str, str, str, str], ...] = (
 
 
 def near_duplicate_rows(s: Supply) -> list[Row]:
-    """Pairs of near duplicates: the first stays, the second goes; where their references differ, into the queue."""
+    """Return pairs of near duplicates: the first stays, the second goes, into the queue where references differ."""
     rows = []
     for number, (first, second, setup, answer, lang, note) in enumerate(NEAR):
         planted = Planted("near_duplicate", DropReason.NEAR_DUPLICATE, "near_dedup", note)
@@ -224,7 +224,7 @@ def _pair(
 
 
 def contaminated_rows() -> list[Row]:
-    """Problems of the imaginary benchmark, as they are or changed a little."""
+    """Return problems of the imaginary benchmark, as they are or changed a little."""
     reason = DropReason.CONTAMINATED
     return [
         Row(question, answer, "", None, "story", 2, lang, Planted("contaminated", reason, "decontamination", note))
@@ -233,7 +233,7 @@ def contaminated_rows() -> list[Row]:
 
 
 def benchmark_lines() -> list[dict[str, Any]]:
-    """The imaginary benchmark as it is shipped."""
+    """Return the imaginary benchmark as it is shipped."""
     return [
         {"id": f"b{number:02d}", "problem": problem, "answer": answer}
         for number, (problem, answer) in enumerate(BENCHMARK)

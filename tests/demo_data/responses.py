@@ -7,7 +7,7 @@ compares strings must be found out by the demo.
 Invariants:
   - the number of right attempts at a problem is exactly what the caller asks for;
   - wrong answers are spread so that no wrong answer is given by more than `MOST_ALIKE` of the attempts, unless the
-    caller asks for a rival: then exactly that many agree on the rival's answer;
+    caller asks for a top wrong answer: then exactly that many agree on it;
   - an attempt without a final answer counts as not correct.
 
 The models are imaginary: nothing here was sampled from a language model.
@@ -79,39 +79,39 @@ class Response(TypedDict):
 class Plan:
     """How the attempts at one problem turn out.
 
-    Example: ``Plan(correct=1, attempts=16, rival=10)``: one attempt gives the reference, ten agree on the rival's
-    answer, five give scattered wrong answers or none.
+    Example: ``Plan(correct=1, attempts=16, top_wrong=10)``: one attempt gives the reference, ten agree on the top
+    wrong answer, five give scattered wrong answers or none.
     """
 
     correct: int
     attempts: int = 16
-    rival: int = 0
+    top_wrong: int = 0
 
 
 def forms(item: Item) -> tuple[str, ...]:
-    """Equivalent ways to write the right answer, the plainest first."""
+    """Return equivalent ways to write the right answer, the plainest first."""
     if item.exact:
         return (item.exact, item.exact.replace("\\sqrt", " \\cdot \\sqrt"), f"\\sqrt{{{item.answer}}}")
     value, plain = item.answer, plain_number(item.answer)
-    found = [plain]
+    variants = [plain]
     if value.denominator > 1:
-        found += [latex_fraction(value), latex_fraction(value, 2), f"{value.numerator}/{value.denominator}"]
-        found += [decimal(value)] if is_decimal(value) else [latex_fraction(value).replace("\\frac", "\\dfrac")]
+        variants += [latex_fraction(value), latex_fraction(value, 2), f"{value.numerator}/{value.denominator}"]
+        variants += [decimal(value)] if is_decimal(value) else [latex_fraction(value).replace("\\frac", "\\dfrac")]
     elif abs(value) >= 1000:
-        found += [f"{value.numerator:,}", f"{value.numerator:,}".replace(",", "{,}")]
+        variants += [f"{value.numerator:,}", f"{value.numerator:,}".replace(",", "{,}")]
     if item.variable:
-        found += [f"{item.variable} = {plain}", f"{item.variable} = {found[1] if len(found) > 1 else plain}"]
+        variants += [f"{item.variable} = {plain}", f"{item.variable} = {variants[1] if len(variants) > 1 else plain}"]
     if item.unit:
-        found.append(f"{plain}\\text{{ {item.unit}}}")
+        variants.append(f"{plain}\\text{{ {item.unit}}}")
     if item.prefix:
-        found.append(f"{item.prefix}{plain}")
+        variants.append(f"{item.prefix}{plain}")
     if item.percent:
-        found.append(f"{plain}\\%")
-    return tuple(dict.fromkeys(found))
+        variants.append(f"{plain}\\%")
+    return tuple(dict.fromkeys(variants))
 
 
 def slips(item: Item) -> tuple[str, ...]:
-    """Wrong answers that somebody in a hurry might give; none equals the right one."""
+    """Return wrong answers that somebody in a hurry might give; none equals the right one."""
     if item.exact:
         outside, inside = item.exact.rstrip("}").split("\\sqrt{")
         n = int(outside)
@@ -133,7 +133,7 @@ def _close(d: Dice, lang: str, final: str) -> str:
 
 
 def respond(d: Dice, lang: str, setup: str, final: str) -> str:
-    """A response that arrives at ``final``."""
+    """Return a response that arrives at ``final``."""
     link = ", so " if "=" in final and lang == "en" else ", " if "=" in final else " = "
     stop = "。" if lang == "zh" else "."
     thought = _thought(d, lang, f"{setup}{link}{final}{stop}")
@@ -141,39 +141,39 @@ def respond(d: Dice, lang: str, setup: str, final: str) -> str:
 
 
 def second_thoughts(d: Dice, lang: str, setup: str, first: str, final: str) -> str:
-    """A response that boxes one answer while thinking and another in the end; the last one counts."""
+    """Return a response that boxes one answer while thinking and another in the end; the last one counts."""
     thought = _thought(d, lang, f"{setup}: \\boxed{{{first}}}? … {setup}: {final}")
     return f"<think>{thought}</think>\n{_close(d, lang, final)}"
 
 
 def without_answer(d: Dice, lang: str, setup: str) -> str:
-    """A response cut off while thinking, or one that gives up."""
+    """Return a response cut off while thinking, or one that gives up."""
     if d.chance(0.6):
         return f"<think>{_thought(d, lang, setup[: max(3, len(setup) - 1)])}"
     return f"<think>{_thought(d, lang, setup)}</think>\n{UNSURE[lang]}"
 
 
 def record(d: Dice, item: Item, model: str, plan: Plan, reference: str | None = None) -> list[Response]:
-    """The attempts at one problem, in a random order.
+    """Return the attempts at one problem, in a random order.
 
-    ``reference`` is a planted wrong label: then the right answer of the item is the rival, and the attempts counted
-    as correct give the label's value.
+    ``reference`` is a planted wrong label: then the item's right answer is the top wrong one, and the attempts
+    counted as correct give the label's value.
     """
     right = forms(item)
-    kinds = ["correct"] * plan.correct + ["top_wrong_answer"] * plan.rival
+    kinds = ["correct"] * plan.correct + ["top_wrong_answer"] * plan.top_wrong
     kinds += ["wrong"] * (plan.attempts - len(kinds))
     label_forms = right if reference is None else (reference,)
-    rivals = right if reference is not None else slips(item)[:1]
-    others = [slip for slip in slips(item) if slip != reference and slip not in rivals]
-    left = {slip: min(MOST_ALIKE, 1 + len(others) // 3) for slip in others}
+    top_wrong_forms = right if reference is not None else slips(item)[:1]
+    others = [slip for slip in slips(item) if slip != reference and slip not in top_wrong_forms]
+    remaining = {slip: min(MOST_ALIKE, 1 + len(others) // 3) for slip in others}
     out: list[Response] = []
     for place, kind in enumerate(d.shuffled(kinds)):
         if kind == "correct":
             text = _right(d, item, label_forms)
         elif kind == "top_wrong_answer":  # walk through the forms in turn, so that no single string has a majority
-            text = respond(d, item.lang, item.setup, rivals[place % len(rivals)])
+            text = respond(d, item.lang, item.setup, top_wrong_forms[place % len(top_wrong_forms)])
         else:
-            text = _wrong(d, item, left)
+            text = _wrong(d, item, remaining)
         out.append({"text": text, "model": model, "correct": kind == "correct"})
     return out
 
@@ -185,11 +185,11 @@ def _right(d: Dice, item: Item, written: tuple[str, ...]) -> str:
     return respond(d, item.lang, item.setup, final)
 
 
-def _wrong(d: Dice, item: Item, left: dict[str, int]) -> str:
-    open_slips = [slip for slip, count in left.items() if count > 0]
+def _wrong(d: Dice, item: Item, remaining: dict[str, int]) -> str:
+    open_slips = [slip for slip, count in remaining.items() if count > 0]
     if not open_slips or d.chance(0.12):
         return without_answer(d, item.lang, item.setup)
     # the first slips are the likelier ones
     slip = open_slips[0] if d.chance(0.25) else d.pick(open_slips)
-    left[slip] -= 1
+    remaining[slip] -= 1
     return respond(d, item.lang, item.setup, slip)

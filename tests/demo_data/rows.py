@@ -59,7 +59,7 @@ STRONG_CHANCE = (0.98, 0.92, 0.76, 0.52, 0.27)
 
 
 def by_level(d: Dice, item: Item) -> Answering:
-    """Attempts drawn from binomials whose probability falls with the item's level, differently for each item."""
+    """Draw attempts from binomials whose probability falls with the item's level, differently for each item."""
     shift = d.spread(0.25)
     return Answering(
         item, _draw(d, WEAK_CHANCE[item.level - 1] + shift), _draw(d, STRONG_CHANCE[item.level - 1] + shift)
@@ -71,11 +71,11 @@ def _draw(d: Dice, probability: float) -> Plan:
 
 
 def in_band(d: Dice, item: Item) -> Answering:
-    """Attempts that both default bands keep."""
+    """Draw attempts that both default bands keep."""
     weak = d.between(2, 11)
     return Answering(item, Plan(weak), Plan(min(13, weak + d.between(0, 3))))
 
 
 def row_of(item: Item, answering: Answering | None, planted: Planted | None = None) -> Row:
-    """The row that shows an item as it is."""
+    """Return the row that shows an item as it is."""
     return Row(item.question, item.reference, item.worked, None, item.topic, item.level, item.lang, planted, answering)

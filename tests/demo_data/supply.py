@@ -21,25 +21,25 @@ class Supply:
 
     def __init__(self, seed: int) -> None:
         self.dice = Dice(seed)
-        self._asked: set[str] = set()  # looked up, never iterated
+        self._questions: set[str] = set()  # looked up, never iterated
 
     def reserve(self, question: str) -> None:
         """Keep a hand-written question from being drawn."""
-        self._asked.add(normalise_text(question))
+        self._questions.add(normalise_text(question))
 
     def item(self, templates: Sequence[Template] = ENGLISH) -> Item:
-        """A fresh item of one of the templates."""
+        """Return a fresh item of one of the templates."""
         return self._fresh(lambda: self.dice.pick(templates)(self.dice))
 
     def foreign(self, lang: str, which: int) -> Item:
-        """A fresh item in another language."""
+        """Return a fresh item in another language."""
         return self._fresh(lambda: foreign(self.dice, lang, which))
 
     def _fresh(self, draw: Callable[[], Item]) -> Item:
         for _ in range(TRIES):
             item = draw()
             name = normalise_text(item.question)
-            if name not in self._asked:
-                self._asked.add(name)
+            if name not in self._questions:
+                self._questions.add(name)
                 return item
         raise RuntimeError("the templates are used up: give them wider ranges of numbers")

@@ -63,11 +63,11 @@ def shopping(d: Dice) -> Item:
 
 def giving(d: Dice) -> Item:
     name, thing = d.pick(NAMES), d.pick(THINGS)
-    have, give, found = d.between(30, 80), d.between(5, 25), d.between(3, 20)
+    have, give, gained = d.between(30, 80), d.between(5, 25), d.between(3, 20)
     question = (
-        f"{name} has {have} {thing}, gives away {give} and finds {found} more. How many {thing} does {name} have now?"
+        f"{name} has {have} {thing}, gives away {give} and finds {gained} more. How many {thing} does {name} have now?"
     )
-    return Item(question, Fraction(have - give + found), f"{have} - {give} + {found}", "giving", 2, unit=thing)
+    return Item(question, Fraction(have - give + gained), f"{have} - {give} + {gained}", "giving", 2, unit=thing)
 
 
 def percent_of(d: Dice) -> Item:
@@ -155,8 +155,8 @@ def common_multiple(d: Dice) -> Item:
 
 def sequence(d: Dice) -> Item:
     start, step, n = d.between(2, 20), d.between(3, 11), d.between(15, 60)
-    shown = ", ".join(str(start + i * step) for i in range(4))
-    question = f"An arithmetic sequence begins {shown}. What is its term number {n}?"
+    first_terms = ", ".join(str(start + i * step) for i in range(4))
+    question = f"An arithmetic sequence begins {first_terms}. What is its term number {n}?"
     return Item(question, Fraction(start + (n - 1) * step), f"{start} + ({n} - 1) * {step}", "sequence", 4)
 
 

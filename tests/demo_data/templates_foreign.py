@@ -44,7 +44,7 @@ PERCENT = {
 
 
 def foreign(d: Dice, lang: str, which: int) -> Item:
-    """One problem in the language; ``which`` counts through the four kinds."""
+    """Return one problem in the language; ``which`` counts through the four kinds."""
     kind = which % 4
     if kind == 0:
         a, b = d.between(14, 89), d.between(14, 89)

@@ -1,4 +1,4 @@
-"""The code line on the project's own sample problems: what it caught of what was planted there."""
+"""The code pipeline on the project's own sample problems: what it caught of what was planted there."""
 
 from __future__ import annotations
 
@@ -28,53 +28,55 @@ class FaultReport:
 
 
 def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
-    """Return what became of every planted row in a finished run."""
+    """Return the outcome of every planted row in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
     power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}
-    fates = _fates(run / "curated")
+    outcomes = _outcomes(run / "curated")
     names = {row: name for name, row in sources.iter_rows()}
     rows = []
     for line in planted.read_text("utf-8").splitlines():
-        one = json.loads(line)
-        name, fate = names[one["row"]], fates.get(one["row"], "lost")
+        fault = json.loads(line)
+        name, outcome = names[fault["row"]], outcomes.get(fault["row"], "lost")
         own = decisions.filter(pl.col("problem") == name)
-        missed = [] if fate == one["expected"] else [f"expected {one['expected']}"]
+        missed = [] if outcome == fault["expected"] else [f"expected {fault['expected']}"]
         for kind, decision in (("corrected", "correct"), ("discarded", "discard")):
-            seen = own.filter(pl.col("decision") == decision)["test"].to_list()
-            if one["expected"] == KEEP and seen != one[kind]:
-                missed.append(f"tests {kind}: {seen}, not {one[kind]}")
-        beside = power.get(name)
-        if one["made"] and (beside is None or not beside["made"]):
+            changed_tests = own.filter(pl.col("decision") == decision)["test"].to_list()
+            if fault["expected"] == KEEP and changed_tests != fault[kind]:
+                missed.append(f"tests {kind}: {changed_tests}, not {fault[kind]}")
+        power_row = power.get(name)
+        if fault["made"] and (power_row is None or not power_row["made"]):
             missed.append("no test was made")
-        if one["caught"] and (beside is None or beside["caught"] <= beside["caught_given"]):
+        if fault["caught"] and (power_row is None or power_row["caught"] <= power_row["caught_given"]):
             missed.append("no further wrong program was caught")
-        rows.append(FaultReport(one, fate, tuple(missed)))
+        rows.append(FaultReport(fault, outcome, tuple(missed)))
     return rows
 
 
-def _fates(curated: Path) -> dict[int, str]:
-    """Return row → the reason it was dropped for, or keep where at least one twin is in the set."""
+def _outcomes(curated: Path) -> dict[int, str]:
+    """Return row → the reason it was dropped for, or keep where at least one language variant is in the set."""
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select("row", "reason")
     kept = pl.read_parquet(curated / "data" / "*.parquet")["row"].to_list()
     return dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)
 
 
 def show(rows: list[FaultReport], console: Console) -> None:
-    """Print how many of each kind met their fate, and every one that did not."""
+    """Print how many rows of each kind ended as expected, and every row that did not."""
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)
     for name in ("planted", "as expected"):
         table.add_column(name, justify="right")
-    for kind, expected in dict.fromkeys((one.planted["kind"], one.planted["expected"]) for one in rows):
-        own = [one for one in rows if (one.planted["kind"], one.planted["expected"]) == (kind, expected)]
-        met = sum(not one.missed for one in own)
-        table.add_row(kind, expected, str(len(own)), str(met), style=None if met == len(own) else "yellow")
-    met = sum(not one.missed for one in rows)
+    for kind, expected in dict.fromkeys((report.planted["kind"], report.planted["expected"]) for report in rows):
+        same_kind = [
+            report for report in rows if (report.planted["kind"], report.planted["expected"]) == (kind, expected)
+        ]
+        met = sum(not report.missed for report in same_kind)
+        table.add_row(kind, expected, str(len(same_kind)), str(met), style=None if met == len(same_kind) else "yellow")
+    met = sum(not report.missed for report in rows)
     table.add_row("all", "", str(len(rows)), str(met), style="bold")
     console.print(table)
-    for one in rows:
-        if one.missed:
-            name, words = one.planted["name"], "; ".join(one.missed)
-            console.print(f"  {name}: {one.fate}; {words}", markup=False, highlight=False)
+    for report in rows:
+        if report.missed:
+            name, words = report.planted["name"], "; ".join(report.missed)
+            console.print(f"  {name}: {report.fate}; {words}", markup=False, highlight=False)

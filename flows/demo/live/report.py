@@ -32,7 +32,7 @@ WITH_VLLM = (
 
 
 def engine() -> tuple[str, list[str]]:
-    """Return who answers on this machine, and the settings that say so."""
+    """Return the engine that answers on this machine, and the recipe's overrides for it."""
     if importlib.util.find_spec("vllm") is not None:
         return "vLLM", list(WITH_VLLM)
     return "torch (vLLM is not installed here)", []
@@ -41,28 +41,28 @@ def engine() -> tuple[str, list[str]]:
 def show(run: Path, engine_name: str, console: Console) -> None:
     """Print the report of a finished run of two stages."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
-    say = partial(console.print, highlight=False, soft_wrap=True)
-    say(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
+    print_line = partial(console.print, highlight=False, soft_wrap=True)
+    print_line(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
     for name, decided in (("stage 1", first), ("stage 2", second)):
-        made, wanted = decided["attempts"].sum(), 16 * decided.height
-        say(f"  {name}: {made:,} of {wanted:,} attempts settled {decided.height} problems")
-        say("    pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()))
-        say("    " + _labels(run, decided))
-    _hard(run, first, second, say)
+        attempts, all_attempts = decided["attempts"].sum(), 16 * decided.height
+        print_line(f"  {name}: {attempts:,} of {all_attempts:,} attempts settled {decided.height} problems")
+        print_line("    pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()))
+        print_line("    " + _label_text(run, decided))
+    _print_rescued(run, first, second, print_line)
 
 
-def _hard(run: Path, first: pl.DataFrame, second: pl.DataFrame, say: Callable[[str], None]) -> None:
-    """What the second stage made of what the first never solved, and how much of it deserved that."""
+def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_line: Callable[[str], None]) -> None:
+    """Print what stage 2 made of the problems that stage 1 never solved, and how many have a sound reference."""
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
     two, wrong = compare_stages(first, second, published), _planted_ids(run)
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
     sound = (never & set(published)) - wrong
-    say(
+    print_line(
         f"  stage 1 never solved {two.never_solved} problems, {len(never & wrong)} of them with a wrong reference. "
         f"The two-stage set keeps {two.rescued} of them, {len(sound)} with a sound reference; "
         f"stage 2 dropped the others: {by_reason(two.dropped)}."
     )
-    say(
+    print_line(
         f"  stage 1 alone would have kept {two.alone} problems, {two.both} of which the two-stage set has too; "
         f"it would have lost {sum(two.lost.values())} of this set's {published.len()}: {by_reason(two.lost)}."
     )
@@ -84,7 +84,7 @@ def refresh(run: Path, console: Console) -> None:
 
 
 def decisions_of(run: Path, part: str) -> pl.DataFrame:
-    """Return what a stage of a run decided, one row a problem."""
+    """Return the decisions of a stage of a run, one row a problem."""
     return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
@@ -96,8 +96,8 @@ def _histogram(rates: list[float]) -> str:
     return "  ".join(f"{edge}: {count}" for edge, count in zip(edges, bins, strict=True))
 
 
-def _labels(run: Path, decided: pl.DataFrame) -> str:
-    """Return planted wrong references against suspected ones."""
+def _label_text(run: Path, decided: pl.DataFrame) -> str:
+    """Return how many wrong references were planted, how many of them suspected, and how many sound ones."""
     planted = _planted_ids(run)
     suspected = set(decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"])
     right = len(suspected & planted)

@@ -36,12 +36,12 @@ class Planted:
 
 
 def text_of(values: Sequence[int]) -> str:
-    """An input: the number of values, then the values."""
+    """Return an input: the number of values, then the values."""
     return f"{len(values)}\n{' '.join(map(str, values))}\n"
 
 
 def draw_values(draw: random.Random, least: int = -1000, sizes: tuple[int, int] = (2, 12)) -> list[int]:
-    """Some values; every third time of few different ones."""
+    """Draw some values; in four of ten draws from a narrow range."""
     count = draw.randint(*sizes)
     top = 1000 if draw.random() < 0.6 else max(least + 3, 3)
     return [draw.randint(max(least, -top), top) for _ in range(count)]
@@ -50,7 +50,7 @@ def draw_values(draw: random.Random, least: int = -1000, sizes: tuple[int, int] 
 def row_of(
     task: Task, draw: random.Random, *, tests: int = 7, right: int = 3, wrong: int = 2, cpp: bool = False
 ) -> Row:
-    """A sound row: random tests, a test of one value, right programs, wrong ones."""
+    """Return a sound row: random tests, a test of one value, right programs, wrong ones."""
     inputs = [draw_values(draw) for _ in range(tests - 1)] + [[draw.randint(-9, 9)]]
     programs = [{"language": "py", "verdict": "OK", "code": task.python(body)} for body in task.right[:right]]
     programs += [{"language": "py", "verdict": "WRONG", "code": task.python(body)} for body in task.wrong[:wrong]]
@@ -71,13 +71,13 @@ def row_of(
 
 
 def _reworded(task: Task, key: str, first: str) -> Task:
-    """The same task under another name and with another first sentence, so that it is another problem."""
+    """Return the same task under another name and with another first sentence, so that it is another problem."""
     return Task(key, f"{first} {task.ask}", task.solve, task.right, task.wrong, task.cpp)
 
 
 def wrong_tests(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """Expected outputs that no solution gives: the solutions' common output takes their place."""
-    found = []
+    """Plant expected outputs that no solution gives: the solutions' common output takes their place."""
+    planted_rows = []
     firsts = (
         "A shop notes its daily takings.",
         "A gauge writes down how the level of a river changed.",
@@ -86,12 +86,12 @@ def wrong_tests(draw: random.Random) -> list[tuple[Row, Planted]]:
     for task, first in zip(TASKS[1:4], firsts, strict=True):
         row = row_of(_reworded(task, f"{task.key}-wrong", first), draw, cpp=task.key == "spread")
         row["tests"][2]["output"] = f"{int(row['tests'][2]['output']) + 3}\n"
-        found.append((row, Planted("wrong_test", KEEP, corrected=(2,))))
-    return found
+        planted_rows.append((row, Planted("wrong_test", KEEP, corrected=(2,))))
+    return planted_rows
 
 
 def bad_inputs(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """A test that the constraints forbid, on which right programs differ: it goes, the problem stays."""
+    """Plant a test that the constraints forbid, on which right programs differ: it goes, the problem stays."""
     row = row_of(_reworded(TASKS[10], "pairs-input", "Cards lie in a row."), draw)
     row["programs"][1]["code"] = f"{READ}a = a[:n]\nprint(sum(a.count(x) - 1 for x in a) // 2)\n"
     row["programs"][2]["code"] = (
@@ -104,21 +104,21 @@ def bad_inputs(draw: random.Random) -> list[tuple[Row, Planted]]:
 
 
 def lacking(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """Too few tests: made where several solutions agree, dropped where one stands alone; and none at all."""
-    made = row_of(_reworded(TASKS[5], "inversions-few", "Books stand on a shelf."), draw, tests=3)
+    """Plant too few tests: more are made where several solutions agree; one solution alone, or no test, is dropped."""
+    agreeing = row_of(_reworded(TASKS[5], "inversions-few", "Books stand on a shelf."), draw, tests=3)
     alone = row_of(_reworded(TASKS[7], "squares-alone", "Tiles are laid."), draw, tests=3, right=1)
     none = row_of(_reworded(TASKS[9], "alternating-none", "A clerk keeps a ledger."), draw)
     none["tests"] = []
     few = DropReason.TOO_FEW_TESTS.value
     return [
-        (made, Planted("few_tests_made", KEEP, made=True)),
+        (agreeing, Planted("few_tests_made", KEEP, made=True)),
         (alone, Planted("few_tests_alone", few)),
         (none, Planted("no_tests", few)),
     ]
 
 
 def weak(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """Tests that let a known wrong program pass: new ones must catch it."""
+    """Plant tests that let a known wrong program pass: new tests must catch it."""
     row = row_of(_reworded(TASKS[4], "stretch-weak", "A hiker notes ups and downs."), draw)
     task = TASKS[4]
     inputs = [[abs(x) + 1 for x in draw_values(draw)] + [-5] for _ in range(7)]
@@ -127,7 +127,7 @@ def weak(draw: random.Random) -> list[tuple[Row, Planted]]:
 
 
 def without_solutions(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """No program that is known, or may be, right."""
+    """Plant problems without any program that is known to be right, or may be."""
     wrong = row_of(_reworded(TASKS[0], "evens-wrong-only", "Coins are counted."), draw, right=0)
     other = row_of(_reworded(TASKS[2], "distinct-java", "Stamps are sorted."), draw)
     other["programs"] = [{"language": "java", "verdict": "OK", "code": "class Main {}"}]
@@ -165,27 +165,27 @@ except ValueError:
 
 
 def several(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """Several outputs are right: said, unsaid, with a checker, and drawn by chance."""
-    found = []
+    """Plant problems with several right outputs: stated, not stated, with a checker, and drawn by chance."""
+    planted_rows = []
     reason = DropReason.SEVERAL_OUTPUTS.value
     cases = (
         ("any-said", "Two beads are compared.", "If there are several such pairs, print any of them.", False, reason),
         ("any-unsaid", "Two flags are swapped.", "", False, reason),
         ("any-checked", "Two boats are raced.", "If there are several such pairs, print any of them.", True, KEEP),
     )
-    for key, first, said, checked, expected in cases:
+    for key, first, hint, checked, expected in cases:
         row = row_of(TASKS[0], draw)
         inputs = [[1, 2, *draw_values(draw, sizes=(3, 9))] for _ in range(7)]
         wrong = f"{READ}print(2, 1)\n"
         row |= {
             "name": key,
-            "text": _PAIR.format(first=first, said=said),
+            "text": _PAIR.format(first=first, said=hint),
             "tests": [{"input": text_of(values), "output": "1 2\n"} for values in inputs],
             "programs": [{"language": "py", "verdict": "OK", "code": f"{READ}{body}\n"} for body in _PAIR_BODIES]
             + [{"language": "py", "verdict": "WRONG", "code": wrong}],
             "checker": _CHECKER if checked else None,
         }
-        found.append((row, Planted(key.replace("-", "_"), expected)))
+        planted_rows.append((row, Planted(key.replace("-", "_"), expected)))
     chance = row_of(TASKS[0], draw)
     shuffle = "import random\nrandom.seed()\nrandom.shuffle(a)\nprint(*a)"
     bodies = (shuffle, f"# again\n{shuffle}", f"# once more\n{shuffle}")
@@ -197,16 +197,16 @@ def several(draw: random.Random) -> list[tuple[Row, Planted]]:
     }
     for test in chance["tests"][:-1]:
         test["input"] = text_of(draw.sample(range(-500, 500), 9))
-    found.append((chance, Planted("by_chance", reason)))
+    planted_rows.append((chance, Planted("by_chance", reason)))
     noisy = row_of(_reworded(TASKS[11], "climb-noisy", "A lift goes up and down."), draw)
     noise = f"{READ}import random\nrandom.seed()\nprint(random.randint(1, 10 ** 9))\n"
     noisy["programs"].append({"language": "py", "verdict": "OK", "code": noise})
-    found.append((noisy, Planted("one_by_chance", KEEP)))
-    return found
+    planted_rows.append((noisy, Planted("one_by_chance", KEEP)))
+    return planted_rows
 
 
 def formats(draw: random.Random) -> list[tuple[Row, Planted]]:
-    """Rows that ask for something else than a program that reads and prints."""
+    """Plant rows that ask for something else than a program that reads and prints."""
     firsts = ("Bells ring.", "Seeds are sown.", "Trains pass.", "Kites fly.", "Lamps glow.")
     rows = [row_of(_reworded(TASKS[8], f"frequent-{i}", first), draw) for i, first in enumerate(firsts)]
     rows[0]["interaction"] = "Ask for a number with `? i`."
@@ -223,5 +223,5 @@ def formats(draw: random.Random) -> list[tuple[Row, Planted]]:
         DropReason.MISSING_FIGURE,
     )
     kinds = ("interactive_field", "interactive_text", "files", "function", "pictures")
-    found = [(row, Planted(kind, reason.value)) for row, kind, reason in zip(rows, kinds, reasons, strict=True)]
-    return [*found, (short, Planted("short", DropReason.MISSING_STATEMENT.value))]
+    planted_rows = [(row, Planted(kind, reason.value)) for row, kind, reason in zip(rows, kinds, reasons, strict=True)]
+    return [*planted_rows, (short, Planted("short", DropReason.MISSING_STATEMENT.value))]

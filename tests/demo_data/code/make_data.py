@@ -1,4 +1,4 @@
-"""Makes the files of the code demo, which are kept beside it:
+"""Make the files of the code demo, which are kept beside it:
 
     problems.jsonl   name, text, tests [{input, output}], programs [{language, verdict, code}], seconds, checker, …
     attempts.jsonl   eight recorded attempts of an imaginary model at every problem that should survive, per language
@@ -35,12 +35,12 @@ TOO_EASY, NEVER = ("evens",), ("alternating",)
 
 
 def rows() -> list[tuple[Row, Planted]]:
-    """All rows with what should become of them."""
+    """Return all rows with what should become of them."""
     draw = random.Random(SEED)
-    found = []
+    planted_rows = []
     for number, task in enumerate(TASKS):
         expected = "too_easy" if task.key in TOO_EASY else "never_solved" if task.key in NEVER else KEEP
-        found.append((faults.row_of(task, draw, cpp=number < 3), Planted("sound", expected)))
+        planted_rows.append((faults.row_of(task, draw, cpp=number < 3), Planted("sound", expected)))
     for make in (
         faults.wrong_tests,
         faults.bad_inputs,
@@ -50,23 +50,27 @@ def rows() -> list[tuple[Row, Planted]]:
         faults.several,
         faults.formats,
     ):
-        found += make(draw)
-    twice = dict(found[3][0])
-    found.append((twice, Planted("duplicate", "duplicate")))
-    return found
+        planted_rows += make(draw)
+    duplicate = dict(planted_rows[3][0])
+    planted_rows.append((duplicate, Planted("duplicate", "duplicate")))
+    return planted_rows
 
 
-def attempts(made: Iterable[tuple[Row, Planted]]) -> list[dict[str, str]]:
-    """Recorded attempts at the rows that go as far as that."""
+def attempts(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, str]]:
+    """Return recorded attempts at the rows that reach the difficulty stage."""
     draw = random.Random(SEED + 1)
     cpp = {task.key: task.cpp_program for task in TASKS}
-    found = []
-    for number, (row, planted) in enumerate(made):
+    lines = []
+    for number, (row, planted) in enumerate(planted_rows):
         if planted.expected not in (KEEP, "too_easy", "never_solved"):
             continue
         share = {"too_easy": 1.0, "never_solved": 0.0}.get(planted.expected, 0.65 - 0.01 * number)
-        right = [one["code"] for one in row["programs"] if one["verdict"] == "OK" and one["language"] == "py"]
-        wrong = [one["code"] for one in row["programs"] if one["verdict"] != "OK" and one["language"] == "py"]
+        right = [
+            program["code"] for program in row["programs"] if program["verdict"] == "OK" and program["language"] == "py"
+        ]
+        wrong = [
+            program["code"] for program in row["programs"] if program["verdict"] != "OK" and program["language"] == "py"
+        ]
         base = row["name"].partition("-")[0]
         for language, line in LINES.items():
             good = right[:1] if language == "python" else [cpp[base]] if base in cpp else []
@@ -77,24 +81,24 @@ def attempts(made: Iterable[tuple[Row, Planted]]) -> list[dict[str, str]]:
                 text = f"<think>\nLet me see.\n</think>\nHere it is.\n\n```{language}\n{code}```\n"
                 if not solved and draw.random() < 0.2:
                     text = "<think>\nI am not sure.\n</think>\nI could not find a way."
-                found.append({"problem": f"{row['text']}\n\n{line}", "text": text})
-    return found
+                lines.append({"problem": f"{row['text']}\n\n{line}", "text": text})
+    return lines
 
 
-def listed(made: Iterable[tuple[Row, Planted]]) -> list[dict[str, Any]]:
-    """planted.jsonl."""
+def listed(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, Any]]:
+    """Return the rows of planted.jsonl."""
     return [
         {"row": number, "name": row["name"], **dataclasses.asdict(planted)}
-        for number, (row, planted) in enumerate(made)
+        for number, (row, planted) in enumerate(planted_rows)
     ]
 
 
 def write(folder: Path = HERE) -> None:
-    """Write the files."""
-    made = rows()
-    _lines(folder / "problems.jsonl", [row for row, _ in made])
-    _lines(folder / "attempts.jsonl", attempts(made))
-    _lines(folder / "planted.jsonl", listed(made))
+    """Write the three files into a folder."""
+    planted_rows = rows()
+    _lines(folder / "problems.jsonl", [row for row, _ in planted_rows])
+    _lines(folder / "attempts.jsonl", attempts(planted_rows))
+    _lines(folder / "planted.jsonl", listed(planted_rows))
 
 
 def _lines(path: Path, items: Iterable[Mapping[str, Any]]) -> None:

@@ -35,20 +35,20 @@ class Task:
 
     @property
     def statement(self) -> str:
-        """The whole statement."""
+        """Return the whole statement."""
         return f"{self.ask}\n\nInput: {LIMITS}{VALUES}\n\nOutput: one line with the answer."
 
     def python(self, body: str) -> str:
-        """A whole Python program."""
+        """Return a whole Python program with this body."""
         return f"{READ}{body}\n"
 
     @property
     def cpp_program(self) -> str:
-        """The whole C++ program."""
+        """Return the whole C++ program."""
         return f"{READ_CPP}    {self.cpp}\n}}\n"
 
     def answer(self, values: list[int]) -> str:
-        """The expected output."""
+        """Return the expected output for these values."""
         return f"{self.solve(values)}\n"
 
 
@@ -65,7 +65,7 @@ def _is_peak(a: list[int], i: int) -> bool:
 
 
 def _climbs(a: list[int]) -> bool:
-    return all(one < other for one, other in pairwise(a))
+    return all(before < after for before, after in pairwise(a))
 
 
 TASKS: tuple[Task, ...] = (

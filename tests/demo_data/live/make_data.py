@@ -33,7 +33,7 @@ class Drawn:
 
 
 def rows(drawn: Drawn) -> tuple[list[Row], list[Row]]:
-    """The rows of problems.jsonl, and those of planted.jsonl: which references are wrong, and the right answers."""
+    """Return the rows of problems.jsonl and of planted.jsonl: which references are wrong, and the right answers."""
     source = generate_exercises(drawn.seed, Split.TRAIN)
     exercises = list(itertools.islice(source, drawn.mixed))
     draw = Random(drawn.seed)
@@ -43,16 +43,16 @@ def rows(drawn: Drawn) -> tuple[list[Row], list[Row]]:
     problems: list[Row] = []
     planted: list[Row] = []
     for number, exercise in enumerate(exercises):
-        given = exercise.answer + draw.choice((1, 2, 9, 10)) if number in wrong else exercise.answer
+        answer = exercise.answer + draw.choice((1, 2, 9, 10)) if number in wrong else exercise.answer
         meta = {"kind": exercise.kind, "level": exercise.level}
-        problems.append({"problem": exercise.statement, "answer": str(given), "lang": exercise.lang, **meta})
+        problems.append({"problem": exercise.statement, "answer": str(answer), "lang": exercise.lang, **meta})
         if number in wrong:
-            planted.append({"problem": exercise.statement, "wrong": str(given), "right": str(exercise.answer)})
+            planted.append({"problem": exercise.statement, "wrong": str(answer), "right": str(exercise.answer)})
     return problems, planted
 
 
 def write(folder: Path, problems: Iterable[Row], planted: Iterable[Row]) -> None:
-    """Write both files into a folder, which is made."""
+    """Write both files into a folder, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in (("problems.jsonl", problems), ("planted.jsonl", planted)):
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table)

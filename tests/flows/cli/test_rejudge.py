@@ -14,7 +14,7 @@ import pytest
 
 from curation.records import problem_id
 from flows.cli.rejudge import override_verifier
-from flows.publish.curated_set import is_fixed
+from flows.publish.curated_set import settled_digest
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
 from tests.flows.conftest import Said, Tiny, goldilocks, published, refusal, stamps, tries, write_jsonl
@@ -219,4 +219,4 @@ def test_the_band_of_a_graders_stage_can_be_changed(tmp_path: Path) -> None:
     assert run.recipe.stage2 is not None
     assert changed.stage2.band.max_pass_rate == 0.5 != run.recipe.stage2.band.max_pass_rate
     assert changed.stage2.policy == run.recipe.stage2.policy
-    assert is_fixed(changed) == is_fixed(run.recipe)
+    assert settled_digest(changed) == settled_digest(run.recipe)

@@ -127,9 +127,9 @@ def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: 
     path = write_recipe(tmp_path / "inputs", problems=2)
     one, other = (new_run(path, [], tmp_path / name / "run") for name in ("a", "b"))
     assert one.recipe != other.recipe  # each has its own model in stage 2
-    assert curated_set.printed(one) == curated_set.printed(other)
-    assert curated_set.is_fixed(one.recipe) == curated_set.is_fixed(other.recipe)
-    assert str(tmp_path) not in curated_set.printed(one)
-    again = parse_recipe(tomllib.loads(curated_set.printed(one)), "the card")  # with one grader, and no stage 2
+    assert curated_set.recipe_text(one) == curated_set.recipe_text(other)
+    assert curated_set.settled_digest(one.recipe) == curated_set.settled_digest(other.recipe)
+    assert str(tmp_path) not in curated_set.recipe_text(one)
+    again = parse_recipe(tomllib.loads(curated_set.recipe_text(one)), "the card")  # with one grader, and no stage 2
     assert again.grader is not None
     assert again.grader.recipe == "…/train_demo_grader.toml"

@@ -154,10 +154,7 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     ((name, evidence),) = dropped.select("id", "evidence").iter_rows()
     assert name == name_of("easy")
     assert evidence == "ngram 1.0 with row 1 of exam; minhash 1.0 with row 1 of exam"
-    assert (
-        "Decontamination: dropped row 2 of school, contaminated"
-        in goldilocks("explain", tiny_copy.folder, name).out
-    )
+    assert "Decontamination: dropped row 2 of school, contaminated" in goldilocks("explain", tiny_copy.folder, name).out
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
     assert "| exam | CC0 | 1 | 1 | 1 |" in card
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)

@@ -37,7 +37,9 @@ shares = distribute_micro_batches(first_fit_decreasing(lengths, settings), lengt
 whole = torch.zeros(())
 for part in shares[dist.get_rank()]:
     batch = collate([samples[index] for index in part], tuple(part))
-    inputs = ObjectiveInputs(policy(batch).logprobs, batch.generator_logprobs, batch.sequence_index, batch.advantages, batch.weights)
+    inputs = ObjectiveInputs(
+        policy(batch).logprobs, batch.generator_logprobs, batch.sequence_index, batch.advantages, batch.weights
+    )
     loss, _ = grpo_loss(inputs, GrpoSettings())
     (loss * dist.get_world_size()).backward()  # the wrapper averages over ranks
     whole += loss.detach()
