@@ -73,7 +73,7 @@ def test_settings_can_be_changed() -> None:
             "curriculum.length_schedule=[]",
             "`curriculum.length_schedule` = []: list should have at least 1 item, not 0.",
         ),
-        ('curriculum.length_schedule=["long"]', "`curriculum.lengths.0` = 'long': input should be a valid integer."),
+        ('curriculum.length_schedule=["long"]', "`curriculum.length_schedule.0` = 'long': input should be a valid integer."),
         ("curriculum.length_schedule=[5, 4]", "curriculum: length_schedule = [5, 4] must rise."),
         (
             "collector.group_size=7",
@@ -97,7 +97,7 @@ def test_what_cannot_be_meant_is_said_in_one_sentence(override: str, said: str, 
     [
         ("steps", "write key=value, as in seed=1."),
         ("steps.more=1", "`more` lies inside a value that is no table."),
-        ("packing.tokens.more.still=1", "`more` lies inside a value that is no table."),
+        ("packing.micro_batch_tokens.more.still=1", "`more` lies inside a value that is no table."),
     ],
 )
 def test_a_set_that_leads_nowhere_is_refused(override: str, said: str) -> None:

@@ -46,7 +46,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An asynchronous run with a curriculum."""
     out = tmp_path_factory.mktemp("runs") / "small"
-    pools = {"least_weight": 2.0, "confidence": 0.6, "max_pass_rate": 0.5}
+    pools = {"min_effective_rollouts": 2.0, "confidence": 0.6, "max_pass_rate": 0.5}
     model = train(small(curriculum={"pools": pools, "length_schedule": (80,)}), Path(), out)
     assert model == out / "model"
     return out
