@@ -73,7 +73,10 @@ def test_settings_can_be_changed() -> None:
             "curriculum.length_schedule=[]",
             "`curriculum.length_schedule` = []: list should have at least 1 item, not 0.",
         ),
-        ('curriculum.length_schedule=["long"]', "`curriculum.length_schedule.0` = 'long': input should be a valid integer."),
+        (
+            'curriculum.length_schedule=["long"]',
+            "`curriculum.length_schedule.0` = 'long': input should be a valid integer.",
+        ),
         ("curriculum.length_schedule=[5, 4]", "curriculum: length_schedule = [5, 4] must rise."),
         (
             "collector.group_size=7",
