@@ -30,6 +30,7 @@ SHARED_ROOMS = {
     "difficulty.planning",
     "difficulty.progress",
     "difficulty.sampling",
+    "difficulty.sampling_tables",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "languages.identification",

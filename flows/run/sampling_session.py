@@ -17,7 +17,8 @@ import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest, stored_answers, verdict_frame
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
+from curation.difficulty.sampling_tables import stored_answers, verdict_frame
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, PromptRequest

@@ -1,0 +1,48 @@
+"""Between the sampler and the tables: its verdicts as rows, and the answers of attempts that are stored already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from curation.difficulty.sampling import SampledProblem
+from curation.records import VERDICT, AttemptKey
+from curation.storage.attempts import AttemptStore
+from curation.verify.math_judge import Judge, Response, final_answer
+
+
+def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
+    """Return the verdicts in the `VERDICT` schema, in the order of ``sampled`` and by index."""
+    rows = [
+        (
+            result.problem,
+            index,
+            result.reference,
+            verdict.outcome.value,
+            verdict.answer,
+            verdict.answer_class,
+            verdict.method,
+        )
+        for result in sampled
+        for index, verdict in sorted(result.verdicts.items())
+    ]
+    columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "method")
+    same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
+    frame = pl.DataFrame(rows, schema={name: VERDICT[name] for name in columns}, orient="row")
+    return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
+
+
+def stored_answers(
+    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge | None = None
+) -> dict[str, dict[int, str | None]]:
+    """Return the final answers of the stored attempts below ``attempts``, by problem and index.
+
+    `SamplingRequest.stored_answers` takes those of one problem.
+    """
+    read = final_answer if judge is None else judge.final_answer
+    answers: dict[str, dict[int, str | None]] = {}
+    rows = store.read(problems, ["problem", "index", "text", "answer"]).filter(pl.col("index") < attempts)
+    for problem, index, text, answer in rows.iter_rows():
+        answers.setdefault(problem, {})[index] = read(Response(text, answer))
+    return answers
