@@ -192,9 +192,7 @@ def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
     first, second = (json.loads(line) for line in out.read_text().splitlines())
     assert {(hit["benchmark"], hit["row"]) for hit in first["hits"]} == {("bench", 1)}
     assert second["hits"] == []
-    refused = goldilocks(
-        "decontamination", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic"
-    )
+    refused = goldilocks("decontaminate", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic")
     assert refused.status == 1
     assert "ngram, minhash, embedding" in refused.err
 

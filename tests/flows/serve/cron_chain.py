@@ -56,7 +56,7 @@ def running_chain(folder: Path) -> Iterator[Future[list[str]]]:
 
 
 def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[str]:
-    recipe = scheduled(folder / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange = 0.05\n')
+    recipe = scheduled(folder / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange_probability = 0.05\n')
     answered = [tries(TINY["half"][0], TINY["half"][1], "42 42 42 42")]
     write_jsonl(folder / "newer.jsonl", answered)
     policy = folder / "newer.toml"
