@@ -31,18 +31,11 @@ from curation.config.languages import LanguageSettings, TranslationSettings
 from curation.config.loading import parse_settings, read_toml
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.languages.identification import VERSION as LANGUAGES_VERSION
-from curation.languages.translation import (
-    VERSION,
-    RenderedPrompt,
-    StoredReplies,
-    Translations,
-    choose_problems,
-    translate,
-)
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
 from curation.storage.stages import atomic_replace, atomic_write, file_digest, write_parquet
+from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.run.policies import open_policy
 from flows.run.progress import bar
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from curation.config.languages import TARGETS  # noqa: E402
-from curation.languages.translation import CheckedText, check_translation, reasons  # noqa: E402
+from curation.translation import CheckedText, check_translation, reasons  # noqa: E402
 from curation.verify.math_judge import MathJudge  # noqa: E402
 from tests.benchmarks.corrupting import CORRUPTIONS  # noqa: E402
 

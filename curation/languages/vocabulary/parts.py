@@ -91,7 +91,7 @@ class Units:
     """Names of units and currencies."""
 
     beside_numbers: dict[str, tuple[str, ...]]
-    """Unit (of `curation.languages.translation.units`) → expressions that name it beside a number, in any form."""
+    """Unit (of `curation.translation.units`) → expressions that name it beside a number, in any form."""
     written: dict[str, tuple[str, ...]]
     """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
     powers: dict[str, tuple[str, ...]]

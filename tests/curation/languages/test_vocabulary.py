@@ -27,7 +27,7 @@ WORD = re.compile(
 NO_WORDS = {
     "curation/languages/stripping.py": "single letters that are words",
     "curation/filters/statements/completeness.py": "remains of wrong encodings",
-    "curation/languages/translation/formulas.py": "letters that look like Latin ones",
+    "curation/translation/formulas.py": "letters that look like Latin ones",
 }
 """Modules with runs of such letters that are no words of a language, and what they are."""
 
@@ -166,7 +166,7 @@ import polars as pl
 from curation.prompts.solving import BOXED
 from curation.filters.statements import words
 from curation.filters.statements.language_tags import TAGS
-from curation.languages.translation.numerals import in_words
+from curation.translation.numerals import in_words
 from curation.verify.answers.words import parse_date, parse_boolean
 assert TAGS[-1] == "pl" and "pl" in BOXED
 assert "udowodn" in words.PROOF_NEEDLES

@@ -13,8 +13,8 @@ import re
 from collections import Counter
 
 from curation.languages.stripping import parts
-from curation.languages.translation.violations import Violation
 from curation.languages.words import EVIDENCE
+from curation.translation.violations import Violation
 
 _ENVIRONMENT = re.compile(r"\\begin\s*\{(\w+\*?)\}(?:.*?)\\end\s*\{\1\}", re.DOTALL)
 _MATH_NAMES = re.compile(r"matrix|align|array|cases|equation|gather|split|eqnarray|multline")

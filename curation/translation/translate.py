@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from curation.config.languages import TranslationSettings
-from curation.languages.translation.answers import ChecksReferences, is_words
-from curation.languages.translation.invariants import CheckedText, check_translation, reasons
-from curation.languages.translation.violations import Violation
 from curation.prompts.translating import read_reply
 from curation.records import Domain, Policy, PromptRequest, problem_id
+from curation.translation.answers import ChecksReferences, is_words
+from curation.translation.invariants import CheckedText, check_translation, reasons
+from curation.translation.violations import Violation
 from curation.verify.math_judge import MathJudge
 
 Row = Mapping[str, Any]

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from curation.languages.translation.numeral_words import POSITIONAL, STEMS, WORDS
-from curation.languages.translation.numerals_positional import positional
 from curation.languages.vocabulary import language, languages
+from curation.translation.numeral_words import POSITIONAL, STEMS, WORDS
+from curation.translation.numerals_positional import positional
 
 _FRACTION_SIGNS = {sign: f" {top}/{bottom}" for sign, top, bottom in (
     ("½", 1, 2), ("⅓", 1, 3), ("⅔", 2, 3), ("¼", 1, 4), ("¾", 3, 4), ("⅕", 1, 5), ("⅛", 1, 8), ("⅜", 3, 8), ("⅝", 5, 8),

@@ -23,11 +23,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.languages.translation import prose
-from curation.languages.translation.answers import ChecksReferences, check_answer
-from curation.languages.translation.formulas import code, formulas, variables
-from curation.languages.translation.quantities import numbers, units
-from curation.languages.translation.violations import Violation
+from curation.translation import prose
+from curation.translation.answers import ChecksReferences, check_answer
+from curation.translation.formulas import code, formulas, variables
+from curation.translation.quantities import numbers, units
+from curation.translation.violations import Violation
 
 VERSION = "translation@2"
 """Changes whenever a translation could pass or fail that did not."""

@@ -14,11 +14,11 @@ from typing import Protocol
 
 from curation.languages.identification import identify
 from curation.languages.stripping import letters, strip
-from curation.languages.translation.formulas import formulas_of
-from curation.languages.translation.quantities import numbers
-from curation.languages.translation.violations import Violation
 from curation.languages.vocabulary import language
 from curation.records import Outcome
+from curation.translation.formulas import formulas_of
+from curation.translation.quantities import numbers
+from curation.translation.violations import Violation
 from curation.verify import answers
 from curation.verify.math_judge import ReferenceCheck
 

@@ -13,12 +13,12 @@ invariants       what a translation must keep: `check`
 
 from __future__ import annotations
 
-from curation.languages.translation.asking import RenderedPrompt
-from curation.languages.translation.invariants import INVARIANTS, VERSION, CheckedText, check_translation, reasons
-from curation.languages.translation.replies import StoredReplies
-from curation.languages.translation.selection import choose_problems
-from curation.languages.translation.translate import FailedTranslation, Translations, translate
-from curation.languages.translation.violations import Violation
+from curation.translation.asking import RenderedPrompt
+from curation.translation.invariants import INVARIANTS, VERSION, CheckedText, check_translation, reasons
+from curation.translation.replies import StoredReplies
+from curation.translation.selection import choose_problems
+from curation.translation.translate import FailedTranslation, Translations, translate
+from curation.translation.violations import Violation
 
 __all__ = [
     "INVARIANTS",

@@ -15,9 +15,9 @@ from curation.languages import vocabulary
 from curation.languages.identification import identify, identify_prose
 from curation.languages.mixing import windows
 from curation.languages.stripping import letters, strip, without_formulas
-from curation.languages.translation.violations import Violation
 from curation.languages.vocabulary import one_of
 from curation.languages.words import EVIDENCE
+from curation.translation.violations import Violation
 
 _SLACK = 12
 """Characters that do not matter: short problems vary more."""

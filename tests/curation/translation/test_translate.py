@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from curation.config import TranslationSettings
-from curation.languages.translation import RenderedPrompt, Translations, choose_problems, translate
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.prompts.translating import TRANSLATE, read_reply
 from curation.records import Domain, PolicyError, PromptRequest, problem_id
+from curation.translation import RenderedPrompt, Translations, choose_problems, translate
 
 ORIGINAL = "Anna buys 12 apples for $3 each. How much does she pay?"
 FRENCH = "Anna achète 12 pommes à 3 $ chacune. Combien paie-t-elle ?"

@@ -18,17 +18,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from curation.languages.stripping import parts
-from curation.languages.translation.numeral_words import months_of
-from curation.languages.translation.numerals import (
-    NumeralToken,
-    in_compounds,
-    in_digits,
-    in_names,
-    in_words,
-    plain_digits,
-)
-from curation.languages.translation.units import DIMENSIONS, is_named, units_with_numbers
-from curation.languages.translation.violations import Violation
+from curation.translation.numeral_words import months_of
+from curation.translation.numerals import NumeralToken, in_compounds, in_digits, in_names, in_words, plain_digits
+from curation.translation.units import DIMENSIONS, is_named, units_with_numbers
+from curation.translation.violations import Violation
 
 _LEAST_WORD = 3
 """Number words below it are articles and pronouns in one language or another, and are not asked for."""
