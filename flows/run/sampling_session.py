@@ -85,7 +85,7 @@ class SamplingSession:
         self._store.compact(names)
         counts = pl.DataFrame(
             [(sample.problem, len(sample.verdicts), sample.is_decided) for sample in sampled],
-            schema={"problem": pl.String, "attempts": pl.Int32, "sealed": pl.Boolean},
+            schema={"problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean},
             orient="row",
         )
         verdicts = verdict_frame(sampled, self._policy.key, self._judge.version)

@@ -44,7 +44,7 @@ def judge_attempts(job: StageRun) -> StageResult:
             rows = rows.filter(pl.col("index") < limit)
             verdicts = read_shard(attempts, "verdicts", index) if is_current else _judge(judge, frame, rows)
             labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, rows)
-            stopped = counts.filter("sealed").select("problem")
+            stopped = counts.filter("is_decided").select("problem")
             return Shard(
                 frame.height,
                 {"verdicts": verdicts, "disagreements_with_labels": disagreements, "stopped": stopped},

@@ -36,7 +36,7 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.FAULTY_PREMISES,  # a model's word, off by default
 }
 CODE_LINE = {"asks_function", "interactive", "needs_files", "no_solution", "too_few_tests", "several_outputs"}
-"""Reasons of the code line."""
+"""Reasons of the code pipeline."""
 
 
 def lines(name: str) -> list[dict[str, Any]]:
