@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from curation.storage.stages import atomic_write
+from tests.embedded_model import tokens
 from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import format_report, measure_pass_rates
-from training.embedded_model import WEIGHTS, tokens
+from tests.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, write_response
+from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
-from training.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, write_response
 from training.embedded_model.wordings import ENGLISH
 from training.optimisation.model import save_model
 

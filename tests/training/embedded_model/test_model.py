@@ -13,9 +13,10 @@ import torch
 from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.prompts import SOLVE
 from curation.records import Completion, Domain, Policy, PromptRequest
+from tests.embedded_model import tokens
 from tests.embedded_model.make import TrainingSettings, train_embedded_model
 from tests.embedded_model.measure import measure_pass_rates
-from training.embedded_model import WEIGHTS, tokens
+from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
 from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_model, load_tokenizer, published_revision

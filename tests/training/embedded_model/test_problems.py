@@ -13,8 +13,8 @@ import pytest
 from curation.filters.statements import filter_statements
 from curation.records import PROBLEM, normalise_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from tests.embedded_model.solutions import WORKED_SHARE_BY_LEVEL, worked_solution, write_response
 from training.embedded_model.problems import SHARES, Exercise, Split, exercise_table, generate_exercises
-from training.embedded_model.solutions import WORKED_SHARE_BY_LEVEL, worked_solution, write_response
 from training.embedded_model.wordings import ENGLISH, FOREIGN, LANGS
 
 
