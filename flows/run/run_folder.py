@@ -15,6 +15,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from curation.config import DifficultyStage, Recipe, SecondStage
 from curation.records import StoreError
@@ -44,13 +45,13 @@ class Run:
         return None
 
     def check_owner(self) -> None:
-        """Refuse a folder that belongs to another recipe.
+        """Refuse a folder that belongs to another recipe; settings that were renamed since are no obstacle.
 
         Raises:
-            StoreError: it holds a run of another recipe.
+            StoreError: it holds a run of another recipe, or is damaged.
         """
         if (self.folder / "run.json").exists():
-            owner = open_run(self.folder).recipe.name
+            owner = _read_run_file(self.folder)[0]["name"]
             if owner != self.recipe.name:
                 raise StoreError(
                     f"{self.folder} holds a run of recipe `{owner}`, not `{self.recipe.name}`; give another --out."
@@ -104,15 +105,22 @@ def open_run(folder: Path) -> Run:
 
     Raises:
         StoreError: there is none, or it is damaged.
+        ConfigError: its recipe cannot be meant, for instance since settings were renamed.
     """
+    table, recipe_folder = _read_run_file(folder)
+    return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
+
+
+def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Return the recipe of run.json as a table, and the folder that its relative paths refer to."""
     path = folder / "run.json"
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        recipe, recipe_folder = table["recipe"], Path(table["recipe_folder"])
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        table, recipe_folder = {"name": stored["recipe"]["name"], **stored["recipe"]}, Path(stored["recipe_folder"])
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(
             f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged ({error}); run the recipe again.") from error
-    return Run(folder, with_grader(parse_recipe(recipe, str(path)), folder), recipe_folder)
+    return table, recipe_folder

@@ -1,0 +1,31 @@
+"""A run's folder: whose it is, also after settings were renamed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.records import ConfigError, StoreError
+from flows.run.run_folder import new_run, open_run
+
+
+def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
+    run = new_run(tiny_recipe, [], tmp_path / "run")
+    run.folder.mkdir()
+    run.save()
+    file = run.folder / "run.json"
+    stored = json.loads(file.read_text())
+    stored["recipe"]["near_duplicates"] = stored["recipe"].pop("near_dedup")
+    file.write_text(json.dumps(stored))
+    with pytest.raises(ConfigError, match="`near_duplicates` is now `near_dedup`"):
+        open_run(run.folder)
+    run.check_owner()  # so the recipe can be run there again, and keeps its attempts
+    stored["recipe"]["name"] = "another"
+    file.write_text(json.dumps(stored))
+    with pytest.raises(StoreError, match="holds a run of recipe `another`, not `tiny`"):
+        run.check_owner()
+    file.write_text("{}")
+    with pytest.raises(StoreError, match="is damaged"):
+        run.check_owner()
