@@ -24,7 +24,7 @@ from typing import Literal
 import polars as pl
 
 from curation.publish import versions
-from curation.records import DropReason, StoreError
+from curation.records import OLD_COLUMNS, DropReason, StoreError
 from curation.storage.stages import Shard, atomic_write, read_shard, read_table, write_parquet
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Results, StageResult, StageRun
@@ -106,7 +106,7 @@ def decisions_of(folder: Path, number: int) -> pl.DataFrame:
         return versions.KEPT.to_frame()
     path = version_folder(folder, number) / "decisions.parquet"
     try:
-        return pl.read_parquet(path, glob=False)
+        return pl.read_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
