@@ -261,7 +261,7 @@ DECISION = pl.Schema(
 )
 
 OLD_COLUMNS = {"spared": "skipped", "rival": "top_wrong_answer", "rival_votes": "top_wrong_votes"}
-"""Columns of `DECISION` that were renamed; versions of a set that were published before have them by their old names."""
+"""Columns of `DECISION` that were renamed; older versions of a published set have them by their old names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
-VERSION = "difficulty@2"
+VERSION = "difficulty@3"
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""

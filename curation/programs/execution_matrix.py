@@ -34,7 +34,7 @@ from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner, Toolbox
 from curation.verify.sandbox import Limits
 
-VERSION = "code_matrix@3"
+VERSION = "execution_matrix@4"
 
 MEASURED = pl.Schema(
     {

@@ -19,7 +19,7 @@ import polars as pl
 from curation.config.coding import LanguageVariantSettings
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
-VERSION = "twins@1"
+VERSION = "language_variants@2"
 
 STAGE = "language_variants"
 

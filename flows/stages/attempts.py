@@ -68,7 +68,7 @@ def make_attempts(job: StageRun) -> StageResult:
     store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
     with open_judge(run) as judge:
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
-        version = f"attempts@2 {sampling.VERSION} {early_stopping.VERSION}"
+        version = f"attempts@3 {sampling.VERSION} {early_stopping.VERSION}"
         folder = job.open(version, json.dumps([key, judged_with], sort_keys=True), job.problems)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()

@@ -56,7 +56,7 @@ def judge_attempts(job: StageRun) -> StageResult:
                 },
             )
 
-        version, settings = f"{judge.version} verdicts@2", f"{run.recipe.verify.digest()} {is_current}"
+        version, settings = f"{judge.version} verdicts@3", f"{run.recipe.verify.digest()} {is_current}"
         folder = job.open(version, settings, job.problems, result, verifier=judge.version)
         return job.shard_by_shard(folder, work)
 
