@@ -31,7 +31,7 @@ from training.optimisation.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHECKPOINT_FORMAT = 1
+CHECKPOINT_FORMAT = 2
 """Layout of a checkpoint; another one is refused."""
 
 MARK = "DONE.json"

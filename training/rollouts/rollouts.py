@@ -71,7 +71,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
     completion = rollout.completion
     return {
         "problem": rollout.problem,
-        "generated": {name: getattr(completion, name) for name in TokenCompletion.__slots__},
+        "completion": {name: getattr(completion, name) for name in TokenCompletion.__slots__},
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
@@ -80,7 +80,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
 
 def decode_rollout(row: dict[str, Any]) -> Rollout:
     """Read a rollout from the table of `encode_rollout`."""
-    fields = row["generated"].items()
+    fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
     return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])

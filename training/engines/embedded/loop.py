@@ -314,7 +314,7 @@ class TrainingLoop:
         """Return the state of one moment: no other task runs meanwhile."""
         return {
             "collector": self.scheduler.state(encode_rollout),
-            "course": self._curriculum.state(),
+            "curriculum": self._curriculum.state(),
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 

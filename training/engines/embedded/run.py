@@ -107,7 +107,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     tokenizer = load_tokenizer(folder)
     curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
-        curriculum.restore(checkpoint.state["course"])
+        curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
         logs = stack.enter_context(_open_logs(out, checkpoint))
         verifiers = stack.enter_context(
