@@ -238,6 +238,7 @@ class MathJudge:
                 else:
                     yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
 
+        reply: JobReply  # named, so that the types see a field that is renamed
         for ready, reply in self._in_order(prepared()):
             if ready is not None:
                 yield ready
