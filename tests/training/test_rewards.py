@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
-from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty, split_thoughts
+from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
@@ -47,8 +49,11 @@ def judged(
         (PROGRAM, Domain.CODE, True),
         ("<think>a</think>\n```c++\nint main(){}\n```", Domain.CODE, True),
         ("<think>a</think>\n```\nprint(4)\n```", Domain.CODE, False),  # no language
-        ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, False),  # the first one counts
-        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, False),  # nobody judges it
+        ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, True),  # one has a name
+        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, True),  # nobody judges it, but it has a name
+        ("<think>a</think>\n```text\n4\n```", Domain.CODE, True),
+        ("<think>a</think>\n```python\n\n```", Domain.CODE, False),  # nothing is in it
+        ("<think>a</think>\n1. So:\n\n     ```python\n     print(4)\n     ```", Domain.CODE, True),  # in a list
         ("<think>a</think>\n```\na\n```python", Domain.CODE, False),  # that fence closes nothing and opens nothing
         ("<think>a</think>\n```python\nprint(4)", Domain.CODE, False),  # cut off
         ("<think>```python\nprint(4)\n```</think>done", Domain.CODE, False),
@@ -161,13 +166,9 @@ def test_programs_by_all_tests_or_by_their_share() -> None:
         compute_reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
 
 
-def test_a_program_in_another_language_keeps_no_form() -> None:
-    found = compute_reward(
-        judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0)
-    )
-    assert found.format_error == "no answer in the form asked for"
-    assert (found.total, found.excluded) == (0.0, False)
-
-
-def test_sections() -> None:
-    assert split_thoughts("<think>a</think>b") == ("a", "b")
+@pytest.mark.parametrize("code", ["all_tests", "proportional"])
+def test_a_program_in_another_language_keeps_the_form_and_is_wrong(code: Literal["all_tests", "proportional"]) -> None:
+    settings = RewardSettings(language=0.0, code=code)
+    found = compute_reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), settings)
+    assert found.format_error is None
+    assert (found.total, found.correct, found.excluded) == (0.1, False, False)
