@@ -86,9 +86,8 @@ class ResponseReader:
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}
-        in_tags = {
-            number for number, word in words.items() if word and (word in self.tags.open or word in self.tags.close)
-        }
+        tags = (self.tags.open, self.tags.close)
+        in_tags = {number for number, word in words.items() if word and any(word in tag for tag in tags)}
         return frozenset(special - in_tags) if in_tags else None
 
 

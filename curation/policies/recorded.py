@@ -94,9 +94,7 @@ class Recorded:
         if not 0 <= index < len(attempts):
             return None
         text, answer, label = attempts[index]
-        if text is not None:
-            text = self._tags.house_form(self._tags.without_prompt(text))
-        return Completion(text, None, None, answer, label)
+        return Completion(self._tags.house_form(text) if text is not None else None, None, None, answer, label)
 
     def _loaded(self) -> pl.DataFrame:
         if self._rows is None:

@@ -42,7 +42,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 
 
 def _checkpoint(path: Path, previous: object) -> dict[str, Any]:
-    """Return a checkpoint's folder as a policy's table; a live policy before it lends its prompt, its tags and its decoding.
+    """Return a checkpoint's folder as a policy's table; a live policy before it lends prompt, tags and decoding.
 
     vLLM samples it where that is installed; else, or where torch did so before, torch does.
     """

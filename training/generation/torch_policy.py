@@ -96,6 +96,7 @@ class TorchPolicy:
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "torch-policy")
         self._tokenizer, self._engine = await self._on_thread(self._load)
+        self._reader = ResponseReader(self._tokenizer, self._tags, self._settings.decoding.stop)
         self._closing = False
         self._task = asyncio.create_task(self._run())
         return self
@@ -142,8 +143,7 @@ class TorchPolicy:
         self._wake_up.set()
         finished = await pending.future
         decoded = str(tokenizer.decode(finished.token_ids, skip_special_tokens=True))
-        reader = ResponseReader(tokenizer, self._tags, decoding.stop)
-        text = reader.text(finished.prompt_ids, finished.token_ids, cut_at_stop(decoded, decoding.stop))
+        text = self._reader.text(finished.prompt_ids, finished.token_ids, cut_at_stop(decoded, decoding.stop))
         return PolicySample(
             self._tags.house_form(text),
             finished.finish or "stop",
