@@ -5,9 +5,9 @@ the program is its first Markdown block of three backticks or more followed by a
 such a block, or whose first block names no language or one that is not judged, has no answer, which is not the same as
 a wrong one.
 
-As in Markdown, a block may stand in a list: its lines then lose the indentation of its fence. A block that is never
-closed runs to the end of the text. It is taken only where the response is known to have ended by itself: what was cut
-short is not an answer.
+As in Markdown, a block may stand in a list: its lines then lose the indentation of its fence, as far as all have it. A
+block that is never closed runs to the end of the text. It is taken only where the response is known to have ended by
+itself: what was cut short is not an answer.
 
 Invariant: the code of a block that is not indented is cut out byte for byte.
 """
@@ -115,8 +115,7 @@ def _blocks(answer: str) -> Iterator[CodeBlock]:
         end = at = len(text)
         is_closed = False
         for closing in re.compile(rf"^[ \t]*`{{{len(opening['fence'])},}}[ \t]*$", re.MULTILINE).finditer(text, start):
-            ticks = closing[0].expandtabs(_TAB)
-            if len(ticks) - len(ticks.lstrip()) < width + _TAB:
+            if _indent(closing[0]) < width + _TAB:
                 end, at, is_closed = closing.start(), closing.end(), True
                 break
         name = opening["name"].strip("{}.").lower()
@@ -124,8 +123,20 @@ def _blocks(answer: str) -> Iterator[CodeBlock]:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Return code whose lines lose up to ``width`` columns of white space at their beginning."""
-    return "\n".join(_cut_indent(line, width) for line in code.split("\n")) if width else code
+    """Return code without the indentation that its lines share, of ``width`` columns at most: some models indent the
+    fences alone.
+    """
+    if not width:
+        return code
+    lines = code.split("\n")
+    width = min([width, *(_indent(line) for line in lines if line.strip())])
+    return "\n".join(_cut_indent(line, width) for line in lines)
+
+
+def _indent(line: str) -> int:
+    """Return the columns of white space at a line's beginning."""
+    line = line.expandtabs(_TAB)
+    return len(line) - len(line.lstrip(" "))
 
 
 def _cut_indent(line: str, width: int) -> str:

@@ -116,7 +116,7 @@ def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_pa
     folder = model(tmp_path / "direct", template="<think></think>")
     rows = train(monkeypatch, tmp_path / "run", model=str(folder), thinking=thinking)
     assert {row["step"] for row in rows} == {0, 1}
-    assert any(row["reward"]["correctness"] for row in rows)
+    assert any(row["reward"]["format"] for row in rows)
 
 
 def sampled(folder: Path, thinking: str, **decoding: Any) -> list[str]:
