@@ -297,6 +297,9 @@ class Completion:
     ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
     from, one per token of ``token_ids``; both are None unless the policy was asked for them.
 
+    ``text`` is in the form of the house: thoughts in ``<think>`` tags, whatever tags the model writes, with the tag in
+    front that the prompt ended in (`curation.thinking`). The tokens are those that were sampled.
+
     Example: ``Completion("<think>…</think> \\boxed{4}", "stop", 31)``
     """
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 class PolicySample:
     """One response with all that training needs: per token its id, log-probability and the weights' version.
 
+    ``text`` is in the form of the house, as a `Completion`'s.
+
     Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
     """
 
