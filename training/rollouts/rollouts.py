@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,6 +95,8 @@ class RolloutRunner:
         seed: the run's.
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
+
+    ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class RolloutRunner:
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
+        self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
@@ -138,6 +142,8 @@ class RolloutRunner:
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        self.generated += 1
+        self.last_generated_at = time.monotonic()
         return completion
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
