@@ -38,13 +38,17 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked."""
+    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
+
+    ``answer`` is the final answer that was judged, None where there is none.
+    """
 
     problem: str
     completion: TokenCompletion
     reward: Reward
     outcome: Outcome | None
     method: str
+    answer: str | None = None
 
     @property
     def tokens(self) -> int:
@@ -76,6 +80,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
+        "answer": rollout.answer,
     }
 
 
@@ -84,7 +89,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
+    reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer)
 
 
 class RolloutRunner:
@@ -164,8 +170,9 @@ class RolloutRunner:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        method = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
+        if verdict is None:
+            return Rollout(task.id, completion, reward, None, str(failure))
+        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
 
 
 def derive_seed(seed: int, name: str) -> int:

@@ -22,23 +22,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.evaluation.evaluate import EvaluationResult, evaluate
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
-from training.generation.generators import GeneratorPool
-from training.generation.weight_sync import WeightPublisher, WeightSync
+from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, JsonlLog, restore_trainer, save_checkpoint
-from training.optimisation.trainer import StepResult, Trainer, TrainingError
-from training.recipe import TrainRecipe
+from training.optimisation.checkpoint import Checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.trainer import StepResult, TrainingError
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics, queue_metrics
-from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollout_scheduler import (
     GroupDecision,
     RolloutBatch,
@@ -46,34 +43,15 @@ from training.rollouts.rollout_scheduler import (
     RolloutRequest,
     RolloutScheduler,
 )
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
 from training.rollouts.stall_monitor import StallMonitor
 from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    pass
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
-
-
-@dataclass(slots=True)
-class LoopComponents:
-    """The parts of a loop; `training.engines.embedded.run` builds them."""
-
-    recipe: TrainRecipe
-    out: Path
-    tasks: Mapping[str, TrainingTask]
-    held_out_tasks: Sequence[TrainingTask]
-    trainer: Trainer
-    tokenizer: PreTrainedTokenizerBase
-    generators: GeneratorPool
-    weight_sync: WeightSync
-    rollouts: RolloutRunner
-    curriculum: CurriculumController
-    logs: Mapping[str, JsonlLog]
-    metrics_logger: MetricsLogger
-    publisher: WeightPublisher | None = None
 
 
 class TrainingLoop:
@@ -158,7 +136,7 @@ class TrainingLoop:
         self._groups.clear()
         self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
-            await self._save(self._state())
+            await self._save()
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
         """Show the step to the curriculum, log what it changes, and take over its rewards."""
@@ -207,7 +185,7 @@ class TrainingLoop:
     async def _end_stalled(self) -> NoReturn:
         """Save the steps that no checkpoint holds yet, and end the run."""
         if self.step > self._saved_step:
-            await self._save(self._state())
+            await self._save()
         raise TrainingError(
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
             f"`goldilocks train --resume {self._components.out}` goes on from step {self._saved_step}; with `--set "
@@ -279,6 +257,8 @@ class TrainingLoop:
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
         self._components.logs["attempts"].append({**row, **rollout.row()})
+        origin = rollout_origin(TRAINING_ATTEMPTS, self.step, request.version, rollout, request.group)
+        self._components.attempt_log.record(self._task(request), rollout, request.index, origin)
         self.scheduler.mark_judged(request, rollout)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
@@ -316,12 +296,18 @@ class TrainingLoop:
 
     async def _evaluation(self, step: int) -> dict[str, float]:
         self._heartbeat.begin(step, EVALUATING)
+
+        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
+            origin = rollout_origin(EVALUATION_ATTEMPTS, step, self.scheduler.version, rollout, group)
+            self._components.attempt_log.record(task, rollout, index, origin)
+
         result = await evaluate(
             self._rollouts,
             self._components.generators,
             self._components.held_out_tasks,
             self._recipe.evaluation.attempts,
             self._max_tokens,
+            record,
         )
         self.evaluations[step] = result
         self._components.metrics_logger.log_message(
@@ -352,9 +338,11 @@ class TrainingLoop:
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 
-    async def _save(self, state: Mapping[str, Any]) -> None:
+    async def _save(self) -> None:
         self._heartbeat.begin(self.step, SAVING)
         settings = self._recipe.checkpoints
+        state, parts = self._state(), self._components.attempt_log.checkpoint()
+        state["attempt_parts"] = await asyncio.wrap_future(parts)
 
         def save() -> None:
             save_checkpoint(
