@@ -110,14 +110,12 @@ class StallMonitor:
         )
 
     def _commonest(self) -> tuple[str, int]:
-        """Return the fate that explains most: of the kind with the most attempts, the most frequent one."""
+        """Return the most frequent fate of the commonest kind, and how many attempts that kind has."""
         kinds: Counter[str] = Counter()
         for fate, number in self._fates.items():
             kinds[next(beginning for beginning, _ in _ADVICE if fate.startswith(beginning))] += number
-        kind = kinds.most_common(1)[0][0]
-        return max(
-            ((fate, number) for fate, number in self._fates.items() if fate.startswith(kind)), key=lambda pair: pair[1]
-        )
+        kind, count = kinds.most_common(1)[0]
+        return next(fate for fate, _ in self._fates.most_common() if fate.startswith(kind)), count
 
     def _speak_if_due(self) -> None:
         if not self._has_spoken and self.attempts >= self._warn_after:
