@@ -31,6 +31,7 @@ SHARED_ROOMS = {
     "difficulty.progress",
     "difficulty.sampling",
     "difficulty.sampling_tables",
+    "difficulty.unanswered",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "languages.identification",

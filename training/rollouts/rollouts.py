@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,13 +41,17 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked."""
+    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
+
+    ``answer`` is the final answer that was judged, None where there is none.
+    """
 
     problem: str
     completion: TokenCompletion
     reward: Reward
     outcome: Outcome | None
     method: str
+    answer: str | None = None
 
     @property
     def tokens(self) -> int:
@@ -78,6 +83,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
+        "answer": rollout.answer,
     }
 
 
@@ -86,7 +92,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
+    reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer)
 
 
 class RolloutRunner:
@@ -98,6 +105,8 @@ class RolloutRunner:
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
         tags: those that the model thinks in.
+
+    ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
 
     def __init__(
@@ -115,6 +124,7 @@ class RolloutRunner:
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
+        self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
@@ -148,6 +158,8 @@ class RolloutRunner:
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        self.generated += 1
+        self.last_generated_at = time.monotonic()
         text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
         return replace(completion, text=text)
 
@@ -172,8 +184,9 @@ class RolloutRunner:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        method = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
+        if verdict is None:
+            return Rollout(task.id, completion, reward, None, str(failure))
+        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
 
 
 def derive_seed(seed: int, name: str) -> int:

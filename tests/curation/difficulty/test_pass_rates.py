@@ -330,15 +330,9 @@ def test_the_order_of_the_verdict_rows_does_not_matter(letters: str, seed: int) 
 def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:
     frame = verdicts(x="c1ntbc", y="c")
     labels = [True, True, False, True, True, False, None]
-    attempts = frame.select("problem", "policy", "prompt", "sampling", "index").with_columns(
-        pl.lit(None, pl.String).alias("text"),
-        pl.lit(None, pl.String).alias("answer"),
-        pl.lit(None, pl.String).alias("finish"),
-        pl.lit(None, pl.Int32).alias("tokens"),
-        pl.Series("label", labels),
-        pl.lit(None, ATTEMPT["token_ids"]).alias("token_ids"),
-        pl.lit(None, ATTEMPT["logprobs"]).alias("logprobs"),
-    )
+    attempts = frame.select("problem", "policy", "prompt", "sampling", "index").with_columns(pl.Series("label", labels))
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in ATTEMPT.items() if name not in attempts.columns]
+    attempts = attempts.with_columns(missing)
     compared, differs = disagreements_with_labels(frame, attempts.select(ATTEMPT.names()))
     assert compared == 4  # the verifier's own failures and the attempt without a label are not compared
     assert differs.select("problem", "index", "label", "outcome").rows() == [

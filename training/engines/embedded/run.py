@@ -4,6 +4,8 @@
     OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
     OUT/attempts.jsonl     every judged rollout (curation's attempt): problem, step, outcome, tokens, reward by
                            component
+    OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
+                           (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
@@ -27,13 +29,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from curation.policies.checkpoints import folder_revision
 from curation.prompts import solving_prompt
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from curation.thinking import ThinkingTags
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.loop import LoopComponents, TrainingLoop
+from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.loop import TrainingLoop
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
@@ -46,6 +50,7 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
@@ -131,6 +136,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():
             metrics_logger.log_message(f"warning: {warning}")
+        attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder))
         weight_sync = stack.enter_context(WeightSync(pool))
         publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
@@ -147,6 +153,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             curriculum,
             logs,
             metrics_logger,
+            attempt_log,
             publisher,
         )
         summary = asyncio.run(_run(components, checkpoint))
@@ -225,6 +232,28 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
     finally:
         for log in logs.values():
             log.close()
+
+
+def _attempt_log(
+    recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
+) -> AttemptLog:
+    """Return the log of the run's texts, cut back to the checkpoint."""
+    drawing = {
+        "temperature": recipe.temperature,
+        "max_tokens": recipe.max_tokens or recipe.rewards.max_length,
+        "seed": recipe.seed,
+    }
+    purposes = (
+        AttemptPurpose(TRAINING_ATTEMPTS, recipe.collector.group_size, drawing),
+        AttemptPurpose(EVALUATION_ATTEMPTS, recipe.evaluation.attempts, drawing),
+    )
+
+    def policy() -> str:
+        return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
+
+    kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
+    prompt = SOLVING[recipe.prompt].version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts)
 
 
 def _language_checker() -> LanguageChecker:
