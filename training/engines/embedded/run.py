@@ -252,7 +252,7 @@ def _attempt_log(
         return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
 
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
-    prompt = SOLVING[recipe.prompt].version
+    prompt = solving_prompt(recipe.prompt, ThinkingTags.of(recipe.thinking)).version
     return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts)
 
 
