@@ -154,10 +154,8 @@ class RolloutRunner:
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
-        failure = format_error(completion.text, task.request.domain)
-        verdict: Verdict | None = None
-        if failure is None:
-            verdict = await self._verifiers.verify(task, completion.text, derive_seed(self._seed, f"tests:{group}"))
+        seed = derive_seed(self._seed, f"tests:{group}")
+        failure, verdict = await judge_response(self._verifiers, task, completion.text, seed)
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
@@ -173,6 +171,18 @@ class RolloutRunner:
         if verdict is None:
             return Rollout(task.id, completion, reward, None, str(failure))
         return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+
+
+async def judge_response(
+    verifiers: Verifiers, task: TrainingTask, text: str, seed: int
+) -> tuple[str | None, Verdict | None]:
+    """Return what is wrong with a response's format, and its verdict; one of the two is None.
+
+    Args:
+        seed: draws the tests of a program; that of the response's group.
+    """
+    failure = format_error(text, task.request.domain)
+    return failure, None if failure is not None else await verifiers.verify(task, text, seed)
 
 
 def derive_seed(seed: int, name: str) -> int:
