@@ -160,8 +160,6 @@ class Sampler:
                     last_report = time.monotonic()
                     self._watch(self.progress)
                 if not self._open and not more_problems:
-                    if self._responses.most_are_useless:
-                        self._sound_alarm()
                     break
                 if self._open or self._running:
                     await self._handle_events()
@@ -171,6 +169,8 @@ class Sampler:
             await asyncio.gather(*self._running, return_exceptions=True)
             self._collect_completions()
             self._store_completions()
+            if self._responses.most_are_useless:
+                self._sound_alarm()
             self.progress.seconds = time.monotonic() - started
             self.progress.in_flight = 0
             if self._watch is not None:

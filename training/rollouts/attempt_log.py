@@ -35,6 +35,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, AttemptKey, Completion, Outcome, RolloutOrigin, StoreError
 from curation.storage.attempts import PART_BYTES, AttemptStore, KeyedStore, VerdictStore, without_surrogates
+from curation.thinking import THINK, ThinkingTags
 from training.config import AttemptStoreSettings
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
@@ -84,6 +85,7 @@ class AttemptLog:
         prompt: the version of the prompt.
         verifiers: those of the run, open.
         kept_parts: the parts that the checkpoint names which the run goes on from; all others are removed.
+        tags: those that the model thinks in; the store has the form of the house.
     """
 
     def __init__(
@@ -95,11 +97,13 @@ class AttemptLog:
         prompt: str,
         verifiers: Verifiers,
         kept_parts: Sequence[str],
+        tags: ThinkingTags = THINK,
     ) -> None:
         self._run, self._settings, self._verifiers = run, settings, verifiers
         self._purposes = {purpose.name: purpose for purpose in purposes}
         self._policy_of, self._prompt = policy, prompt
         self._policy: str | None = None
+        self._tags = tags
         self._stores: dict[str, AttemptStore] = {}
         self._verdict_stores: dict[tuple[str, str], VerdictStore] = {}
         self._pending: deque[Future[None]] = deque()
@@ -143,7 +147,7 @@ class AttemptLog:
             store = self._store(purpose)
             verdicts = self._verdict_store(purpose, self._verifiers.version(task.request.domain))
             response = Completion(
-                completion.text,
+                self._tags.house_form(completion.text),
                 completion.finish,
                 rollout.tokens,
                 token_ids=completion.token_ids if with_tokens else None,

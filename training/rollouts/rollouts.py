@@ -165,11 +165,8 @@ class RolloutRunner:
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
-        failure = format_error(completion.text, task.request.domain, self.tags, completion.finish)
-        verdict: Verdict | None = None
-        if failure is None:
-            seed, text = derive_seed(self._seed, f"tests:{group}"), self.tags.house_form(completion.text)
-            verdict = await self._verifiers.verify(task, text, seed, completion.finish)
+        seed, text = derive_seed(self._seed, f"tests:{group}"), completion.text
+        failure, verdict = await judge_response(self._verifiers, task, text, seed, self.tags, completion.finish)
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
@@ -187,6 +184,22 @@ class RolloutRunner:
         if verdict is None:
             return Rollout(task.id, completion, reward, None, str(failure))
         return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+
+
+async def judge_response(
+    verifiers: Verifiers, task: TrainingTask, text: str, seed: int, tags: ThinkingTags, finish: str | None
+) -> tuple[str | None, Verdict | None]:
+    """Return what is wrong with a response's format, and its verdict; one of the two is None.
+
+    Args:
+        seed: draws the tests of a program; that of the response's group.
+        tags: those in which the text has its thoughts.
+        finish: how the response ended, as of a `TokenCompletion`.
+    """
+    failure = format_error(text, task.request.domain, tags, finish)
+    if failure is not None:
+        return failure, None
+    return None, await verifiers.verify(task, tags.house_form(text), seed, finish)
 
 
 def derive_seed(seed: int, name: str) -> int:

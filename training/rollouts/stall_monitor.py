@@ -24,6 +24,9 @@ from training.rollouts.rollouts import Rollout
 FORMAT, CUT_OFF, EXCLUDED, FAILED = "format: ", "cut off", "verifier: ", "generation failed"
 CORRECT, WRONG = "correct", "wrong"
 
+STALLED = "stalled.json"
+"""In the folder of a run that ended so: the step, and what was said; gone once the run is resumed."""
+
 _SHOWN_FATES = 5
 """Kinds of fates that a sentence lists; the rest is summed up."""
 

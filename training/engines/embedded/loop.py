@@ -20,6 +20,7 @@ Not here: what a step does (`training.optimisation.trainer`), building the parts
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.evaluation.evaluate import EvaluationResult, evaluate
@@ -44,7 +46,7 @@ from training.rollouts.rollout_scheduler import (
     RolloutScheduler,
 )
 from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
-from training.rollouts.stall_monitor import StallMonitor
+from training.rollouts.stall_monitor import STALLED, StallMonitor
 from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
@@ -186,11 +188,14 @@ class TrainingLoop:
         """Save the steps that no checkpoint holds yet, and end the run."""
         if self.step > self._saved_step:
             await self._save()
-        raise TrainingError(
+        out = self._components.out
+        message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {self._components.out}` goes on from step {self._saved_step}; with `--set "
+            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}; with `--set "
             "stall.stop_after=0` it goes on whatever comes."
         )
+        atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
+        raise TrainingError(message)
 
     def _start_rollouts(self) -> None:
         """Start as many rollouts as the scheduler admits."""

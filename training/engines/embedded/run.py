@@ -11,6 +11,7 @@
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/plots/, summary.json
+    OUT/stalled.json       why the run ended where there was nothing to learn from
 
 Under torchrun every process calls `train`; rank 0 does all but its share of the gradient steps.
 
@@ -53,6 +54,7 @@ from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -217,6 +219,7 @@ def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume
             raise StoreError(f"{out} holds a run already; resume it, or give another folder")
     elif resume:
         raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    (out / STALLED).unlink(missing_ok=True)
     table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
     write_run_file(out, {"kind": "training", **table})
 
@@ -252,8 +255,9 @@ def _attempt_log(
         return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
 
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
-    prompt = solving_prompt(recipe.prompt, ThinkingTags.of(recipe.thinking)).version
-    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts)
+    tags = ThinkingTags.of(recipe.thinking)
+    prompt = solving_prompt(recipe.prompt, tags).version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, tags)
 
 
 def _language_checker() -> LanguageChecker:
