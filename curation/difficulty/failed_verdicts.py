@@ -110,5 +110,5 @@ def _ranges(indices: Sequence[int]) -> str:
 
 def _brief(text: str, *, bare: bool = False) -> str:
     """Return the beginning of a foreign text on one line, without control characters; quoted unless ``bare``."""
-    shown = repr(text[:SHOWN_CHARACTERS])[1 if bare else 0 : -1 if bare else None]
-    return shown + "…" if len(text) > SHOWN_CHARACTERS else shown
+    shown = repr(text[:SHOWN_CHARACTERS] + "…" if len(text) > SHOWN_CHARACTERS else text)
+    return shown[1:-1] if bare else shown

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from curation.config import Band, SecondBand
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, OutcomeTally, StoppingRule
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.records import PASS_RATE, Outcome
+from curation.records import Outcome
+from tests.curation.difficulty.attempt_letters import rates_of
 
 KINDS: dict[str, AttemptOutcome] = {
     "c": (Outcome.CORRECT, 0),
@@ -56,22 +57,7 @@ def decided(band: Band) -> dict[OutcomeCounts, str | None]:
     ends = sorted(
         {counted(letters) for letters in itertools.combinations_with_replacement(KINDS, band.attempts)}, key=repr
     )
-    rows = [
-        {
-            **dict.fromkeys(PASS_RATE.names(), 0),
-            "problem": str(number),
-            "policy": "p@1",
-            "top_wrong_answer": "x",
-            "attempts": end.attempts,
-            "judged": end.judged,
-            "correct": end.correct,
-            "wrong": end.top_wrong,
-            "broken": end.attempts - end.judged,
-            "top_wrong_votes": end.top_wrong,
-        }
-        for number, end in enumerate(ends)
-    ]
-    reasons = decide(pl.DataFrame(rows, schema=PASS_RATE), band, "stage1")["reason"]
+    reasons = decide(rates_of(ends), band, "stage1")["reason"]
     return dict(zip(ends, reasons, strict=True))
 
 
