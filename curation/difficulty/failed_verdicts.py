@@ -14,8 +14,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.pass_rates import counted_verdicts
 from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 
@@ -34,18 +32,16 @@ def has_failed() -> pl.Expr:
     return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
 
 
-def failed_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None = None) -> pl.DataFrame:
+def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return problem and ``failures`` in words, of each problem with failed verdicts: attempts, answer, what failed.
 
     Args:
-        verdicts: `VERDICT` rows of one policy and one verifier.
-        rule: where problems stop; failures behind that are not named.
+        verdicts: the `VERDICT` rows of one policy and one verifier that count.
 
     Example: ``attempts 10-15 answered '\\\\frac{1}{3}' against '0.333': timeout (killed at its limit)``
     """
-    failed = counted_verdicts(verdicts.filter(pl.col("problem").is_in(_problems_with_failures(verdicts))), rule)
     comparisons = (
-        failed.filter(has_failed())
+        verdicts.filter(has_failed())
         .sort("problem", "index")
         .group_by("problem", "reference", "answer", "outcome", "method", maintain_order=True)
         .agg("index")
@@ -85,10 +81,6 @@ def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataF
         rows.append((verdict.outcome.value, new_class, verdict.method))
     replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
     return verdicts.with_columns(replaced)
-
-
-def _problems_with_failures(verdicts: pl.DataFrame) -> pl.Series:
-    return verdicts.filter(has_failed())["problem"].unique().implode()
 
 
 def _joined(texts: Sequence[str]) -> str:

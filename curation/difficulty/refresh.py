@@ -5,8 +5,8 @@ counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c
 it follows, as a sum over the beta-binomial distribution, with which probability a fresh set of the band's attempts
 would decide otherwise than it was decided; a problem of which that is at least ``change_probability`` is judged again.
 
-So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved and suspected ones
-retried; problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged
+So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved and suspected
+ones retried. Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged
 again. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
 refreshes every one of them has been judged again.
 

@@ -185,7 +185,8 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     stopped = read_table(verdicts.folder, "stopped")["problem"]
     judged = read_table(verdicts.folder, "verdicts")
     rates = pass_rates.pass_rates(names, judged, policy, rule, stopped)
-    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failed_verdicts(judged, rule))
+    failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {

@@ -39,7 +39,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = decide_with_reviews(rates, settings, part, reviews, failed_verdicts(judged, rule))
+        decisions = decide_with_reviews(
+            rates, settings, part, reviews, failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+        )
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 

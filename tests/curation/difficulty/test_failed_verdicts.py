@@ -10,7 +10,7 @@ import pytest
 from curation.config import Band, SecondBand
 from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
 from curation.difficulty.failed_verdicts import failed_verdicts, replace_failed
-from curation.difficulty.pass_rates import decide, pass_rates
+from curation.difficulty.pass_rates import counted_verdicts, decide, pass_rates
 from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 from tests.curation.difficulty.attempt_letters import rates_of, verdicts
@@ -91,7 +91,7 @@ def test_six_that_timed_out_are_named() -> None:
     )
     rule = StoppingRule(STAGE1)
     measured = pass_rates(pl.Series(["x"]), frame, "weak@1", rule)
-    (row,) = decide(measured, STAGE1, "stage1", rule, failed_verdicts(frame, rule)).to_dicts()
+    (row,) = decide(measured, STAGE1, "stage1", rule, failed_verdicts(counted_verdicts(frame, rule))).to_dicts()
     assert row["reason"] == "verifier_failed"
     assert row["evidence"] == (
         "the verifier failed on 6 of 16 attempts, which could decide; of 10 judged 0 are correct, 2 agree on another: "
