@@ -247,8 +247,8 @@ PASS_RATE = pl.Schema(
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
         "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was skipped; null where none was judged
-        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged
-        "high": pl.Float64(),
+        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged; where verdicts failed, wide enough for
+        "high": pl.Float64(),  # … none and for all of these attempts being correct
         "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference
         "top_wrong_votes": pl.Int32(),
     }

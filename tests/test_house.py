@@ -27,6 +27,7 @@ TOP_LEVEL = {
 SHARED_ROOMS = {
     "config",
     "difficulty.early_stopping",
+    "difficulty.failed_verdicts",
     "difficulty.planning",
     "difficulty.progress",
     "difficulty.sampling",
