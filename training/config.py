@@ -139,6 +139,14 @@ class CollectorSettings(Settings):
         description="A group is trained on at most so many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
     )
+    max_impossible_share: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="Share of a batch's tokens that may have an impossible log-probability (vLLM's floor -9999.0, an "
+        "infinity, NaN, above 0). Such tokens are left out and counted; beyond this share the run ends. Not in the "
+        "paper.",
+    )
 
     @property
     def minibatch_size(self) -> int:
