@@ -12,6 +12,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.engines import HeadDtype
 from curation.config.languages import ConsistencySettings
 
 
@@ -109,6 +110,13 @@ class ComputeSettings(Settings):
         "float32",
         description="Type of activations and of the weights that compute; gradients are reduced in fp32. Not in the "
         "paper.",
+    )
+    head_dtype: HeadDtype = Field(
+        "model",
+        description="Type in which the output layer computes logits, in trainer, reference, and generators of kinds "
+        "`torch` and `vllm`: `model`, that of all else, or `float32`, which brings trainer and generator closer "
+        'together where `dtype` is not. Servers must be started with `--hf-overrides \'{"head_dtype": "float32"}\'`. '
+        "Not in the paper; arXiv 2506.13585.",
     )
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."

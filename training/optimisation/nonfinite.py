@@ -10,16 +10,17 @@ from collections.abc import Mapping
 
 from training.objectives.step_statistics import Measure
 
-_FAR = 10.0
-"""A log-ratio, in nats, that neither rounding nor a few versions of staleness explain."""
+_FAR = math.exp(10)
+"""A ratio of probabilities that neither rounding nor a few versions of staleness explain."""
 
 
-def nonfinite_gradient(step: int, norm: float, statistics: Mapping[str, Measure]) -> str:
+def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Measure]) -> str:
     """Return the sentence for an optimiser step whose gradient has this norm: what was seen, and what to do.
 
     Args:
         step: the optimiser steps taken before.
         norm: the gradient's, infinite or NaN.
+        loss: the minibatch's.
         statistics: the step's, those of `policy_statistics` among them.
     """
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
@@ -33,12 +34,18 @@ def nonfinite_gradient(step: int, norm: float, statistics: Mapping[str, Measure]
             f"{begin}, because the model's own log-probabilities are no finite numbers: an earlier step broke the "
             "weights; resume from the last checkpoint with a lower optim.learning_rate or optim.max_grad_norm"
         )
-    largest = statistics["log_ratio_max"].value
-    if largest > _FAR:
+    largest = statistics["ratio_max"].value
+    if largest >= _FAR:
         return (
-            f"{begin}, and trainer and generator are {largest:.3g} nats apart on a token: they do not compute the same "
-            "model; look at policy/mismatch_max in metrics.jsonl, and resume from the last checkpoint with "
-            'objective.correction = { kind = "mask" } or a lower objective.max_log_ratio'
+            f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
+            "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
+            'checkpoint with objective.correction = { kind = "mask" } or a lower objective.max_log_ratio'
+        )
+    if not math.isfinite(loss):
+        return (
+            f"{begin}, because the loss is {loss}, while all log-probabilities are finite: an advantage, a weight or a "
+            "term of the objective is no number; look at policy/ and reward/ in metrics.jsonl, and at the objective's "
+            "settings"
         )
     return (
         f"{begin}, while the log-probabilities are finite and close to the generator's: the backward pass overflows; "

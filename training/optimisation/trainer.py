@@ -97,7 +97,7 @@ class Trainer:
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = sum(value.numel() for value in model.parameters())
-        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
         optim = recipe.optim
@@ -223,12 +223,12 @@ class Trainer:
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
-        measured = measured_over_ranks(statistics, self.ranks)
+        total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
         if not torch.isfinite(norm):
-            raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), measured))
+            raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
         self.steps_taken += 1
-        return float(self.ranks.all_reduce(loss)), float(norm), measured
+        return total, float(norm), measured
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         """Return the micro-batch's loss, with gradient, and all of its statistics."""
