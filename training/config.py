@@ -12,6 +12,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.engines import HeadDtype
 from curation.config.languages import ConsistencySettings
 
 
@@ -110,6 +111,13 @@ class ComputeSettings(Settings):
         description="Type of activations and of the weights that compute; gradients are reduced in fp32. Not in the "
         "paper.",
     )
+    head_dtype: HeadDtype = Field(
+        "model",
+        description="Type in which the output layer computes logits, in trainer, reference, and generators of kinds "
+        "`torch` and `vllm`: `model`, that of all else, or `float32`, which brings trainer and generator closer "
+        'together where `dtype` is not. Servers must be started with `--hf-overrides \'{"head_dtype": "float32"}\'`. '
+        "Not in the paper; arXiv 2506.13585.",
+    )
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
@@ -138,6 +146,14 @@ class CollectorSettings(Settings):
         ge=0,
         description="A group is trained on at most so many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
+    )
+    max_impossible_share: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="Share of a batch's tokens that may have an impossible log-probability (vLLM's floor -9999.0, an "
+        "infinity, NaN, above 0). Such tokens are left out and counted; beyond this share the run ends. Not in the "
+        "paper.",
     )
 
     @property

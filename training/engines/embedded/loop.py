@@ -24,6 +24,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
@@ -37,7 +38,14 @@ from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, restore_trainer, save_checkpoint
 from training.optimisation.trainer import StepResult, TrainingError
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
-from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics, queue_metrics
+from training.rollouts.batches import (
+    batch_metrics,
+    build_minibatches,
+    check_logprobs,
+    format_rollouts,
+    policy_metrics,
+    queue_metrics,
+)
 from training.rollouts.rollout_scheduler import (
     GroupDecision,
     RolloutBatch,
@@ -114,11 +122,15 @@ class TrainingLoop:
         recipe, metrics_logger = self._recipe, self._components.metrics_logger
         batch = await self._next_batch()
         self._heartbeat.begin(self.step + 1, TRAINING)
-        metrics = batch_metrics(batch.groups, batch.number)
-        results = []
-        for groups in batch.minibatches(recipe.collector):
-            samples = build_samples(groups, self._curriculum.objective)
-            results.append(await self._on_thread(self._components.trainer.step, samples, self._curriculum.objective))
+        if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
+            metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
+        metrics = {**batch_metrics(batch.groups, batch.number), "policy/impossible_tokens": float(impossible.count)}
+        trainer, objective, results = self._components.trainer, self._curriculum.objective, []
+        started_at = monotonic()
+        minibatches = await self._on_thread(build_minibatches, batch, recipe.collector, objective, trainer)
+        self._timer.add_trainer_time(monotonic() - started_at)
+        for samples in minibatches:
+            results.append(await self._on_thread(trainer.step, samples, objective))
             self._timer.add_trainer_time(results[-1].seconds)
         self.scheduler.mark_trained(batch)
         self.step += 1

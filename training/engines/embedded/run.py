@@ -186,7 +186,8 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         from training.generation.vllm_generators import VllmGenerator
 
         n_async = recipe.collector.n_async
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async)]
+        head = recipe.compute.head_dtype
+        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
@@ -199,6 +200,7 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
             temperature=recipe.temperature,
             dtype=settings.dtype,
             device=settings.device,
+            head_dtype=recipe.compute.head_dtype,
         )
         for _ in range(settings.engines)
     ]
