@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from curation.records import GoldilocksError
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, PackingSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -130,10 +130,10 @@ class Trainer:
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = [
-            [_collate_share(samples, indices) for indices in share]
+            [_collate_share(samples, indices, packing) for indices in share]
             for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
         ]
-        read = sum(model_tokens(samples, indices) for indices in bins)
+        read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
@@ -263,10 +263,10 @@ def _without_warning() -> Iterator[None]:
         yield
 
 
-def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int]) -> MicroBatch:
+def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int], packing: PackingSettings) -> MicroBatch:
     """Return a micro-batch of these samples; where a rank has none, one of a sample that does not count."""
     if indices:
-        return collate([samples[index] for index in indices], tuple(indices))
+        return collate([samples[index] for index in indices], tuple(indices), shared=packing.shared)
     first = min(samples, key=lambda sample: sample.length)
     idle = TrainingSample(
         first.prompt_ids, first.response_ids, first.generator_logprobs, 0.0, 0.0, [False] * len(first.response_ids)
