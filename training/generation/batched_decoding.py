@@ -30,6 +30,7 @@ from torch import Tensor
 
 from curation.records import PolicyError
 from training.generation.forward import ForwardPass, KVCache, forward_pass_for
+from training.optimisation.checkpoint_names import to_model_names
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -115,10 +116,12 @@ class DecodingEngine:
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
         """Exchange the weights; requests under way go on with the new ones and keep their cache.
 
+        ``state`` has the names of the checkpoint on disk (`training.optimisation.checkpoint_names`).
+
         Raises:
             PolicyError: names or shapes are not the model's.
         """
-        own = dict(self.model.named_parameters())
+        own, state = dict(self.model.named_parameters()), to_model_names(self.model, state)
         unknown = sorted(set(state) - set(self.model.state_dict()))
         missing = sorted(set(own) - set(state))
         misshapen = sorted(name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
