@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ QUICK = ("mistral3", "qwen3_moe", "gemma3", "lfm2")
 
 EVERY = [pytest.param(family, marks=() if family in QUICK else pytest.mark.slow) for family in FAMILIES]
 PACKING = PackingSettings(micro_batch_tokens=256)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Such small tensors are quicker with one, above all where other tests run beside."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
