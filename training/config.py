@@ -78,6 +78,16 @@ class PackingSettings(Settings):
     oversized: Literal["error", "alone"] = Field(
         "error", description="A longer sequence is refused, or gets a micro-batch of its own. Not in the paper."
     )
+    shared: bool = Field(
+        True,
+        description="Sequences of one micro-batch that have the same prompt share its one copy; `false`: each has its "
+        "own. Not in the paper.",
+    )
+    single: bool = Field(
+        False,
+        description="One sequence per micro-batch, nothing is packed: for layers that carry a state from token to "
+        "token. Slower. Set by itself for models known to have such layers. Not in the paper.",
+    )
     logit_elements: int = Field(
         2**26,
         gt=0,
