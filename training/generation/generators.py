@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from torch import Tensor
 
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
@@ -194,13 +195,9 @@ class TorchGenerator:
         model.requires_grad_(False)
         tokenizer = self._tokenizer
         assert tokenizer is not None
-        ends = model.generation_config.eos_token_id
-        ends = tokenizer.eos_token_id if ends is None else ends
-        if ends is None:
-            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
         return DecodingEngine(
             model,
-            [ends] if isinstance(ends, int) else list(ends),
+            folder_stop_tokens(self._folder, tokenizer).ids,
             slots=self._capacity,
             temperature=self._temperature,
             top_p=1.0,

@@ -16,6 +16,7 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
@@ -114,14 +115,7 @@ class RolloutRunner:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
-            messages = self._prompt.messages(task.request)
-            if self._tokenizer.chat_template is None:
-                token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
-            else:
-                chat = self._tokenizer.apply_chat_template(
-                    messages, add_generation_prompt=True, tokenize=True, return_dict=True
-                )
-                token_ids = tuple(chat["input_ids"])
+            token_ids = render_prompt(self._tokenizer, self._prompt, task)
             self._prompts[task.id] = token_ids
         return token_ids
 
@@ -160,6 +154,19 @@ class RolloutRunner:
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
         method = verdict.method if verdict is not None else str(failure)
         return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
+
+
+def render_prompt(tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask) -> tuple[int, ...]:
+    """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
+
+    Raises:
+        PolicyError: the template refuses the prompt.
+    """
+    messages = prompt.messages(task.request)
+    if tokenizer.chat_template is None:
+        return tuple(tokenizer(plain_text(messages))["input_ids"])
+    chat = apply_chat_template(tokenizer, messages, add_generation_prompt=True, tokenize=True, return_dict=True)
+    return tuple(chat["input_ids"])
 
 
 def derive_seed(seed: int, name: str) -> int:
