@@ -138,6 +138,11 @@ class TrainRecipe(Settings):
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
+    checks: bool = Field(
+        True,
+        description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
+        "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+    )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
 

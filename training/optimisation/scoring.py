@@ -55,13 +55,12 @@ class PolicyScorer:
         Args:
             samples: only their tokens count.
             packing, temperature: where not the trainer's.
-            plain: each sequence alone, by the model's own forward pass (see `PackedPolicy.forward`).
-
-        Raises:
-            PackingError: a sample does not fit into a micro-batch.
+            plain: each sequence alone by the model's own forward pass (see `PackedPolicy.forward`).
         """
-        settings = packing or self.packing
-        batches = pack_samples(samples, settings.model_copy(update={"single": True}) if plain else settings)
+        settings = (packing or self.packing).model_copy(
+            update={"oversized": "alone", **({"single": True} if plain else {})}
+        )
+        batches = pack_samples(samples, settings)
         value = (batches, self.temperature if temperature is None else temperature, plain)
         scored: list[Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, None, value)
         logprobs: dict[int, Tensor] = {}

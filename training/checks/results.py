@@ -1,0 +1,96 @@
+"""What a check of a model found, and how far two computations of one log-probability may lie apart.
+
+Every figure is a mean of absolute differences of log-probabilities, in nats a token, over some hundred tokens: a mean
+is a steady number where a maximum is chance, and one token that is off by thousands moves it all the same.
+
+Not here: the checks (the other modules of this room), and which are run when (`training.engines.embedded.preflight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from curation.records import GoldilocksError
+
+EXACT, ROUNDED = 1e-3, 0.05
+"""Tolerances, in nats: where all compute in fp32, and where anybody computes in half precision.
+
+Measured: in fp32, 3 to 30 layers, dense and mixtures of experts, packed against plain 1e-7 to 2e-6; in bf16 3e-4 to
+1e-2, the most with 30 layers of large random weights. What is wrong lies above: state that runs on from one sequence
+into the next 0.02 to 0.4, a temperature of 0.8 that is left out about 0.2, weights that did not arrive more than 1."""
+
+ISOLATED = 0.01
+"""The tolerance in half precision where the same computation is made twice, with other tokens beside: nothing but the
+grouping of a mixture's experts rounds differently then."""
+
+
+class ModelCheckError(GoldilocksError):
+    """A model that would be trained wrongly as the recipe stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check: what was measured, how much is allowed (both None where there is no number), and what to say of it.
+
+    ``advice`` says what to set; it is empty where the check passed.
+
+    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
+    """
+
+    check: str
+    figure: float | None
+    tolerance: float | None
+    detail: str
+    advice: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the model may be trained as far as this goes."""
+        return not self.advice
+
+
+def require_passed(results: Sequence[CheckResult], model: str) -> None:
+    """Raise `ModelCheckError` with the first check that did not pass."""
+    for result in results:
+        if not result.passed:
+            raise ModelCheckError(
+                f"model {model}: {result.check}: {result.detail}; {result.advice}. "
+                "`goldilocks train RECIPE --check` tries all of it again, `checks = false` leaves it out."
+            )
+
+
+def format_results(results: Sequence[CheckResult]) -> list[str]:
+    """Return the table of the results, a line each."""
+    head = ("check", "figure", "tolerance", "result", "")
+    rows = [
+        (
+            result.check,
+            _number(result.figure),
+            _number(result.tolerance),
+            "ok" if result.passed else "refused",
+            "; ".join(filter(None, (result.detail, result.advice))),
+        )
+        for result in results
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(4)]
+    lines = []
+    for row in (head, *rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join((*cells, row[4])).rstrip())
+    return lines
+
+
+def _number(figure: float | None) -> str:
+    """Return nats with two digits, tokens as whole numbers."""
+    return "" if figure is None else f"{figure:,}" if isinstance(figure, int) else f"{figure:.2g}"
+
+
+def mean_difference(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
+    """Return the mean absolute difference over all tokens; infinite where one of them is no finite number."""
+    differences = [(one - other).abs() for one, other in zip(ours, theirs, strict=True)]
+    count = sum(len(difference) for difference in differences)
+    total = float(sum(float(difference.double().sum()) for difference in differences))
+    return total / count if count and total == total else float("inf")
