@@ -30,6 +30,7 @@ TOKENS = 16
 CHANGED_VERSION = -1
 """Version of the changed weights: below that of every step."""
 
+_ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.05
 """In half precision, changed weights may round as much as this share of what the change moved."""
 
@@ -84,30 +85,37 @@ class GeneratorChecks:
 
     async def _after_update(self) -> CheckResult:
         """Return whether changed weights reach the generators, and the first ones again after them."""
-        self_check, pool = "weights arrive", self.pool
         before = await self._sample()
         first = await self._score(before)
         await asyncio.to_thread(self.scorer.flip_weights)
         try:
-            await pool.update_weights(await asyncio.to_thread(self.state), CHANGED_VERSION)
+            if refusal := await self._update(CHANGED_VERSION):
+                return refusal
             moved = mean_difference(await self._score(before), first)
             changed = await self._sample()
             figure = self._difference(changed, await self._score(changed))
-        except PolicyError as error:
-            return CheckResult(self_check, None, None, str(error).rstrip("."), self._update_advice())
         finally:
             await asyncio.to_thread(self.scorer.flip_weights)
-        await pool.update_weights(await asyncio.to_thread(self.state), 0)
+        if refusal := await self._update(0):
+            return refusal
         again = await self._sample()
         figure = max(figure, self._difference(again, await self._score(again)))
         tolerance = max(ROUNDED, _MOVED_SHARE * moved) if self.rounded else EXACT
         if figure <= tolerance:
-            return CheckResult(self_check, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
+            return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
         detail = (
             f"after an update the generator's log-probabilities differ from the trainer's by {figure:.2g} nats on "
             f"average, where the update moved them by {moved:.2g}"
         )
-        return CheckResult(self_check, figure, tolerance, detail, self._update_advice())
+        return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
+
+    async def _update(self, version: int) -> CheckResult | None:
+        """Give the trainer's weights to the generators; return a result where they refuse them."""
+        try:
+            await self.pool.update_weights(await asyncio.to_thread(self.state), version)
+        except PolicyError as error:
+            return CheckResult(_ARRIVE, None, None, str(error).rstrip("."), self._update_advice())
+        return None
 
     def _update_advice(self) -> str:
         if self.kind == "torch":
@@ -115,13 +123,27 @@ class GeneratorChecks:
         return "the engine does not load this architecture's weights while it runs; set generator.kind = torch"
 
     async def _sample(self) -> list[TokenCompletion]:
-        """Return a response of every member to every prompt."""
+        """Return a response of every member to every prompt; single ones may fail, as in a run.
+
+        Raises:
+            PolicyError: all failed.
+        """
         asked = [
             member.generate(prompt, seed=seed, max_tokens=TOKENS)
             for member in self.pool.members
             for seed, prompt in enumerate(self.prompts)
         ]
-        return [completion for completion in await asyncio.gather(*asked) if completion.token_ids]
+        completions, failures = [], []
+        for answer in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(answer, PolicyError):
+                failures.append(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer.token_ids:
+                completions.append(answer)
+        if failures and not completions:
+            raise failures[0]
+        return completions
 
     async def _score(self, completions: Sequence[TokenCompletion], temperature: float | None = None) -> list[Tensor]:
         samples = [
