@@ -19,7 +19,7 @@ from torch import Tensor
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from training.checks.results import EXACT, ROUNDED, CheckResult, mean_difference
+from training.checks.results import EXACT, CheckResult, mean_difference
 from training.generation.generators import GeneratorPool
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
@@ -45,7 +45,7 @@ class GeneratorChecks:
         state: gathers the trainer's weights, as an update takes them.
         prompts: rendered, a few.
         kind: of the generator, as the recipe has it.
-        rounded: whether anybody computes in half precision.
+        tolerance: in nats, see `training.checks.results`.
     """
 
     pool: GeneratorPool
@@ -53,7 +53,7 @@ class GeneratorChecks:
     state: Callable[[], Mapping[str, Tensor]]
     prompts: Sequence[Sequence[int]]
     kind: str
-    rounded: bool
+    tolerance: float
 
     async def run(self) -> list[CheckResult]:
         """Return the results; the second only where the first passed."""
@@ -61,20 +61,19 @@ class GeneratorChecks:
         return [as_loaded, await self._after_update()] if as_loaded.passed else [as_loaded]
 
     async def _as_loaded(self) -> CheckResult:
-        tolerance = ROUNDED if self.rounded else EXACT
         completions = await self._sample()
         figure = self._difference(completions, await self._score(completions))
         detail, advice = "", ""
-        if figure > tolerance:
+        if figure > self.tolerance:
             detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
-            advice = await self._advice(completions, tolerance)
-        return CheckResult("generator = trainer", figure, tolerance, detail, advice)
+            advice = await self._advice(completions)
+        return CheckResult("generator = trainer", figure, self.tolerance, detail, advice)
 
-    async def _advice(self, completions: Sequence[TokenCompletion], tolerance: float) -> str:
+    async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
         """Return what to set where generator and trainer differ."""
         if self.scorer.temperature != 1:
             raw = await self._score(completions, temperature=1.0)
-            if self._difference(completions, raw) <= tolerance:
+            if self._difference(completions, raw) <= self.tolerance:
                 return (
                     "it is that from before the temperature: start the server with `python -m "
                     "curation.policies.vllm.serving`, or set temperature = 1"
@@ -100,7 +99,7 @@ class GeneratorChecks:
             return refusal
         again = await self._sample()
         figure = max(figure, self._difference(again, await self._score(again)))
-        tolerance = max(ROUNDED, _MOVED_SHARE * moved) if self.rounded else EXACT
+        tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
             return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
         detail = (

@@ -22,15 +22,16 @@ from training.config import PackingSettings
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
 
-_RESPONSES = ((13, 7), (19, 11), (23, 5))
-"""Tokens of the responses, by prompt: of several lengths, and short, since a leak is largest behind a boundary."""
-
-_KEPT = (2, 5)
-"""Which samples stay as they are while the other responses change: one that the next prompt's begin with, and one that
-follows another of its prompt."""
-
 _PROMPT = 20
-"""Of a rendered prompt so many last tokens are taken; some drawn ones before them keep the prompts apart."""
+"""Of a rendered prompt so many last tokens are taken."""
+
+_DRAWN = (3, 2, 1)
+"""Further tokens of each prompt; only the first prompt has rendered ones behind them. The others are as short as can
+be, so that what leaks into a prompt is still there where its response begins."""
+
+_RESPONSES = ((20, 16), (24, 20), (12, 9))
+"""Tokens of the responses, by prompt. So the sequences have 43, 39, 26, 22, 13 and 10 tokens, and every packing has the
+second of a prompt directly behind the first."""
 
 _LONGEST_WINDOW = 1024
 """A window of attention is tried with a sequence that is longer where it has at most so many tokens."""
@@ -46,19 +47,19 @@ _RANDOM = ("dropout", "pdrop", "jitter")
 
 
 def probe_samples(
-    prompts: Sequence[Sequence[int]], token_ids: Sequence[int], window: int | None = None, seed: int = 0
+    prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
 ) -> list[TrainingSample]:
     """Return samples to pack: three prompts with two responses each, of tokens drawn from ``token_ids``.
 
-    With the ``window`` of an attention, one more is longer than that.
+    ``prompt`` is a rendered one. With the ``window`` of an attention, one more sample is longer than that.
     """
     chance = Random(seed)
     samples = []
-    for place, lengths in enumerate(_RESPONSES):
-        prompt = [*chance.choices(token_ids, k=3 + place), *prompts[place % len(prompts)][-_PROMPT:]]
-        samples += [_sample(prompt, chance.choices(token_ids, k=length)) for length in lengths]
+    for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):
+        start = [*chance.choices(token_ids, k=drawn), *rendered]
+        samples += [_sample(start, chance.choices(token_ids, k=length)) for length in lengths]
     if window is not None and window <= _LONGEST_WINDOW:
-        samples.append(_sample(chance.choices(token_ids, k=window), chance.choices(token_ids, k=_PROMPT)))
+        samples.insert(0, _sample(chance.choices(token_ids, k=window), chance.choices(token_ids, k=_PROMPT)))
     return samples
 
 
@@ -80,11 +81,12 @@ def check_packing(
     """
     tolerances = (ROUNDED if rounded else EXACT, ISOLATED if rounded else EXACT)
     plain = scorer.logprobs(samples, plain=True)
-    others = _with_other_responses(samples, token_ids)
+    others = _with_other_first_responses(samples, token_ids)
 
     def figures(packing: PackingSettings) -> tuple[float, float]:
         packed, beside = (scorer.logprobs(batch, packing=packing) for batch in (samples, others))
-        apart = mean_difference(*([rows[place] for place in _KEPT] for rows in (packed, beside)))
+        kept = [place for place, (sample, other) in enumerate(zip(samples, others, strict=True)) if sample is other]
+        apart = mean_difference(*([rows[place] for place in kept] for rows in (packed, beside)))
         return mean_difference(packed, plain), apart
 
     def passes(packing: PackingSettings) -> bool:
@@ -121,15 +123,16 @@ def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
     return TrainingSample(prompt, response, [0.0] * len(response), 0.0, 0.0)
 
 
-def _with_other_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
-    """Return the samples with other responses of the same lengths, but for those of `_KEPT`."""
+def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
+    """Return the samples; the first of each prompt has another response of the same length, the others are the same."""
     chance = Random(len(samples))
-    return [
-        sample
-        if place in _KEPT
-        else replace(sample, response_ids=chance.choices(token_ids, k=len(sample.response_ids)))
-        for place, sample in enumerate(samples)
-    ]
+    others, prompts = [], set()
+    for sample in samples:
+        is_first = tuple(sample.prompt_ids) not in prompts
+        prompts.add(tuple(sample.prompt_ids))
+        response = chance.choices(token_ids, k=len(sample.response_ids))
+        others.append(replace(sample, response_ids=response) if is_first else sample)
+    return others
 
 
 def _other_advice(config: Mapping[str, Any]) -> str:

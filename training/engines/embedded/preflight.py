@@ -21,7 +21,7 @@ from curation.prompts import SOLVING
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import check_prompts, check_room, short_tasks
-from training.checks.results import CheckResult
+from training.checks.results import EXACT, ROUNDED, ROUTED, CheckResult
 from training.generation.generators import GeneratorPool
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -30,6 +30,10 @@ from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Names under which configurations keep how many experts there are."""
 
 
 class Preflight:
@@ -74,8 +78,7 @@ class Preflight:
             self._trainer.full_state_dict,
             self._prompts(),
             self._recipe.generator.kind,
-            # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
-            self._rounded or getattr(self._recipe.generator, "dtype", "auto") != "float32",
+            self._generator_tolerance(),
         )
         return self._keep(await checks.run(), begun)
 
@@ -118,11 +121,18 @@ class Preflight:
         window = getattr(self._config, "sliding_window", None)
         if window is not None and window >= self._max_tokens:
             window = None  # hardly a sequence of this run is longer
-        samples = probe_samples(self._prompts(), ordinary, window)
+        samples = probe_samples(self._prompts()[0], ordinary, window)
         return check_packing(self._trainer.scorer, samples, ordinary, self._config.to_dict(), rounded=self._rounded)
 
     def _prompts(self) -> list[tuple[int, ...]]:
         return [render_prompt(self._tokenizer, self._prompt, task) for task in self._short]
+
+    def _generator_tolerance(self) -> float:
+        # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
+        if not self._rounded and getattr(self._recipe.generator, "dtype", "auto") == "float32":
+            return EXACT
+        has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
+        return ROUTED if has_experts else ROUNDED
 
     @property
     def _rounded(self) -> bool:
