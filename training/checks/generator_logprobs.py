@@ -57,12 +57,13 @@ class GeneratorChecks:
 
     async def run(self) -> list[CheckResult]:
         """Return the results; the second only where the first passed."""
-        as_loaded = await self._as_loaded()
-        return [as_loaded, await self._after_update()] if as_loaded.passed else [as_loaded]
-
-    async def _as_loaded(self) -> CheckResult:
         completions = await self._sample()
-        figure = self._difference(completions, await self._score(completions))
+        scored = await self._score(completions)
+        as_loaded = await self._as_loaded(completions, scored)
+        return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
+
+    async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+        figure = self._difference(completions, scored)
         detail, advice = "", ""
         if figure > self.tolerance:
             detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
@@ -82,15 +83,13 @@ class GeneratorChecks:
             return "start the servers with `python -m curation.policies.vllm.serving` and the model's own dtype"
         return "set generator.dtype and compute.dtype to one type, and take weights that are not quantised"
 
-    async def _after_update(self) -> CheckResult:
+    async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         """Return whether changed weights reach the generators, and the first ones again after them."""
-        before = await self._sample()
-        first = await self._score(before)
         await asyncio.to_thread(self.scorer.flip_weights)
         try:
             if refusal := await self._update(CHANGED_VERSION):
                 return refusal
-            moved = mean_difference(await self._score(before), first)
+            moved = mean_difference(await self._score(before), scored)
             changed = await self._sample()
             figure = self._difference(changed, await self._score(changed))
         finally:

@@ -21,7 +21,7 @@ from curation.prompts import SOLVING
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import check_prompts, check_room, short_tasks
-from training.checks.results import EXACT, ROUNDED, ROUTED, CheckResult
+from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
 from training.generation.generators import GeneratorPool
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -132,7 +132,7 @@ class Preflight:
         if not self._rounded and getattr(self._recipe.generator, "dtype", "auto") == "float32":
             return EXACT
         has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
-        return ROUTED if has_experts else ROUNDED
+        return ROUTED if has_experts else ENGINES
 
     @property
     def _rounded(self) -> bool:
