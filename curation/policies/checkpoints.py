@@ -97,14 +97,15 @@ def end_tokens(folder: Path) -> tuple[int, ...]:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors under the checkpoint's names, without those under a second name (tied weights).
+    """Return these tensors without those under a second name (tied weights), and without those that have no memory
+    (torch's device ``meta``): the checkpoint holds them, and they stay as they are.
 
     Raises:
         PolicyError: they are not of the shape of the model in ``folder``.
     """
     ours = tensor_shapes(folder)
     if ours is None:
-        return weights
+        return {name: value for name, value in weights.items() if not value.is_meta}
     fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
     mismatches = sorted(
@@ -113,7 +114,7 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     mismatches += sorted(
         name
         for name, value in extra.items()
-        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values())
+        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values() if not tensor.is_meta)
     )
     if mismatches:
         theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
@@ -121,7 +122,7 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
             f"these weights are not of the shape of {folder}: {len(mismatches)} tensors differ, first {mismatches[0]} "
             f"({theirs}, not {ours.get(mismatches[0], 'absent')})."
         )
-    return fitting_weights
+    return {name: value for name, value in fitting_weights.items() if not value.is_meta}
 
 
 def _is_same_tensor(tensor: Any, other: Any) -> bool:
@@ -129,12 +130,16 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once."""
+    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once, and
+    one without memory not at all.
+    """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
     names: dict[tuple[int, int], str] = {}
     for name, value in weights.items():
+        if value.is_meta:
+            continue
         names.setdefault((value.data_ptr(), value.numel()), name)
     tensors = {name: weights[name].detach().contiguous() for name in names.values()}
     save_file(tensors, folder / "model.safetensors")

@@ -6,7 +6,7 @@ one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk i
 cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
 
 Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
-Models that change their logits after the output layer are refused.
+What a family does to its logits behind the output layer is done here too (`training.optimisation.text_part.logits_of`).
 
 Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
 only way in, so that hooks on it see every use of the weights.
@@ -21,17 +21,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from curation.records import ConfigError
 from training.config import PackingSettings
 from training.optimisation.attention import attention_kwargs, register_packed_attention
 from training.optimisation.packing import MicroBatch
+from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
+from training.optimisation.text_part import decoder_of, logits_of
 
 EntropyMode = Literal["none", "value", "gradient"]
 
 _IN_CACHE, _FEWEST = 2**18, 128
 """On a CPU: logits worked on at once, 1 MiB in fp32, and the fewest rows that the output layer is given at once."""
-
-_CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 
 
 class TokenScores(NamedTuple):
@@ -57,13 +56,10 @@ class PackedPolicy(nn.Module):
         self.temperature = temperature
         self._elements = settings.logit_elements
         causal: Any = model
-        changed = [name for name in _CHANGED_LOGITS if getattr(causal.config, name, None) not in (None, 1, 1.0)]
-        if changed:
-            raise ConfigError(
-                f"model {causal.config.model_type} sets {', '.join(changed)}, which is not supported here."
-            )
+        logits_of(causal)  # is refused here where it is not known
         self._own_attention = str(causal.config._attn_implementation)
         causal.set_attn_implementation(register_packed_attention())
+        keep_sequences_apart(causal)
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
         """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it.
@@ -73,13 +69,13 @@ class PackedPolicy(nn.Module):
         if plain:
             return self._plain_scores(batch)
         causal: Any = self.model
-        hidden = causal.base_model(
+        hidden = decoder_of(causal)(
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,
             **attention_kwargs(batch),
         ).last_hidden_state
-        head = causal.get_output_embeddings()
+        head = logits_of(causal)
         rows = max(self._elements // int(causal.config.vocab_size), 1)
         piece = None
         if hidden.device.type == "cpu":
@@ -97,7 +93,8 @@ class PackedPolicy(nn.Module):
         training = causal.training
         causal.eval().set_attn_implementation(self._own_attention)
         try:
-            logits = causal(input_ids=batch.input_ids[None], use_cache=False).logits[0, batch.logit_positions]
+            with as_transformers_has_them(causal):
+                logits = causal(input_ids=batch.input_ids[None], use_cache=False).logits[0, batch.logit_positions]
         finally:
             causal.train(training).set_attn_implementation(register_packed_attention())
         logprobs = (logits.float() / self.temperature).log_softmax(-1)

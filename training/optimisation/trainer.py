@@ -34,6 +34,7 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
+from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
@@ -152,9 +153,10 @@ class Trainer:
         )
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return the full state dict under Hugging Face names, in the computing type.
+        """Return the full state dict under the names of the checkpoint on disk, in the computing type.
 
-        On one process in fp32 these are the very tensors in training: they change with the next step.
+        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the others
+        may be the very tensors in training: they change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
@@ -225,7 +227,8 @@ class Trainer:
 
     def _weights(self, _: None, __: None) -> dict[str, Tensor]:
         if not self.ranks.sharded:
-            return {name: value.detach() for name, value in self.model.state_dict().items()}
+            own = {name: value.detach() for name, value in self.model.state_dict().items()}
+            return to_checkpoint_names(self.model, own)
         dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
         state: dict[str, Tensor] = {}
         for name, value in self.model.state_dict().items():
@@ -234,7 +237,7 @@ class Trainer:
                 state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
                 if self.ranks.world_size > 1:
                     state[name] = state[name].cpu()
-        return state
+        return to_checkpoint_names(self.model, state) if self.ranks.is_rank_zero else state
 
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict

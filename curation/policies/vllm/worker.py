@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.vllm.startup import FOLDER_TRANSFER
-from curation.policies.vllm.tied import Worker, pack_tied
+from curation.policies.vllm.packed_layers import Worker, forget_experts, pack_tied
 
 
 class TrainedWorker(Worker):
@@ -66,6 +66,7 @@ def _folder_transfer() -> type[Any]:
             pass
 
         def start_weight_update(self) -> None:
+            forget_experts(self.model)
             initialize_layerwise_reload(self.model)
 
         def receive_weights(self, update_info: FolderInfo) -> None:
