@@ -31,7 +31,7 @@ CHANGED_VERSION = -1
 """Version of the changed weights: below that of every step."""
 
 _ARRIVE = "weights arrive"
-_MOVED_SHARE = 0.05
+_MOVED_SHARE = 0.1
 """In half precision, changed weights may round as much as this share of what the change moved."""
 
 

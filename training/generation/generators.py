@@ -204,10 +204,16 @@ class TorchGenerator:
         )
 
     def _run(self, engine: DecodingEngine) -> None:
-        """Run the thread: exchange weights, decode one token for every request, and sleep while there is nothing to
-        do.
-        """
+        """Run the thread; should it end by an error that nobody expected, nobody waits for it any longer."""
         opened: dict[DecodingRequest, _PendingRequest] = {}
+        try:
+            self._serve(engine, opened)
+        finally:
+            if not self._closing and self._failed is None:
+                self._fail_all(opened, f"{self._folder.name}: the generator ended by the error printed above")
+
+    def _serve(self, engine: DecodingEngine, opened: dict[DecodingRequest, _PendingRequest]) -> None:
+        """Exchange weights, decode one token for every request, and sleep while there is nothing to do."""
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
