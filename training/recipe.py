@@ -147,6 +147,11 @@ class TrainRecipe(Settings):
     attempt_store: AttemptStoreSettings = Field(
         default_factory=AttemptStoreSettings, description="The texts that are kept."
     )
+    checks: bool = Field(
+        True,
+        description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
+        "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+    )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
 

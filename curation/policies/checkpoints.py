@@ -81,13 +81,19 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens that a model's generation settings name; its tokenizer's own may be none of them."""
-    try:
-        generation_config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ()
-    ends = generation_config.get("eos_token_id")
-    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+    """Return the end tokens that a model's generation settings name; where there are none, those of its configuration.
+
+    The tokenizer's own may be none of them.
+    """
+    for name in ("generation_config.json", "config.json"):
+        try:
+            settings = json.loads((folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        ends = settings.get("eos_token_id", settings.get("text_config", {}).get("eos_token_id"))
+        if ends is not None:
+            return (ends,) if isinstance(ends, int) else tuple(ends)
+    return ()
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:

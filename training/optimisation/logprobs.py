@@ -27,7 +27,7 @@ from training.config import PackingSettings
 from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
 from training.optimisation.output_layer import fp32_head
 from training.optimisation.packing import MicroBatch
-from training.optimisation.recurrent_layers import keep_sequences_apart
+from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
 from training.optimisation.text_part import decoder_of, logits_of
 
 EntropyMode = Literal["none", "value", "gradient"]
@@ -67,11 +67,17 @@ class PackedPolicy(nn.Module):
         causal: Any = model
         logits_of(causal)  # is refused here where it is not known
         require_known_attention(causal.config)
+        self._own_attention = str(causal.config._attn_implementation)
         causal.set_attn_implementation(register_packed_attention())
         keep_sequences_apart(causal)
 
-    def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
-        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
+    def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
+        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it.
+
+        ``plain``: as transformers itself computes them (`_plain_scores`), to compare with.
+        """
+        if plain:
+            return self._plain_scores(batch)
         causal: Any = self.model
         hidden = decoder_of(causal)(
             input_ids=batch.input_ids[None],
@@ -88,6 +94,22 @@ class PackedPolicy(nn.Module):
         return token_scores(
             hidden[0, batch.logit_positions], batch.targets, head, self.temperature, rows, entropy, piece
         )
+
+    def _plain_scores(self, batch: MicroBatch) -> TokenScores:
+        """Return the log-probabilities of one sequence by the model's own forward pass: its attention, its positions,
+        all of its logits, in evaluation mode. Nothing of this module is in them but the temperature.
+        """
+        assert len(batch.cu_seqlens) == 2, "one whole sequence"
+        causal: Any = self.model
+        training = causal.training
+        causal.eval().set_attn_implementation(self._own_attention)
+        try:
+            with as_transformers_has_them(causal):
+                logits = causal(input_ids=batch.input_ids[None], use_cache=False).logits[0, batch.logit_positions]
+        finally:
+            causal.train(training).set_attn_implementation(register_packed_attention())
+        logprobs = (logits.float() / self.temperature).log_softmax(-1)
+        return TokenScores(logprobs.gather(-1, batch.targets[:, None])[:, 0], None)
 
 
 def token_scores(

@@ -11,7 +11,8 @@ Invariants: such a layer refuses to run without the boundaries, which reach it a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
@@ -61,6 +62,20 @@ def keep_sequences_apart(model: PreTrainedModel) -> int:
     return count
 
 
+@contextmanager
+def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
+    """Let these layers read a row as transformers has it, one sequence, for the time being."""
+    changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
+    forwards = [mixer.forward for mixer in changed]
+    for mixer, apart in zip(changed, forwards, strict=True):
+        mixer.forward = apart.whole
+    try:
+        yield
+    finally:
+        for mixer, apart in zip(changed, forwards, strict=True):
+            mixer.forward = apart
+
+
 def _layers(model: PreTrainedModel) -> list[nn.Module]:
     return list(getattr(decoder_of(model), "layers", ()))
 
@@ -73,7 +88,8 @@ class _Apart:
     """A layer's forward pass over packed rows. The layer around it is told the boundaries, and tells them here."""
 
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
-        self._forward = forward
+        self.whole = forward
+        """The layer's own forward pass."""
         self._layout: PackedLayout | None = None
 
     def take_layout(self, _: nn.Module, __: tuple[Any, ...], given: dict[str, Any]) -> None:
@@ -82,4 +98,4 @@ class _Apart:
     def __call__(self, hidden_states: Tensor, *_: Any, **__: Any) -> Tensor:
         if self._layout is None:
             raise ValueError("a layer that carries a state needs the boundaries; call the model through PackedPolicy")
-        return self._layout.calls.compute([hidden_states[0]], self._forward)[None]
+        return self._layout.calls.compute([hidden_states[0]], self.whole)[None]

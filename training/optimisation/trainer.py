@@ -50,6 +50,7 @@ from training.optimisation.packing import (
 )
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
+from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -105,6 +106,7 @@ class Trainer:
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+        self.scorer = PolicyScorer(self.policy, ranks, recipe.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             self.policy.parameters(),
@@ -119,6 +121,7 @@ class Trainer:
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
+            **self.scorer.tasks,
         }
 
     def follow(self) -> None:

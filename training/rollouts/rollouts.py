@@ -19,6 +19,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
@@ -130,18 +131,7 @@ class RolloutRunner:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
-            messages = self._prompt.messages(task.request)
-            if self._tokenizer.chat_template is None:
-                token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
-            else:
-                chat = self._tokenizer.apply_chat_template(
-                    messages,
-                    add_generation_prompt=True,
-                    tokenize=True,
-                    return_dict=True,
-                    **self.tags.template_arguments,
-                )
-                token_ids = tuple(chat["input_ids"])
+            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
             self._prompts[task.id] = token_ids
         return token_ids
 
@@ -200,6 +190,22 @@ async def judge_response(
     if failure is not None:
         return failure, None
     return None, await verifiers.verify(task, tags.house_form(text), seed, finish)
+
+
+def render_prompt(
+    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
+) -> tuple[int, ...]:
+    """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
+
+    Raises:
+        PolicyError: the template refuses the prompt.
+    """
+    messages = prompt.messages(task.request)
+    if tokenizer.chat_template is None:
+        return tuple(tokenizer(plain_text(messages))["input_ids"])
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}
+    chat = apply_chat_template(tokenizer, messages, **options)
+    return tuple(chat["input_ids"])
 
 
 def derive_seed(seed: int, name: str) -> int:

@@ -23,22 +23,25 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.prompts import solving_prompt
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from curation.thinking import ThinkingTags
+from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.loop import TrainingLoop
+from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
@@ -92,6 +95,35 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         context.close()
 
 
+def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
+    """Check the recipe's model with its prompt, its packing and its generators, train nothing, and return the results.
+
+    Where a check before generation fails no generator is started. Under torchrun only rank 0's results are not empty.
+
+    Raises:
+        GoldilocksError: the recipe or an engine has a fault that the user can mend.
+    """
+    folder = model_folder(recipe, recipe_folder)
+    context = DistributedContext(recipe.compute)
+    try:
+        trainer = Trainer(folder, recipe, context)
+        if not context.is_rank_zero:
+            trainer.follow()
+            return []
+        tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
+        preflight = Preflight(recipe, folder, trainer, load_tokenizer(folder), tasks)
+        if all(result.passed for result in preflight.before_generation()):
+            asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
+        return preflight.results
+    finally:
+        context.close()
+
+
+async def _check_generators(preflight: Preflight, generators: Sequence[Generator]) -> None:
+    async with GeneratorPool(generators) as pool:
+        await preflight.of_generators(pool)
+
+
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     """Return the folder of the model to start from.
 
@@ -113,6 +145,10 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
+    _end_where_trained(trainer, folder_stop_tokens(folder, tokenizer))
+    preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
+    if preflight is not None:
+        require_passed(preflight.before_generation(), recipe.model)
     curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
@@ -160,7 +196,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             attempt_log,
             publisher,
         )
-        summary = asyncio.run(_run(components, checkpoint))
+        summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -168,8 +204,14 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     return out / "model"
 
 
-async def _run(components: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
+async def _run(
+    components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
+) -> dict[str, Any]:
     async with components.generators:
+        if preflight is not None:
+            require_passed(await preflight.of_generators(components.generators), components.recipe.model)
+            for line in preflight.lines():
+                components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)
         ledger = await loop.run()
     return {
@@ -179,6 +221,12 @@ async def _run(components: LoopComponents, checkpoint: Checkpoint | None) -> dic
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": components.curriculum.pool_sizes(),
     }
+
+
+def _end_where_trained(trainer: Trainer, stops: StopTokens) -> None:
+    """Let the model that is saved name every token that ended its responses in training."""
+    if stops.added:
+        trainer.model.generation_config.eos_token_id = list(stops.ids)
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
