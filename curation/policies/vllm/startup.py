@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from curation.config import EngineSettings
+from curation.config.engines import HeadDtype
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 
@@ -35,7 +36,7 @@ DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 """Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
 those of the request."""
 
-POLICY_WORKER = "curation.policies.vllm.tied.Worker"
+POLICY_WORKER = "curation.policies.vllm.reloading.Worker"
 TRAINED_WORKER = "curation.policies.vllm.worker.TrainedWorker"
 """What is mixed into vLLM's workers: where weights stay or are loaded from a folder, and where they are exchanged."""
 
@@ -65,7 +66,7 @@ class Launch:
 
     ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it. ``in_flight`` is
     how many requests it works on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs,
-    None where none do.
+    None where none do. ``head_dtype`` is what the output layer computes in.
     """
 
     model: str
@@ -74,6 +75,7 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
+    head_dtype: HeadDtype = "model"
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
@@ -157,6 +159,8 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "disable_log_stats": True,
         "seed": launch.seed,
     }
+    if launch.head_dtype != "model":
+        arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:
         from vllm.config import WeightTransferConfig
 
