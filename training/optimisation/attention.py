@@ -3,7 +3,8 @@
 `register_packed_attention` puts it beside the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
 half precision it is torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of
 scaled dot-product attention together. No mask of tokens x tokens is ever made, and no work is done between sequences.
-Windows, sinks and soft-capping are a layer's own (`training.optimisation.block_attention`); flash attention has windows.
+Windows, sinks and soft-capping are computed in blocks (`training.optimisation.block_attention`), windows on a GPU by
+flash attention.
 Where sequences share a prompt, queries, keys and values of its one copy are laid before each of its responses first
 (`PackedLayout`): any attention of whole sequences will do.
 
@@ -38,6 +39,9 @@ _HARMLESS = frozenset(
     "position_embeddings".split()
 )
 """What models hand to their attention beside, and what means nothing here."""
+
+_LARGEST_HEAD = 256
+"""Features of a head that flash attention takes."""
 
 _STEP = 16
 """Lengths are rounded up to multiples of this, so that more sequences share a call."""
@@ -96,6 +100,19 @@ class PackedLayout:
             tuple((len(list(run)), length) for length, run in groupby(padded.tolist())),
             whole if self.unrolled is None else self.unrolled[whole],
             place if self.packed is None else place[self.packed],
+        )
+
+
+def require_known_attention(config: Any) -> None:
+    """Refuse a model whose attention is none of those built here.
+
+    Raises:
+        ConfigError: it attends within chunks.
+    """
+    if "chunked_attention" in (getattr(config, "layer_types", None) or ()):
+        raise ConfigError(
+            f"model {config.model_type} attends within chunks of {config.attention_chunk_size} tokens, which is not "
+            "supported here; take another model."
         )
 
 
@@ -162,9 +179,15 @@ def packed_attention(
     rule = AttentionRule(scaling, window, s_aux, softcap)
     rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
     layout = layout or PackedLayout(cu_seq_lens_q)
-    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and s_aux is None and softcap is None:
+    if _flash_can(query, value) and s_aux is None and softcap is None:
         return _flash(rows, layout, max_length_q, rule)[None], None
     return layout.calls.compute(rows, partial(_whole_sequences, rule=rule))[None], None
+
+
+def _flash_can(query: Tensor, value: Tensor) -> bool:
+    """Return whether flash attention takes these: half precision, on a GPU, heads of one size that is not too large."""
+    heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
+    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
 
 
 def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: AttentionRule) -> Tensor:

@@ -4,8 +4,9 @@ Computed plainly, for blocks of queries one after another: a block's scores exis
 again backward, and a window's block reads the keys that it can see and no others. Exact in any precision and on any
 device; slower than a kernel, which is why `training.optimisation.attention` asks here only where it must.
 
-A sink is a score of each head that belongs to no key: softmax over [scores, sink], of which the sink's share is left out
-(gpt-oss). Soft-capping is cap tanh(score / cap) (Gemma 2). A window of w is the token itself and the w - 1 before it.
+A sink is a score of each head that belongs to no key: softmax over [scores, sink], of which the sink's share is left
+out (gpt-oss). Soft-capping is cap tanh(score / cap) (Gemma 2). A window of w is the token itself and the w - 1 before
+it.
 """
 
 from __future__ import annotations

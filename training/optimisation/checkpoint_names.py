@@ -1,13 +1,13 @@
 """Tensors under the names that they have in the checkpoint on disk, whatever transformers calls them in memory.
 
-transformers loads some checkpoints under other names and shapes than they have on disk (the experts of a mixture become
-one tensor), and `training.optimisation.text_part` takes a text model out of a larger one. Weights that leave the trainer,
-for engines, checkpoints or publication, have the names on disk: `to_checkpoint_names`. Weights that come in lose them:
-`to_model_names`.
+transformers loads some checkpoints under other names and shapes than they have on disk (the experts of a mixture
+become one tensor), and `training.optimisation.text_part` takes a text model out of a larger one. Weights that leave the
+trainer, for engines, checkpoints or publication, have the names on disk: `to_checkpoint_names`. Weights that come in
+lose them: `to_model_names`.
 
 Invariants: the two undo each other. What the checkpoint holds and the model does not (a vision tower, layers for
-drafting tokens) is in the result of `to_checkpoint_names` too, as a tensor without memory (device ``meta``): it stays as
-it is, is sent nowhere, and is copied from the source into every folder that is saved (`untouched_tensors`).
+drafting tokens) is in the result of `to_checkpoint_names` too, as a tensor without memory (device ``meta``): it stays
+as it is, is sent nowhere, and is copied from the source into every folder that is saved (`untouched_tensors`).
 """
 
 from __future__ import annotations

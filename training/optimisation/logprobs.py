@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from training.config import PackingSettings
-from training.optimisation.attention import attention_kwargs, register_packed_attention
+from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
 from training.optimisation.text_part import decoder_of, logits_of
@@ -57,6 +57,7 @@ class PackedPolicy(nn.Module):
         self._elements = settings.logit_elements
         causal: Any = model
         logits_of(causal)  # is refused here where it is not known
+        require_known_attention(causal.config)
         self._own_attention = str(causal.config._attn_implementation)
         causal.set_attn_implementation(register_packed_attention())
         keep_sequences_apart(causal)

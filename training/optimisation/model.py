@@ -116,10 +116,10 @@ def save_model(
 ) -> str:
     """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
 
-    It has the class, the names of tensors, and all that is not trained, of the checkpoint that the model was loaded from.
+    It has the class and the names of the checkpoint that the model was loaded from, and all of it that is not trained.
     ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
-    those are sharded; its names are those on disk (`training.optimisation.checkpoint_names`). A folder of that name is replaced: for an instant it is away, so a reader that must never miss a
-    step publishes under a new name each time.
+    those are sharded; its names are those on disk (`training.optimisation.checkpoint_names`). A folder of that name is
+    replaced: for an instant it is away, so a reader that must never miss a step publishes under a new name each time.
     """
     from transformers.utils.logging import disable_progress_bar
 

@@ -45,8 +45,8 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
         return settings, None
     kinds = f" ({', '.join(sorted(other))})" if other else ""
     return settings.model_copy(update={"single": True}), (
-        f"model {config.model_type} has layers that may carry a state from token to token{kinds}, so a micro-batch is one "
-        "sequence, as with packing.single = true."
+        f"model {config.model_type} has layers that may carry a state from token to token{kinds}, so a micro-batch is "
+        "one sequence, as with packing.single = true."
     )
 
 

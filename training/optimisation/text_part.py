@@ -2,7 +2,8 @@
 
 Such a checkpoint is loaded as what it is; its decoder and output layer are set into the causal language model of the
 decoder's own family, which is what is trained and sampled, and the rest is let go. `whole_model` is what remains of it:
-the class, the configuration and the names under which a trained model is saved (`training.optimisation.checkpoint_names`).
+the class, the configuration and the names under which a trained model is saved
+(`training.optimisation.checkpoint_names`).
 
 Also here: what a causal language model does to its logits behind the output layer.
 """
@@ -122,8 +123,8 @@ def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrain
     decoder, head = whole.get_decoder(), whole.get_output_embeddings()
     if type(decoder.config) not in AutoModelForCausalLM._model_mapping or head is None:
         raise PolicyError(
-            f"{folder}: {type(whole).__name__} holds a text part ({decoder.config.model_type}) that transformers has no "
-            "causal language model for; take a text model of this family"
+            f"{folder}: transformers has no causal language model for the text part ({decoder.config.model_type}) of "
+            f"{type(whole).__name__}; take a text model of this family"
         )
     with torch.device("meta"):
         causal = AutoModelForCausalLM.from_config(decoder.config, attn_implementation=attention)

@@ -47,6 +47,7 @@ from training.optimisation.packing import (
     padding_share,
     plan_micro_batches,
 )
+from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
@@ -84,6 +85,8 @@ class Trainer:
         folder: the model to start from.
         recipe: temperature, packing, optimiser, precision.
         ranks: the processes.
+
+    ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
@@ -98,10 +101,11 @@ class Trainer:
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = sum(value.numel() for value in model.parameters())
+        self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
-        self.scorer = PolicyScorer(self.policy, ranks, recipe.packing, recipe.temperature)
+        self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             self.policy.parameters(),
@@ -130,7 +134,7 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
-        packing = self._recipe.packing
+        packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = [
@@ -155,8 +159,8 @@ class Trainer:
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
 
-        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the others
-        may be the very tensors in training: they change with the next step.
+        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the
+        others may be the very tensors in training: they change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state

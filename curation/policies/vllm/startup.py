@@ -35,7 +35,7 @@ DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 """Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
 those of the request."""
 
-POLICY_WORKER = "curation.policies.vllm.packed_layers.Worker"
+POLICY_WORKER = "curation.policies.vllm.reloading.Worker"
 TRAINED_WORKER = "curation.policies.vllm.worker.TrainedWorker"
 """What is mixed into vLLM's workers: where weights stay or are loaded from a folder, and where they are exchanged."""
 

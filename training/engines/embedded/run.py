@@ -159,6 +159,8 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():
             metrics_logger.log_message(f"warning: {warning}")
+        if trainer.packing_note is not None:
+            metrics_logger.log_message(trainer.packing_note)
         pool = GeneratorPool(build_generators(recipe, folder))
         weight_sync = stack.enter_context(WeightSync(pool))
         publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
