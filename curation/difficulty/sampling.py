@@ -31,12 +31,8 @@ from dataclasses import dataclass, field
 
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
-<<<<<<< HEAD
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
-from curation.records import Completion, Outcome, Policy, PromptRequest
-=======
-from curation.records import COUNTED_OUTCOMES, Completion, Policy, PromptRequest
->>>>>>> verdicts
+from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 

@@ -30,11 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import EngineSettings
-<<<<<<< HEAD
 from curation.config.engines import HeadDtype
-=======
 from curation.policies.checkpoints import folder_carries_state
->>>>>>> families
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 
