@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
-from curation.records import Completion, Outcome, Policy, PromptRequest
+from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
@@ -312,7 +312,11 @@ class Sampler:
             self._submit(problem, indices, new_answers)
 
     def _submit(self, problem: _OpenProblem, indices: list[int], new_answers: Sequence[str | None]) -> None:
-        answers = list(dict.fromkeys([*problem.verdict_by_answer, *new_answers]))
+        judged = [
+            answer for answer, verdict in problem.verdict_by_answer.items() if verdict.outcome in COUNTED_OUTCOMES
+        ]
+        new = [answer for answer in new_answers if answer not in problem.verdict_by_answer]
+        answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
         request = problem.sampling_request
         task = JudgeTask(problem.request.id, request.reference, problem.request.lang, (), request.letter)
         problem.is_judging = True

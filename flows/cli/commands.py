@@ -104,12 +104,13 @@ def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
         if not failures:
             continue
         pending, most = retries.pending_round(folder), run.recipe.verify.retries
-        becomes = (
-            f"the next run judges them again (retry {pending} of {most})"
-            if pending
-            else "no further run judges them again; raise verify.retries, or verify.limit_s to judge all anew"
-        )
-        yield f"{stage.title}: the verifier failed on {failures:,} of its comparisons or runs; {becomes}"
+        if pending:
+            becomes = f"the next run judges them again (retry {pending} of {most})"
+        elif retries.last_round(folder) >= most:
+            becomes = "no further run judges them again; raise verify.retries, or verify.limit_s to judge all anew"
+        else:
+            becomes = "`goldilocks explain` names them"
+        yield f"{stage.title}: verdicts on which the verifier failed: {failures:,}; {becomes}"
 
 
 def _add_stage(table: Table, stage_status: StageStatus) -> None:

@@ -44,8 +44,14 @@ def failures_left(folder: Path) -> int:
 
 def pending_round(folder: Path) -> int:
     """Return the number of the round that a stage is to carry out; 0 where none is planned."""
-    planned = _last_round(folder)
+    planned = last_round(folder)
     return planned if any(True for _ in _shards_before(folder, planned)) else 0
+
+
+def last_round(folder: Path) -> int:
+    """Return the number of the round that was planned last, carried out or not; 0 where there was none."""
+    path = folder / FILE
+    return int(json.loads(path.read_text(encoding="utf-8"))["round"]) if path.exists() else 0
 
 
 def plan_round(folder: Path, most: int) -> int:
@@ -53,7 +59,7 @@ def plan_round(folder: Path, most: int) -> int:
 
     A round that is not finished stays the next one.
     """
-    pending, done = pending_round(folder), _last_round(folder)
+    pending, done = pending_round(folder), last_round(folder)
     if pending or done >= most or not failures_left(folder):
         return pending
     _plan(folder, done + 1)
@@ -93,8 +99,3 @@ def _shards_before(folder: Path, round_number: int) -> Iterator[int]:
 
 def _plan(folder: Path, round_number: int) -> None:
     atomic_write(folder / FILE, json.dumps({"round": round_number}) + "\n")
-
-
-def _last_round(folder: Path) -> int:
-    path = folder / FILE
-    return int(json.loads(path.read_text(encoding="utf-8"))["round"]) if path.exists() else 0

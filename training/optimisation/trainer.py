@@ -106,7 +106,7 @@ class Trainer:
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
-        self.scorer = PolicyScorer(self.policy, ranks, recipe.packing, recipe.temperature)
+        self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             self.policy.parameters(),

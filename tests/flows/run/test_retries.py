@@ -13,6 +13,7 @@ import pytest
 
 from curation.records import problem_id
 from curation.storage.stages import read_table
+from flows.publish.versions import decisions_of, stored_versions
 from flows.run import retries
 from tests.flows.conftest import Tiny, goldilocks, published, stamps, tries, write_jsonl
 
@@ -166,3 +167,27 @@ def test_rejudge_carries_the_round_out(slow: Tiny) -> None:
     assert said.status == 0, said.err
     assert f"stage1  {problem_id(SLOW)}  verifier_failed → kept\n" in said.out
     assert "was timeout (killed at its limit), is correct (" in said.out
+
+
+def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
+    """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
+    settings = "refresh.change_probability=1", "refresh.probe_share=0", "refresh.retry_share=0"
+    assert slow.run(*settings).status == 0
+    assert retries.pending_round(verdicts_folder(slow)) == 1
+    write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])
+    policy = tmp_path / "newer.toml"
+    policy.write_text(
+        '[policy]\nkind = "recorded"\nname = "weak@2"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    said = goldilocks("refresh", slow.folder, "--policy", policy)
+    assert said.status == 0, said.err
+    assert said.out.startswith("judged again: 1 problems (unsettled 1) with 4 new attempts")
+    rows = {row["problem"]: row for row in decisions_of(slow.folder, 2).iter_rows(named=True)}
+    row = rows[problem_id(SLOW)]
+    assert (row["policy"], row["reason"], row["correct"], row["judged"]) == ("weak@2", None, 1, 4)
+    before = slow.table("data")
+    assert slow.run(*settings).status == 0
+    assert [version.origin for version in stored_versions(slow.folder)] == ["run", "refresh"]
+    assert slow.table("data").equals(before)
+    assert retries.pending_round(verdicts_folder(slow)) == 0

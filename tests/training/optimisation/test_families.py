@@ -171,8 +171,8 @@ def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
     packing, note = packing_for(model, PACKING)
     assert packing.single
     assert note == (
-        "model qwen3 has layers that may carry a state from token to token (retention), so a micro-batch is one "
-        "sequence, as with packing.single = true."
+        "model qwen3 has layers that may carry a state from token to token, so a micro-batch is one sequence, as with "
+        "packing.single = true."
     )
     assert packing_for(model, packing) == (packing, None)
 
