@@ -45,6 +45,7 @@ SHARED_ROOMS = {
     "sources.kattis_statement",
     "sources.rows",
     "storage",
+    "thinking",
     "verify",
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""

@@ -12,6 +12,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
+from curation.config.policies import Thinking
+from curation.thinking import OPEN
 from training.config import (
     CollectorSettings,
     ComputeSettings,
@@ -117,6 +119,7 @@ class TrainRecipe(Settings):
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the recipe's system prompt; `plain`: the statement alone."
     )
+    thinking: Thinking = OPEN
     temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."

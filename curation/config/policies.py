@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.old_keys import RECIPE
+from curation.thinking import OPEN, ThinkingTags
+
+
+def _check_tags(thinking: str | tuple[str, str]) -> str | tuple[str, str]:
+    ThinkingTags.of(thinking)
+    return thinking
+
+
+Thinking = Annotated[
+    str | tuple[str, str],
+    AfterValidator(_check_tags),
+    Field(
+        description="The tags in which the model thinks: `<think>`, `[THINK]` or another opening tag, whose closing "
+        "tag has a slash; both tags as a list; or `none` for a model that does not think. A tag that the chat template "
+        "opens needs no setting. `<think>` in the paper.",
+        exclude_if=lambda thinking: thinking == OPEN,
+    ),
+]
+"""A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
 
 
 class AttemptColumns(Settings):
@@ -35,6 +54,7 @@ class RecordedPolicy(Settings):
     path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
+    thinking: Thinking = OPEN
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -90,6 +110,7 @@ class LivePolicy(Settings):
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
+    thinking: Thinking = OPEN
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
     keep_tokens: bool = Field(
         False, description="Keep the token ids and log-probabilities of every attempt. The trainer wants them."

@@ -261,7 +261,8 @@ class Sampler:
         self.progress.attempts += 1
         self.progress.tokens += completion.tokens or 0
         if not problem.is_stopped:
-            problem.answers[index] = self._judge.final_answer(Response(completion.text, completion.answer))
+            response = Response(completion.text, completion.answer, completion.finish)
+            problem.answers[index] = self._judge.final_answer(response)
 
     def _store_completions(self) -> None:
         if self._completions:

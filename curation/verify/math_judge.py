@@ -35,11 +35,14 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 class Response:
     """One attempt at a problem: its whole text, or only the final answer that somebody recorded.
 
+    ``finish`` is as in `ATTEMPT`: ``stop`` where the text is known to have ended by itself.
+
     Example: ``Response("… so we get\\nA: 26", None)``
     """
 
     text: str | None
     answer: str | None
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.asking import PolicySession
 from flows.stages.judging import open_judge
 
-REWRITING_VERSION = "rewriting@1"
+REWRITING_VERSION = "rewriting@2"
 """Changed whenever the stage could accept another rewriting."""
 
 REWRITTEN = pl.Schema(

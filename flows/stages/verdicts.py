@@ -64,16 +64,16 @@ def judge_attempts(job: StageRun) -> StageResult:
 def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
-    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer")
+    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
     tasks = (
         JudgeTask(
             name,
             reference,
             lang,
-            tuple(Response(text, answer) for text, answer in zip(texts, answers, strict=True)),
+            tuple(map(Response, texts, answers, finishes)),
             letter,
         )
-        for name, texts, answers in groups.iter_rows()
+        for name, texts, answers, finishes in groups.iter_rows()
         for reference, lang, letter in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]

@@ -4,7 +4,9 @@ A rollout is one generated response to one problem, what `curation` calls an att
 
 Invariants: a rollout that breaks the format never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
 excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
-index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint.
+index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint. Its text
+is in the model's own tags, with those in front that the prompt ended in; the verifier gets it in the house's form
+(`curation.thinking`). Its tokens are those that were sampled.
 
 Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
 """
@@ -13,12 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curation.policies.completions import TokenCompletion
+from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
+from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
 from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
@@ -94,6 +97,7 @@ class RolloutRunner:
         seed: the run's.
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
+        tags: those that the model thinks in.
     """
 
     def __init__(
@@ -104,8 +108,10 @@ class RolloutRunner:
         rewards: RewardSettings,
         check_language: LanguageChecker | None,
         seed: int,
+        tags: ThinkingTags = THINK,
     ) -> None:
-        self.rewards = rewards
+        self.rewards, self.tags = rewards, tags
+        self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
@@ -119,7 +125,11 @@ class RolloutRunner:
                 token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
             else:
                 chat = self._tokenizer.apply_chat_template(
-                    messages, add_generation_prompt=True, tokenize=True, return_dict=True
+                    messages,
+                    add_generation_prompt=True,
+                    tokenize=True,
+                    return_dict=True,
+                    **self.tags.template_arguments,
                 )
                 token_ids = tuple(chat["input_ids"])
             self._prompts[task.id] = token_ids
@@ -138,14 +148,16 @@ class RolloutRunner:
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
-        return completion
+        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
+        return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
-        failure = format_error(completion.text, task.request.domain)
+        failure = format_error(completion.text, task.request.domain, self.tags, completion.finish)
         verdict: Verdict | None = None
         if failure is None:
-            verdict = await self._verifiers.verify(task, completion.text, derive_seed(self._seed, f"tests:{group}"))
+            seed, text = derive_seed(self._seed, f"tests:{group}"), self.tags.house_form(completion.text)
+            verdict = await self._verifiers.verify(task, text, seed, completion.finish)
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
@@ -153,6 +165,8 @@ class RolloutRunner:
             len(completion.token_ids),
             verdict.outcome if verdict is not None else None,
             verdict.passed if verdict is not None else None,
+            self.tags,
+            completion.finish,
         )
         if self._check_language is None:
             reward = compute_reward(inputs, self.rewards)

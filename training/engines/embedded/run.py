@@ -27,9 +27,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curation.prompts import SOLVING
+from curation.prompts import solving_prompt
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
+from curation.thinking import ThinkingTags
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.loop import LoopComponents, TrainingLoop
@@ -114,8 +115,15 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
         check_language = _language_checker() if recipe.rewards.language else None
+        tags = ThinkingTags.of(recipe.thinking)
         rollouts = RolloutRunner(
-            tokenizer, SOLVING[recipe.prompt], verifiers, curriculum.rewards, check_language, recipe.seed
+            tokenizer,
+            solving_prompt(recipe.prompt, tags),
+            verifiers,
+            curriculum.rewards,
+            check_language,
+            recipe.seed,
+            tags,
         )
         metrics_logger = MetricsLogger(
             out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
