@@ -27,10 +27,12 @@ TOP_LEVEL = {
 SHARED_ROOMS = {
     "config",
     "difficulty.early_stopping",
+    "difficulty.failed_verdicts",
     "difficulty.planning",
     "difficulty.progress",
     "difficulty.sampling",
     "difficulty.sampling_tables",
+    "difficulty.unanswered",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "languages.identification",

@@ -15,12 +15,14 @@ from curation.config.base import ByKind, Settings
 from curation.config.policies import Examples, Thinking
 from curation.thinking import OPEN
 from training.config import (
+    AttemptStoreSettings,
     CollectorSettings,
     ComputeSettings,
     ObjectiveSettings,
     OptimSettings,
     PackingSettings,
     RewardSettings,
+    StallSettings,
 )
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.old_keys import TRAIN_RECIPE
@@ -142,6 +144,15 @@ class TrainRecipe(Settings):
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
+    stall: StallSettings = Field(default_factory=StallSettings, description="What happens where nothing is learned.")
+    attempt_store: AttemptStoreSettings = Field(
+        default_factory=AttemptStoreSettings, description="The texts that are kept."
+    )
+    checks: bool = Field(
+        True,
+        description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
+        "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+    )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
 

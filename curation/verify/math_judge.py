@@ -147,9 +147,8 @@ class MathJudge:
     ) -> None:
         self.engine = engine
         self.version = answers.VERSION if engine == OWN_ENGINE else math_verify.engine_version()
-        self._pool = WorkerPool(
-            "curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(limit_s, memory_mb)
-        )
+        self.limits = WorkerLimits(limit_s, memory_mb)
+        self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
         self._job = {"engine": engine}
         self._open = False
 

@@ -52,7 +52,12 @@ def rewrite_choices(job: StageRun) -> StageResult:
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
     assert settings.policy is not None
     ambiguous_ids = _ambiguous_ids(problems)
-    with PolicySession(job.run, settings.policy, REWRITE) as session, open_judge(job.run) as judge:
+
+    def is_readable(text: str) -> bool:
+        return read_rewriting(text) is not None
+
+    asking = PolicySession(job.run, job.stage.name, settings.policy, REWRITE, is_readable)
+    with asking as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).with_row_index("_at")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from curation.config.policies import TorchPolicySettings
+from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader, cut_at_stop
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PolicySample:
     """One response with all that training needs: per token its id, log-probability and the weights' version.
+
+    ``text`` is in the form of the house, as a `Completion`'s.
 
     Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
     """
@@ -155,7 +158,8 @@ class TorchPolicy:
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
         """Return the tokens of the question under the prompt and the model's chat template."""
-        chat = self._require_tokenizer().apply_chat_template(
+        chat = apply_chat_template(
+            self._require_tokenizer(),
             self._prompt.messages(problem),
             add_generation_prompt=True,
             tokenize=True,
@@ -197,14 +201,9 @@ class TorchPolicy:
         tokenizer = load_tokenizer(self._folder)
         model = load_model(self._folder, dtype=settings.dtype, device=settings.device)
         model.requires_grad_(False)
-        ends = model.generation_config.eos_token_id
-        if ends is None:
-            ends = tokenizer.eos_token_id
-        if ends is None:
-            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
         engine = DecodingEngine(
             model,
-            [ends] if isinstance(ends, int) else list(ends),
+            folder_stop_tokens(self._folder, tokenizer).ids,
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,

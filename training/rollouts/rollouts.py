@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
@@ -40,13 +42,17 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked."""
+    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
+
+    ``answer`` is the final answer that was judged, None where there is none.
+    """
 
     problem: str
     completion: TokenCompletion
     reward: Reward
     outcome: Outcome | None
     method: str
+    answer: str | None = None
 
     @property
     def tokens(self) -> int:
@@ -78,6 +84,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
+        "answer": rollout.answer,
     }
 
 
@@ -86,7 +93,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
+    reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer)
 
 
 class RolloutRunner:
@@ -98,6 +106,8 @@ class RolloutRunner:
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
         tags: those that the model thinks in.
+
+    ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
 
     def __init__(
@@ -115,23 +125,13 @@ class RolloutRunner:
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
+        self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
-            messages = self._prompt.messages(task.request)
-            if self._tokenizer.chat_template is None:
-                token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
-            else:
-                chat = self._tokenizer.apply_chat_template(
-                    messages,
-                    add_generation_prompt=True,
-                    tokenize=True,
-                    return_dict=True,
-                    **self.tags.template_arguments,
-                )
-                token_ids = tuple(chat["input_ids"])
+            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
             self._prompts[task.id] = token_ids
         return token_ids
 
@@ -148,16 +148,15 @@ class RolloutRunner:
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        self.generated += 1
+        self.last_generated_at = time.monotonic()
         text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
         return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
-        failure = format_error(completion.text, task.request.domain, self.tags, completion.finish)
-        verdict: Verdict | None = None
-        if failure is None:
-            seed, text = derive_seed(self._seed, f"tests:{group}"), self.tags.house_form(completion.text)
-            verdict = await self._verifiers.verify(task, text, seed, completion.finish)
+        seed, text = derive_seed(self._seed, f"tests:{group}"), completion.text
+        failure, verdict = await judge_response(self._verifiers, task, text, seed, self.tags, completion.finish)
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
@@ -172,8 +171,41 @@ class RolloutRunner:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        method = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
+        if verdict is None:
+            return Rollout(task.id, completion, reward, None, str(failure))
+        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+
+
+async def judge_response(
+    verifiers: Verifiers, task: TrainingTask, text: str, seed: int, tags: ThinkingTags, finish: str | None
+) -> tuple[str | None, Verdict | None]:
+    """Return what is wrong with a response's format, and its verdict; one of the two is None.
+
+    Args:
+        seed: draws the tests of a program; that of the response's group.
+        tags: those in which the text has its thoughts.
+        finish: how the response ended, as of a `TokenCompletion`.
+    """
+    failure = format_error(text, task.request.domain, tags, finish)
+    if failure is not None:
+        return failure, None
+    return None, await verifiers.verify(task, tags.house_form(text), seed, finish)
+
+
+def render_prompt(
+    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
+) -> tuple[int, ...]:
+    """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
+
+    Raises:
+        PolicyError: the template refuses the prompt.
+    """
+    messages = prompt.messages(task.request)
+    if tokenizer.chat_template is None:
+        return tuple(tokenizer(plain_text(messages))["input_ids"])
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}
+    chat = apply_chat_template(tokenizer, messages, **options)
+    return tuple(chat["input_ids"])
 
 
 def derive_seed(seed: int, name: str) -> int:

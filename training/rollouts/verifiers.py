@@ -71,6 +71,10 @@ class Verifiers:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
+    def version(self, domain: Domain) -> str:
+        """Return name and version of the verifier of a domain."""
+        return self._judges[domain].version
+
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
         """Judge one rollout, in the house's form; ``seed`` is that of its group and draws a program's tests.
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from curation.config import Decoding, TorchPolicySettings
+from curation.config import Decoding, TorchPolicySettings, VllmPolicy
 from curation.policies.completions import TokenCompletion
-from curation.records import Domain, PromptRequest
+from curation.records import Domain, Policy, PromptRequest
 from tests.training.engines.embedded.test_run import lines, small
 from training.embedded_model import WEIGHTS
 from training.engines.embedded import run
@@ -119,30 +119,61 @@ def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert any(row["reward"]["format"] for row in rows)
 
 
+ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
+
+
 def sampled(folder: Path, thinking: str, **decoding: Any) -> list[str]:
     """What the torch policy hands over for the same draws."""
     settings = TorchPolicySettings(
         model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60, seed=3, **decoding)
     )
-    requests = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
+    return asyncio.run(answers(TorchPolicy(settings, folder.parent)))
 
-    async def ask() -> list[str]:
-        async with TorchPolicy(settings, folder.parent) as policy:
-            return [str((await policy.answer(request, 0)).text) for request in requests]
 
-    return asyncio.run(ask())
+async def answers(policy: Policy) -> list[str]:
+    async with policy:
+        said = await asyncio.gather(*(policy.answer(request, 0) for request in ASKED))
+    return [str(one.text) for one in said if one is not None]
 
 
 def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     plain = sampled(WEIGHTS, "<think>")
     assert all(text.startswith("<think>") and "</think>" in text for text in plain)
-    assert sampled(model(tmp_path / "mistral", tags="THINK"), "[THINK]") == plain
-    assert sampled(tmp_path / "mistral", "[THINK]", stop=("[/THINK]",)) == [
-        text.partition("</think>")[0] for text in plain
-    ]
+    mistral = model(tmp_path / "mistral", tags="THINK")
+    assert sampled(mistral, "[THINK]") == plain
+    assert sampled(mistral, "[THINK]", stop=("[/THINK]",)) == [text.partition("</think>")[0] for text in plain]
     for text in sampled(model(tmp_path / "moved", template="<think>"), "<think>"):
         assert text.startswith("<think>")
         assert text.count("<think>") == 1
-    assert not any(
-        text.startswith("<think>") for text in sampled(model(tmp_path / "direct", template="<think></think>"), "none")
+    direct = model(tmp_path / "direct", template="<think></think>")
+    assert all(text.startswith("<think></think>") for text in sampled(direct, "<think>"))
+    assert not any(text.startswith("<think>") for text in sampled(direct, "none"))
+
+
+@pytest.mark.slow
+@pytest.mark.vllm
+def test_vllm_hands_attempts_over_in_the_same_form(tmp_path: Path) -> None:
+    from curation.policies.vllm import Vllm
+
+    decoding = Decoding(temperature=0.0, max_tokens=112)
+    for folder, thinking in (
+        (model(tmp_path / "mistral", tags="THINK"), "[THINK]"),
+        (model(tmp_path / "moved", template="<think>"), "<think>"),
+    ):
+        theirs = VllmPolicy(
+            kind="vllm", model=str(folder), decoding=decoding, dtype="float32", kv_cache_mb=64, thinking=thinking
+        )
+        ours = TorchPolicySettings(model=str(folder), decoding=decoding, thinking=thinking)
+        by_vllm = asyncio.run(answers(Vllm(theirs, tmp_path)))
+        assert by_vllm == asyncio.run(answers(TorchPolicy(ours, tmp_path)))
+        assert all(text.startswith("<think>") and "</think>" in text for text in by_vllm)
+
+
+def test_a_template_that_knows_of_thinking_is_told_not_to(tmp_path: Path) -> None:
+    """Such templates, Qwen3's for one, then write a closed pair of tags."""
+    folder = model(
+        tmp_path / "qwen",
+        template="{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}",
     )
+    assert all(text.startswith("<think>") for text in sampled(folder, "<think>"))
+    assert not any(text.startswith("<think>") for text in sampled(folder, "none"))
