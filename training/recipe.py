@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.policies import Thinking
+from curation.config.policies import Examples, Thinking
 from curation.thinking import OPEN
 from training.config import (
     AttemptStoreSettings,
@@ -122,6 +122,7 @@ class TrainRecipe(Settings):
         "solve", description="`solve`: the recipe's system prompt; `plain`: the statement alone."
     )
     thinking: Thinking = OPEN
+    examples: Examples = ()
     temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."

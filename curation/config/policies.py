@@ -31,6 +31,24 @@ Thinking = Annotated[
 """A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
 
 
+class WorkedExample(Settings):
+    """A problem and the response that one would like to see."""
+
+    statement: str = Field(min_length=1, description="The problem.")
+    response: str = Field(min_length=1, description="The whole response, final answer and all.")
+
+
+Examples = Annotated[
+    tuple[WorkedExample, ...],
+    Field(
+        description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
+        "not keep the form otherwise. Not in the paper.",
+        exclude_if=lambda examples: not examples,
+    ),
+]
+"""A setting for `solving_prompt`. Its default is left out of what is written, so that digests stay."""
+
+
 class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
@@ -111,6 +129,7 @@ class LivePolicy(Settings):
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
     thinking: Thinking = OPEN
+    examples: Examples = ()
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
     keep_tokens: bool = Field(
         False, description="Keep the token ids and log-probabilities of every attempt. The trainer wants them."

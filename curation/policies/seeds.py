@@ -25,7 +25,8 @@ def seed_of(seed: int, problem: str, index: int) -> int:
 
 def prompt_of(settings: LivePolicy) -> Prompt:
     """Return the prompt that the settings name."""
-    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking))
+    examples = [(one.statement, one.response) for one in settings.examples]
+    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
 def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
@@ -53,5 +54,6 @@ def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str,
         "prompt": prompt.version,
         "system": prompt.system,
         **({"thinking": settings.thinking} if tags != THINK else {}),
+        **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
         **settings.decoding.model_dump(mode="json"),
     }

@@ -9,10 +9,16 @@ names those; `solving_prompt` chooses.
 
 `PLAIN`: the statement and nothing else, for models that were trained on bare statements.
 
+Worked examples, shown as earlier turns, go with any of them: a weak model writes a box where it has seen some.
+
 What is not here: whether a response keeps to the form. That is the verifier's and the reward's business.
 """
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
 
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
@@ -72,9 +78,20 @@ SOLVING = {"solve": SOLVE, "plain": PLAIN}
 """The prompts for solving problems, by the name that a recipe's `prompt` gives."""
 
 
-def solving_prompt(name: str, tags: ThinkingTags = THINK) -> Prompt:
-    """Return the prompt of a recipe's name, for a model that thinks in these tags, or does not think aloud."""
-    prompt = SOLVING[name]
+def solving_prompt(name: str, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()) -> Prompt:
+    """Return the prompt of a recipe's name, for a model that thinks in these tags, or does not think aloud.
+
+    Args:
+        examples: statements and responses that are shown before the problem; the version names them by a digest.
+    """
+    prompt = _with_tags(SOLVING[name], tags)
+    if not examples:
+        return prompt
+    digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
+    return replace(prompt, version=f"{prompt.version} examples {digest}", examples=tuple(examples))
+
+
+def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:
     if prompt is not SOLVE or tags == THINK:
         return prompt
     if not tags.are_used:

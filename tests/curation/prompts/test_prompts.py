@@ -74,6 +74,22 @@ def test_the_prompt_of_a_model_that_does_not_think_asks_for_no_tags() -> None:
     assert direct.user(asked()) == SOLVE.user(asked())
 
 
+def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
+    shown = solving_prompt("solve", ThinkingTags.of("none"), [("What is 1 + 1?", r"\boxed{2}")])
+    system, *turns = shown.messages(asked())
+    assert system["content"] == shown.system
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert turns[0]["content"] == turns[2]["content"].replace(asked().statement, "What is 1 + 1?")
+    assert turns[1]["content"] == r"\boxed{2}"
+
+
+def test_other_examples_are_another_version() -> None:
+    none, one, other = (solving_prompt("plain", examples=shown) for shown in ([], [("a", "b")], [("a", "c")]))
+    assert none is PLAIN
+    assert len({none.version, one.version, other.version}) == 3
+    assert [turn["content"] for turn in one.messages(asked())] == ["a", "b", asked().statement]
+
+
 def test_the_prompt_names_the_models_own_tags() -> None:
     tags = ThinkingTags.of("[THINK]")
     own = solving_prompt("solve", tags)

@@ -161,7 +161,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         tags = ThinkingTags.of(recipe.thinking)
         rollouts = RolloutRunner(
             tokenizer,
-            solving_prompt(recipe.prompt, tags),
+            solving_prompt(recipe.prompt, tags, [(one.statement, one.response) for one in recipe.examples]),
             verifiers,
             curriculum.rewards,
             check_language,
