@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.prompts import solving_prompt
-from curation.thinking import ThinkingTags
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import check_prompts, check_room, short_tasks
@@ -56,8 +54,7 @@ class Preflight:
         self.results: list[CheckResult] = []
         self.seconds = 0.0
         self._recipe, self._trainer, self._tokenizer, self._tasks = recipe, trainer, tokenizer, tasks
-        self._folder, self._tags = folder, ThinkingTags.of(recipe.thinking)
-        self._prompt = solving_prompt(recipe.prompt, self._tags)
+        self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
         self._short = short_tasks(tasks.values())
         self._config: Any = trainer.model.config.get_text_config()
         self._max_tokens = recipe.max_tokens or recipe.rewards.max_length

@@ -32,10 +32,8 @@ from typing import Any
 
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.prompts import solving_prompt
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
-from curation.thinking import ThinkingTags
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
@@ -158,15 +156,14 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
         check_language = _language_checker() if recipe.rewards.language else None
-        tags = ThinkingTags.of(recipe.thinking)
         rollouts = RolloutRunner(
             tokenizer,
-            solving_prompt(recipe.prompt, tags, [(one.statement, one.response) for one in recipe.examples]),
+            recipe.solving_prompt,
             verifiers,
             curriculum.rewards,
             check_language,
             recipe.seed,
-            tags,
+            recipe.tags,
         )
         metrics_logger = MetricsLogger(
             out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
@@ -307,9 +304,8 @@ def _attempt_log(
         return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
 
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
-    tags = ThinkingTags.of(recipe.thinking)
-    prompt = solving_prompt(recipe.prompt, tags).version
-    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, tags)
+    prompt = recipe.solving_prompt.version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
 def _language_checker() -> LanguageChecker:
