@@ -22,9 +22,8 @@ Thinking = Annotated[
     str | tuple[str, str],
     AfterValidator(_check_tags),
     Field(
-        description="The tags in which the model thinks: `<think>`, `[THINK]` or another opening tag, whose closing "
-        "tag has a slash; both tags as a list; or `none` for a model that does not think. A tag that the chat template "
-        "opens needs no setting. `<think>` in the paper.",
+        description="The tags in which the model thinks: the opening one, as in `<think>` or `[THINK]`; both, as a "
+        "list; or `none`. A tag that the chat template opens needs no setting. `<think>` in the paper.",
         exclude_if=lambda thinking: thinking == OPEN,
     ),
 ]
