@@ -85,6 +85,32 @@ def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
     assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
 
 
+def test_the_token_that_only_the_template_ends_turns_with_ends_an_attempt(
+    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = engine.engine.vllm.get_tokenizer()
+    assert engine._added_stops == engine._template_stops() == ()  # its turns end with letters
+    ended = tokenizer.chat_template.replace("content'] }}", "content'] }}<s>")
+    monkeypatch.setattr(tokenizer, "chat_template", ended)
+    assert engine._template_stops() == (tokenizer.bos_token_id,)
+    assert "the last was added, for the chat template ends turns with it" in capsys.readouterr().err
+    drawn = answer(engine, run).token_ids
+    assert drawn is not None
+    assert len(drawn) > 4
+    monkeypatch.setattr(engine, "_added_stops", (drawn[3],))
+    cut = answer(engine, run)
+    assert (cut.token_ids, cut.finish) == (drawn[: drawn.index(drawn[3]) + 1], "stop")
+
+
+def test_a_template_that_refuses_the_prompt_ends_the_run_with_its_sentence(
+    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = "{{ raise_exception('System role not supported') }}"
+    monkeypatch.setattr(engine.engine.vllm.get_tokenizer(), "chat_template", refusing)
+    with pytest.raises(PolicyError, match=r"refuses the prompt \(System role not supported\)"):
+        run(engine.answer(asked(statement="Never asked before."), 0))
+
+
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
     async def cancelled() -> int:
         tasks = [asyncio.create_task(engine.answer(asked(n), 0)) for n in range(8)]

@@ -27,7 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curation.policies.chat_templates import StopTokens, folder_stop_tokens
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.prompts import SOLVING
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
@@ -137,7 +137,9 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
-    _end_where_trained(trainer, folder_stop_tokens(folder, tokenizer))
+    stops = folder_stop_tokens(folder, tokenizer)
+    if stops.added:  # the model that is saved must name every token that ended its responses in training
+        trainer.model.generation_config.eos_token_id = list(stops.ids)
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
@@ -159,6 +161,8 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():
             metrics_logger.log_message(f"warning: {warning}")
+        if stops.added:
+            metrics_logger.log_message(stops.phrase(tokenizer))
         if trainer.packing_note is not None:
             metrics_logger.log_message(trainer.packing_note)
         pool = GeneratorPool(build_generators(recipe, folder))
@@ -204,12 +208,6 @@ async def _run(
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": components.curriculum.pool_sizes(),
     }
-
-
-def _end_where_trained(trainer: Trainer, stops: StopTokens) -> None:
-    """Let the model that is saved name every token that ended its responses in training."""
-    if stops.added:
-        trainer.model.generation_config.eos_token_id = list(stops.ids)
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
