@@ -25,6 +25,10 @@ _TOKENS = (
 )
 _NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt")
 _HEADER_LIMIT = 100_000_000
+_ATTENTION = frozenset({"full_attention", "sliding_attention", "chunked_attention", "attention"})
+"""Kinds of layers that carry nothing but keys and values."""
+_STATE_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cache", "linear_num_key_heads", "lru_width")
+"""Settings that only models with another kind have."""
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -78,6 +82,23 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
             raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file.")
         shapes |= {name: tuple(of["shape"]) for name, of in header.items() if name != "__metadata__"}
     return shapes
+
+
+def carries_state(config: Mapping[str, Any]) -> bool:
+    """Return whether a model's settings (its config.json) name layers that carry a state from token to token: linear
+    attention, convolutions, state spaces, and kinds that are not known.
+    """
+    text = config.get("text_config") or config
+    other = set(text.get("layer_types") or ()) - _ATTENTION
+    return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
+
+
+def folder_carries_state(folder: Path) -> bool:
+    """Return whether the model in a folder has such layers; False where there is no config.json."""
+    try:
+        return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return False
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:

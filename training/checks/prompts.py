@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from curation.policies.chat_templates import StopTokens
 from curation.prompts import Prompt
 from curation.records import PolicyError
+from curation.thinking import ThinkingTags
 from training.checks.results import CheckResult
 from training.config import PackingSettings
 from training.rollouts.rollouts import render_prompt
@@ -35,11 +36,15 @@ def short_tasks(tasks: Iterable[TrainingTask]) -> list[TrainingTask]:
 
 
 def check_prompts(
-    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, tasks: Sequence[TrainingTask], stops: StopTokens
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    tasks: Sequence[TrainingTask],
+    stops: StopTokens,
+    tags: ThinkingTags,
 ) -> list[CheckResult]:
     """Return whether the template takes the prompt, and what ends a response."""
     try:
-        token_ids = render_prompt(tokenizer, prompt, tasks[0])
+        token_ids = render_prompt(tokenizer, prompt, tasks[0], tags)
     except PolicyError as error:
         sentence, _, advice = str(error).rstrip(".").rpartition("; ")
         return [CheckResult(TEMPLATE, None, None, sentence, advice)]
@@ -56,6 +61,7 @@ def check_room(
     tokenizer: PreTrainedTokenizerBase,
     prompt: Prompt,
     tasks: Iterable[TrainingTask],
+    tags: ThinkingTags,
     *,
     context: int,
     max_tokens: int,
@@ -69,7 +75,7 @@ def check_room(
         packing: how large micro-batches are.
     """
     long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
-    longest = max(len(render_prompt(tokenizer, prompt, task)) for task in long)
+    longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
     sequence = min(longest + max_tokens, context)
     if longest >= context:
         detail = f"a prompt takes {longest} tokens, the context is {context}"

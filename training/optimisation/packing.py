@@ -17,7 +17,6 @@ Not here: the attention that keeps sequences apart (`training.optimisation.atten
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
@@ -28,6 +27,7 @@ from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import PackingSettings
+from training.rollouts.impossible import impossible_positions
 
 
 class PackingError(GoldilocksError):
@@ -40,10 +40,12 @@ class TrainingSample:
 
     ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
-    response tokens that are not trained on; None trains on all.
+    response tokens that are not trained on; None trains on all. ``old_logprobs`` are the trainer's own with its weights
+    at the start of the batch, where an objective needs them and they are no more its present ones. ``on_policy`` says
+    whether all tokens were drawn with the trainer's present weights, None where that is not known.
 
     Raises:
-        PackingError: the parts do not fit together, or a log-probability is no finite number.
+        PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
 
     Example: ``TrainingSample([5, 6], [7, 2], generator_logprobs=[-0.1, -1.2], advantage=1.0, token_weight=0.25)``
     """
@@ -54,6 +56,8 @@ class TrainingSample:
     advantage: float
     token_weight: float
     mask: Sequence[bool] | None = None
+    old_logprobs: Sequence[float] | None = None
+    on_policy: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -67,9 +71,14 @@ class TrainingSample:
                 f"a response of {len(self.response_ids)} tokens has {len(self.generator_logprobs)} log-probabilities "
                 f"and {marks} marks"
             )
-        if not all(map(math.isfinite, self.generator_logprobs)):
-            worst = next(value for value in self.generator_logprobs if not math.isfinite(value))
-            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the rollout")
+        if self.old_logprobs is not None and len(self.old_logprobs) != len(self.response_ids):
+            raise PackingError(
+                f"a response of {len(self.response_ids)} tokens has {len(self.old_logprobs)} old log-probabilities"
+            )
+        for place in impossible_positions(self.generator_logprobs):
+            if self.mask is None or self.mask[place]:
+                value = self.generator_logprobs[place]
+                raise PackingError(f"a token has the log-probability {value}, with which none is drawn; mask it")
 
     @property
     def length(self) -> int:
@@ -99,6 +108,8 @@ class MicroBatch:
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
     weights: Tensor  # [sequences] fp32
+    old_logprobs: Tensor | None  # [targets] fp32; None where the samples have none
+    on_policy: Tensor | None  # [targets] bool; None where the samples do not say
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -302,9 +313,28 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
+        old_logprobs=_old_logprobs(samples),
+        on_policy=_on_policy(samples, response_lengths),
         sample_indices=sample_indices,
         max_seqlen=max(sample.length for sample in samples),
     )
+
+
+def _old_logprobs(samples: Sequence[TrainingSample]) -> Tensor | None:
+    parts = [sample.old_logprobs for sample in samples if sample.old_logprobs is not None]
+    _require_all_or_none(len(parts), len(samples), "old_logprobs")
+    return torch.tensor([value for part in parts for value in part], dtype=torch.float32) if parts else None
+
+
+def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:
+    marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
+    _require_all_or_none(len(marks), len(samples), "on_policy")
+    return torch.tensor(marks).repeat_interleave(lengths) if marks else None
+
+
+def _require_all_or_none(count: int, samples: int, name: str) -> None:
+    if count not in (0, samples):
+        raise PackingError(f"{count} of {samples} samples of a micro-batch have `{name}`; give it to all or to none")
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from curation.policies.checkpoints import carries_state
 from training.config import PackingSettings
 from training.optimisation.attention import PackedLayout
 from training.optimisation.text_part import decoder_of
@@ -27,26 +28,20 @@ if TYPE_CHECKING:
 _MIXERS = ("linear_attn", "conv", "mamba")
 """What transformers calls them in a layer."""
 
-_ATTENTION = frozenset({"full_attention", "sliding_attention", "attention"})
 _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
-"""Kinds of layers: those that carry nothing but keys and values, and those whose state can be kept apart."""
-
-_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cache", "linear_num_key_heads", "lru_width")
-"""Settings that only models with such layers have."""
+"""Kinds of such layers whose sequences can be kept apart, as configurations call them."""
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
     """Return how sequences of this model are packed, and a sentence where that is not as the recipe says."""
     config: Any = model.config
-    other = set(getattr(config, "layer_types", None) or ()) - _ATTENTION
-    carries = other or any(getattr(config, name, None) is not None for name in _SETTINGS)
-    known = other <= _KNOWN and any(_mixers(layer) for layer in _layers(model))
-    if settings.single or known or not carries:
+    kinds = set(getattr(config, "layer_types", None) or ())
+    known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
+    if settings.single or known or not carries_state(config.to_dict()):
         return settings, None
-    kinds = f" ({', '.join(sorted(other))})" if other else ""
     return settings.model_copy(update={"single": True}), (
-        f"model {config.model_type} has layers that may carry a state from token to token{kinds}, so a micro-batch is "
-        "one sequence, as with packing.single = true."
+        f"model {config.model_type} has layers that may carry a state from token to token, so a micro-batch is one "
+        "sequence, as with packing.single = true."
     )
 
 

@@ -63,13 +63,16 @@ def decoder_of(model: PreTrainedModel) -> Any:
     return model.get_decoder()
 
 
-def logits_of(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
+def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
     """Return the map from hidden states to logits: the output layer, and what the family does behind it.
+
+    Args:
+        head: what computes in the place of the model's output layer; that layer itself where None.
 
     Raises:
         ConfigError: the model changes its logits in a way that is not known.
     """
-    head: Any = model.get_output_embeddings()
+    layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
     config: Any = model.config
     changes: list[tuple[Callable[[Tensor, float], Tensor], float]] = []
     for setting, (kinds, change) in _LOGITS.items():
@@ -80,10 +83,10 @@ def logits_of(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
             raise ConfigError(f"model {config.model_type} sets {setting}, whose meaning there is not known here.")
         changes.append((change, float(value)))
     if not changes:
-        return head  # type: ignore[no-any-return]
+        return layer
 
     def changed(hidden: Tensor) -> Tensor:
-        logits: Tensor = head(hidden)
+        logits: Tensor = layer(hidden)
         for change, value in changes:
             logits = change(logits, value)
         return logits

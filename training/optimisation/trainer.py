@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
+from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
@@ -102,7 +103,7 @@ class Trainer:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = sum(value.numel() for value in model.parameters())
         self.packing, self.packing_note = packing_for(model, recipe.packing)
-        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
@@ -116,6 +117,7 @@ class Trainer:
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
+            "score": self._score,
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
@@ -137,10 +139,7 @@ class Trainer:
         packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
-        shares = [
-            [_collate_share(samples, indices, packing) for indices in share]
-            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
-        ]
+        shares = self._shares(samples, bins)
         read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
@@ -155,6 +154,16 @@ class Trainer:
             time.perf_counter() - begun,
             1 - read / sum(lengths),
         )
+
+    def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
+        """Return the samples with the log-probabilities of their tokens under the present weights.
+
+        Raises:
+            PackingError: a sample does not fit into a micro-batch.
+        """
+        shares = self._shares(samples, plan_micro_batches(samples, self.packing))
+        scores: dict[int, list[float]] = self.ranks.run_on_all_ranks("score", self._work, shares, None)
+        return [replace(sample, old_logprobs=scores[index]) for index, sample in enumerate(samples)]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -185,6 +194,26 @@ class Trainer:
         """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
+    def _shares(self, samples: Sequence[TrainingSample], bins: Sequence[Sequence[int]]) -> list[list[MicroBatch]]:
+        """Return each rank's micro-batches."""
+        lengths = [sample.length for sample in samples]
+        return [
+            [_collate_share(samples, indices, self.packing) for indices in share]
+            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
+        ]
+
+    @torch.no_grad()
+    def _score(self, parts: list[MicroBatch], _: None) -> dict[int, list[float]]:
+        """Return the log-probabilities of the tokens of each sample, of all ranks, on rank 0."""
+        scores: dict[int, list[float]] = {}
+        for part in parts:
+            logprobs = self.policy(part.to(self.ranks.device)).logprobs.cpu()
+            for place, index in enumerate(part.sample_indices):
+                scores[index] = logprobs[part.sequence_index == place].tolist()
+        if self.ranks.sharded:
+            self.policy.reshard()  # type: ignore[operator]  # no backward pass comes to do it
+        return {index: values for part in self.ranks.gather(scores) for index, values in part.items()}
+
     def _step(
         self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
@@ -203,14 +232,12 @@ class Trainer:
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
         if not torch.isfinite(norm):
-            raise TrainingError(
-                f"optimiser step {self.steps_taken}: the gradient's norm is {float(norm)}; resume from the last "
-                "checkpoint with a lower optim.learning_rate"
-            )
+            raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
         self.steps_taken += 1
-        return float(self.ranks.all_reduce(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
+        return total, float(norm), measured
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         """Return the micro-batch's loss, with gradient, and all of its statistics."""
@@ -225,6 +252,8 @@ class Trainer:
             part.mask,
             scores.entropy,
             self.reference.logprobs(part) if self.reference is not None else None,
+            part.old_logprobs,
+            part.on_policy,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
@@ -278,7 +307,5 @@ def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int], pa
     if indices:
         return collate([samples[index] for index in indices], tuple(indices), shared=packing.shared)
     first = min(samples, key=lambda sample: sample.length)
-    idle = TrainingSample(
-        first.prompt_ids, first.response_ids, first.generator_logprobs, 0.0, 0.0, [False] * len(first.response_ids)
-    )
+    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
     return collate([idle], ())

@@ -107,7 +107,7 @@ def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
-    """Load the folder once more with memory for these layers, and put to use what was written to it.
+    """Load the folder anew with memory for these layers, and put to use what was written to it.
 
     Raises:
         RuntimeError: a layer was written to in part.
@@ -115,6 +115,7 @@ def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> N
     from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
     from vllm.model_executor.model_loader.reload.meta import materialize_layer
 
+    begin(model)  # once more for all the others, which have been put to use and would take nothing more
     for layer, info in missed:
         materialize_layer(layer, info)
         for value in _own_parameters(layer):

@@ -3,7 +3,8 @@
 It answers with tokens, log-probabilities of what was drawn from, and the version of the weights of every token, and it
 takes new weights while it generates, from a folder of safetensors that it sees (`curation.policies.vllm.worker`, so
 Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--api-key``,
-``--tensor-parallel-size``, ``--max-model-len``.
+``--tensor-parallel-size``, ``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with
+`compute.head_dtype = "float32"`.
 
 vLLM offers weight updates in its development mode only, without asking for a key: whoever reaches the port can change
 the weights. So it listens on this machine alone unless ``--host`` says otherwise: let it be a private network's.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ QUICK = ("mistral3", "qwen3_moe", "gemma3", "lfm2")
 
 EVERY = [pytest.param(family, marks=() if family in QUICK else pytest.mark.slow) for family in FAMILIES]
 PACKING = PackingSettings(micro_batch_tokens=256)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Such small tensors are quicker with one, above all where other tests run beside."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +171,8 @@ def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
     packing, note = packing_for(model, PACKING)
     assert packing.single
     assert note == (
-        "model qwen3 has layers that may carry a state from token to token (retention), so a micro-batch is one "
-        "sequence, as with packing.single = true."
+        "model qwen3 has layers that may carry a state from token to token, so a micro-batch is one sequence, as with "
+        "packing.single = true."
     )
     assert packing_for(model, packing) == (packing, None)
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import folder_stop_tokens, special_tokens
-from curation.prompts import SOLVING
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
@@ -59,7 +58,7 @@ class Preflight:
         self.results: list[CheckResult] = []
         self.seconds = 0.0
         self._recipe, self._trainer, self._tokenizer, self._tasks = recipe, trainer, tokenizer, tasks
-        self._folder, self._prompt = folder, SOLVING[recipe.prompt]
+        self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
         self._short = short_tasks(tasks.values())
         self._config: Any = trainer.model.config.get_text_config()
         self._max_tokens = recipe.max_tokens or recipe.rewards.max_length
@@ -68,7 +67,7 @@ class Preflight:
         """Check what needs no generator; return the results."""
         begun = time.perf_counter()
         stops = folder_stop_tokens(self._folder, self._tokenizer)
-        found = check_prompts(self._tokenizer, self._prompt, self._short, stops)
+        found = check_prompts(self._tokenizer, self._prompt, self._short, stops, self._tags)
         if all(result.passed for result in found):
             found = [*found, self._room(), *self._packing()]
         return self._keep(found, begun)
@@ -108,6 +107,7 @@ class Preflight:
             self._tokenizer,
             self._prompt,
             self._tasks.values(),
+            self._tags,
             context=min(own, limit or own),
             max_tokens=self._max_tokens,
             packing=self._trainer.scorer.packing,
@@ -124,7 +124,7 @@ class Preflight:
         return check_packing(self._trainer.scorer, samples, ordinary, self._config.to_dict(), rounded=self._rounded)
 
     def _prompts(self) -> list[tuple[int, ...]]:
-        return [render_prompt(self._tokenizer, self._prompt, task) for task in self._short]
+        return [render_prompt(self._tokenizer, self._prompt, task, self._tags) for task in self._short]
 
     def _generator_tolerance(self) -> float:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too

@@ -4,11 +4,14 @@
     OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
     OUT/attempts.jsonl     every judged rollout (curation's attempt): problem, step, outcome, tokens, reward by
                            component
+    OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
+                           (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/plots/, summary.json
+    OUT/stalled.json       why the run ended where there was nothing to learn from
 
 Under torchrun every process calls `train`; rank 0 does all but its share of the gradient steps.
 
@@ -28,13 +31,14 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.prompts import SOLVING
+from curation.policies.checkpoints import folder_revision
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.loop import LoopComponents, TrainingLoop
+from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.plots import draw_plots
@@ -48,8 +52,10 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -153,7 +159,13 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         )
         check_language = _language_checker() if recipe.rewards.language else None
         rollouts = RolloutRunner(
-            tokenizer, SOLVING[recipe.prompt], verifiers, curriculum.rewards, check_language, recipe.seed
+            tokenizer,
+            recipe.solving_prompt,
+            verifiers,
+            curriculum.rewards,
+            check_language,
+            recipe.seed,
+            recipe.tags,
         )
         metrics_logger = MetricsLogger(
             out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
@@ -165,6 +177,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             metrics_logger.log_message(stops.phrase(tokenizer))
         if trainer.packing_note is not None:
             metrics_logger.log_message(trainer.packing_note)
+        attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder))
         weight_sync = stack.enter_context(WeightSync(pool))
         publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
@@ -181,6 +194,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             curriculum,
             logs,
             metrics_logger,
+            attempt_log,
             publisher,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -217,7 +231,8 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         from training.generation.vllm_generators import VllmGenerator
 
         n_async = recipe.collector.n_async
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async)]
+        head = recipe.compute.head_dtype
+        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
@@ -230,6 +245,7 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
             temperature=recipe.temperature,
             dtype=settings.dtype,
             device=settings.device,
+            head_dtype=recipe.compute.head_dtype,
         )
         for _ in range(settings.engines)
     ]
@@ -250,6 +266,7 @@ def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume
             raise StoreError(f"{out} holds a run already; resume it, or give another folder")
     elif resume:
         raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    (out / STALLED).unlink(missing_ok=True)
     table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
     write_run_file(out, {"kind": "training", **table})
 
@@ -265,6 +282,28 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
     finally:
         for log in logs.values():
             log.close()
+
+
+def _attempt_log(
+    recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
+) -> AttemptLog:
+    """Return the log of the run's texts, cut back to the checkpoint."""
+    drawing = {
+        "temperature": recipe.temperature,
+        "max_tokens": recipe.max_tokens or recipe.rewards.max_length,
+        "seed": recipe.seed,
+    }
+    purposes = (
+        AttemptPurpose(TRAINING_ATTEMPTS, recipe.collector.group_size, drawing),
+        AttemptPurpose(EVALUATION_ATTEMPTS, recipe.evaluation.attempts, drawing),
+    )
+
+    def policy() -> str:
+        return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
+
+    kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
+    prompt = recipe.solving_prompt.version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
 def _language_checker() -> LanguageChecker:

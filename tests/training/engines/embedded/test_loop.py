@@ -57,7 +57,7 @@ def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int) -> Verdict:
+    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int, finish: str | None) -> Verdict:
         raise VerifierError("the verifier keeps dying")
 
     monkeypatch.setattr(Verifiers, "verify", judge)
