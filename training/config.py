@@ -78,6 +78,16 @@ class PackingSettings(Settings):
     oversized: Literal["error", "alone"] = Field(
         "error", description="A longer sequence is refused, or gets a micro-batch of its own. Not in the paper."
     )
+    shared: bool = Field(
+        True,
+        description="Sequences of one micro-batch that have the same prompt share its one copy; `false`: each has its "
+        "own. Not in the paper.",
+    )
+    single: bool = Field(
+        False,
+        description="One sequence per micro-batch, nothing is packed: for layers that carry a state from token to "
+        "token. Slower. Set by itself for models known to have such layers. Not in the paper.",
+    )
     logit_elements: int = Field(
         2**26,
         gt=0,
@@ -200,3 +210,39 @@ class CollectorSettings(Settings):
                 f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
             )
         return tuple(messages)
+
+
+class StallSettings(Settings):
+    """When a run that learns nothing says so, and when it ends. Attempts count once their group is finished."""
+
+    warn_after: int | None = Field(
+        None,
+        ge=1,
+        description="Attempts in a row without a group to train on, after which the run says what became of them. "
+        "`collector.n_async` where absent, 16 groups at least. Not in the paper.",
+    )
+    stop_after: int | None = Field(
+        None,
+        ge=0,
+        description="… after which it ends with that sentence; `--resume` goes on. Four times `warn_after` where "
+        "absent; 0: never. Not in the paper.",
+    )
+    progress_s: float = Field(
+        60.0, gt=0, description="Seconds without a line on the terminal after which one says how far the step is."
+    )
+
+    def thresholds(self, collector: CollectorSettings) -> tuple[int, int]:
+        """Return after how many attempts the run speaks, and after how many it ends; 0: never."""
+        warn = self.warn_after
+        if warn is None:
+            warn = max(collector.n_async, 16 * collector.group_size)
+        return warn, self.stop_after if self.stop_after is not None else 4 * warn
+
+
+class AttemptStoreSettings(Settings):
+    """Which texts a run keeps in RUN/attempts (`training.rollouts.attempt_log` describes the folder)."""
+
+    enabled: bool = Field(True, description="Keep the attempts of training and evaluation, with their texts.")
+    tokens: bool = Field(
+        False, description="Keep also the token ids and the log-probabilities of the generator: about 8 bytes a token."
+    )

@@ -133,7 +133,7 @@ class MetricsLogger:
 
         self._writer: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
         self._log, self._total = log, total
-        self._begun = time.monotonic()
+        self._begun = self.last_line_at = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
         """Write one step's row and its texts, and print a line for whoever watches."""
@@ -144,11 +144,12 @@ class MetricsLogger:
         for place, text in enumerate(texts):
             self._writer.add_text(f"attempt/{place}", text, step)
         self._writer.flush()
-        print(self._line(step, finite), file=sys.stderr, flush=True)
+        self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
-        """Print a line for whoever watches."""
+        """Print a line for whoever watches, and note when."""
         print(text, file=sys.stderr, flush=True)
+        self.last_line_at = time.monotonic()
 
     def close(self) -> None:
         """Close TensorBoard's files."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.config.engines import HeadDtype
-from curation.policies.checkpoints import end_tokens
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch
@@ -21,6 +21,7 @@ from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
 from curation.records import PolicyError
 from training.generation.generators import Weights
 from training.generation.vllm_settings import VllmGeneratorSettings
+from training.optimisation.model import load_tokenizer
 
 _CAPACITY = 128
 
@@ -68,7 +69,7 @@ class VllmGenerator:
         return self._capacity
 
     async def __aenter__(self) -> Self:
-        self._ends = end_tokens(self._folder)
+        self._ends = folder_stop_tokens(self._folder, load_tokenizer(self._folder)).ids
         await self.engine.__aenter__()
         return self
 

@@ -135,7 +135,7 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
         PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
     """
     return [
-        collate([samples[index] for index in indices], tuple(indices))
+        collate([samples[index] for index in indices], tuple(indices), shared=settings.shared)
         for indices in plan_micro_batches(samples, settings)
     ]
 
@@ -144,13 +144,17 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     """Return the indices of the samples in each micro-batch: each placed by itself, or all of a prompt together.
 
     Together the model reads fewer tokens, but larger pieces leave more room empty. The plan with the smaller product
-    of micro-batches and tokens read is taken.
+    of micro-batches and tokens read is taken. Where ``settings.single``, each sample has a micro-batch of its own.
 
     Raises:
         PackingError: see `first_fit_decreasing`.
     """
     lengths = [sample.length for sample in samples]
     separate = first_fit_decreasing(lengths, settings)
+    if settings.single:
+        return [[index] for members in separate for index in members]
+    if not settings.shared:
+        return separate
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
@@ -169,8 +173,12 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
-def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch: each prompt once, all responses."""
+def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int], *, shared: bool = True) -> int:
+    """Return how many tokens the model reads of these samples in one micro-batch: all responses, and each prompt once
+    where it is ``shared``.
+    """
+    if not shared:
+        return sum(samples[index].length for index in indices)
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
@@ -248,9 +256,14 @@ def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int]
     return 1 - used / whole if whole else 0.0
 
 
-def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is."""
+def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *, shared: bool = True) -> MicroBatch:
+    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is.
+
+    ``shared``: samples with the same prompt share one copy of it.
+    """
     whole = _collate_whole(samples, sample_indices)
+    if not shared:
+        return whole
     unrolled, packed = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
     num_read = num_unrolled = 0

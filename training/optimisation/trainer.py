@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from curation.records import GoldilocksError
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, PackingSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -34,6 +34,7 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
+from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
@@ -47,7 +48,9 @@ from training.optimisation.packing import (
     padding_share,
     plan_micro_batches,
 )
+from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
+from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -83,6 +86,8 @@ class Trainer:
         folder: the model to start from.
         recipe: temperature, packing, optimiser, precision.
         ranks: the processes.
+
+    ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
@@ -97,9 +102,11 @@ class Trainer:
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = sum(value.numel() for value in model.parameters())
+        self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+        self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             self.policy.parameters(),
@@ -114,6 +121,7 @@ class Trainer:
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
+            **self.scorer.tasks,
         }
 
     def follow(self) -> None:
@@ -128,11 +136,11 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
-        packing = self._recipe.packing
+        packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
         shares = self._shares(samples, bins)
-        read = sum(model_tokens(samples, indices) for indices in bins)
+        read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
@@ -153,14 +161,15 @@ class Trainer:
         Raises:
             PackingError: a sample does not fit into a micro-batch.
         """
-        shares = self._shares(samples, plan_micro_batches(samples, self._recipe.packing))
+        shares = self._shares(samples, plan_micro_batches(samples, self.packing))
         scores: dict[int, list[float]] = self.ranks.run_on_all_ranks("score", self._work, shares, None)
         return [replace(sample, old_logprobs=scores[index]) for index, sample in enumerate(samples)]
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return the full state dict under Hugging Face names, in the computing type.
+        """Return the full state dict under the names of the checkpoint on disk, in the computing type.
 
-        On one process in fp32 these are the very tensors in training: they change with the next step.
+        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the
+        others may be the very tensors in training: they change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
@@ -189,7 +198,7 @@ class Trainer:
         """Return each rank's micro-batches."""
         lengths = [sample.length for sample in samples]
         return [
-            [_collate_share(samples, indices) for indices in share]
+            [_collate_share(samples, indices, self.packing) for indices in share]
             for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
         ]
 
@@ -251,16 +260,23 @@ class Trainer:
 
     def _weights(self, _: None, __: None) -> dict[str, Tensor]:
         if not self.ranks.sharded:
-            return {name: value.detach() for name, value in self.model.state_dict().items()}
+            own = {name: value.detach() for name, value in self.model.state_dict().items()}
+            return to_checkpoint_names(self.model, own)
         dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
         state: dict[str, Tensor] = {}
+        first = {id(value): name for name, value in self.model.named_parameters()}
+        tied = {name: first[id(value)] for name, value in self.model.named_parameters(remove_duplicate=False)}
         for name, value in self.model.state_dict().items():
+            if tied.get(name, name) != name:  # gathered already
+                if self.ranks.is_rank_zero:
+                    state[name] = state[tied[name]]
+                continue
             full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
             if self.ranks.is_rank_zero:
                 state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
                 if self.ranks.world_size > 1:
                     state[name] = state[name].cpu()
-        return state
+        return to_checkpoint_names(self.model, state) if self.ranks.is_rank_zero else state
 
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict
@@ -292,10 +308,10 @@ def _without_warning() -> Iterator[None]:
         yield
 
 
-def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int]) -> MicroBatch:
+def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int], packing: PackingSettings) -> MicroBatch:
     """Return a micro-batch of these samples; where a rank has none, one of a sample that does not count."""
     if indices:
-        return collate([samples[index] for index in indices], tuple(indices))
+        return collate([samples[index] for index in indices], tuple(indices), shared=packing.shared)
     first = min(samples, key=lambda sample: sample.length)
     idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
     return collate([idle], ())

@@ -18,7 +18,7 @@ from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, Trainer
 from training.rollouts.impossible import ImpossibleTokens, impossible_positions, possible_mask
-from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup
+from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
 
 
@@ -135,6 +135,14 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
         "policy/learning_rate": results[-1].learning_rate,
         **{f"policy/{name}": value for name, value in reduced.items()},
     }
+
+
+def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
+    """Return where the rollouts of a run are: counts by place, and the dropped ones by reason."""
+    names = ("running", "judging", "waiting", "ready", "admitted", "trained")
+    dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
+    queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
+    return {**queued, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
