@@ -38,6 +38,7 @@ from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
@@ -195,6 +196,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             logs,
             metrics_logger,
             attempt_log,
+            Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
             publisher,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -208,8 +210,9 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
 async def _run(
     components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
 ) -> dict[str, Any]:
-    async with components.generators:
+    async with components.heartbeat as heartbeat, components.generators:
         if preflight is not None:
+            heartbeat.begin(0, CHECKING)
             require_passed(await preflight.of_generators(components.generators), components.recipe.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
