@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from curation.verify.answers.balls import real_ball
+from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
-from curation.verify.answers.numeric import FloatArithmetic, Uncomputable
-from curation.verify.answers.samevalue import compare_expressions, difference
+from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
@@ -195,13 +196,10 @@ def _to_float(expr: Expr) -> float:
         return float("inf")
     if expr == MINUS_INFINITY:
         return float("-inf")
-    try:
-        value = FloatArithmetic().evaluate(expr, {})
-    except (Uncomputable, ArithmeticError, ValueError, TypeError) as error:
-        raise NotARegion("an end that is no number") from error
-    if isinstance(value, complex):
-        raise NotARegion("a complex end")
-    return float(value)
+    ball = real_ball(expr)
+    if ball is None:
+        raise NotARegion("an end that is no real number")
+    return float(ball)
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:

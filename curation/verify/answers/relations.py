@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from curation.verify.answers.comparing import ComparisonState
-from curation.verify.answers.exact import proportional_numerators
+from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
-from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
-from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, trial_points
+from curation.verify.answers.polynomials import proportional_numerators
+from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -169,25 +169,15 @@ class Relations(ComparisonState):
             return self.decide("equation", True)
         return self.decide("inequality", (factor > 0) == (op == other))
 
-    def _factor_sign(self, left: Expr, right: Expr) -> float | None:
-        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, as ±1.0; None where there is none."""
-        names = sorted(symbols(left) | symbols(right))
-        if not names or symbols(left) != symbols(right):
+    def _factor_sign(self, left: Expr, right: Expr) -> int | None:
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere; None where there is none."""
+        if not symbols(left) or symbols(left) != symbols(right):
             return None
-        ratios = []
-        for _, point in trial_points(names, integer_names(left) | integer_names(right)):
-            precise = PreciseArithmetic(200)
-            try:
-                below = precise.evaluate(right, point)
-                ratio = precise.evaluate(left, point) / below if below else None
-            except (Uncomputable, ArithmeticError, ValueError, TypeError):
-                continue
-            if ratio is None or ratio == 0 or getattr(ratio, "imag", 0) != 0:
-                return None
-            ratios.append(ratio)
-        if len(ratios) < 3 or any(abs(ratio - ratios[0]) > abs(ratios[0]) / 2**120 for ratio in ratios):
+        values = values_at_trial_point(left, right)
+        if values is None:
             return None
-        return 1.0 if ratios[0] > 0 else -1.0
+        first, second, sign = values
+        return sign if compare_expressions(mul(left, second), mul(right, first)).is_equal else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
         """Return whether an expression solves an equation.
