@@ -15,18 +15,24 @@ Three ways:
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from flint import arb, fmpq, fmpz
 
 from curation.verify.answers.balls import Evaluation, Undecided, Undefined, precision, rational_value, real_ball
 from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, neg, num, power, sym
-from curation.verify.answers.polynomials import linear_form, split_logarithm
 
 MAX_SEPARATION_BITS = 20_000
 """Precision to which the difference of algebraic numbers is computed; also the largest degree."""
 
+MAX_EXPONENT = 2**60
+MAX_FACTORED_BITS = 64
+"""Size of a number whose logarithm is split into those of its primes."""
+
 ONE, TWO, HALF, IMAGINARY, PI, E = num(1), num(2), num(Fraction(1, 2)), const("i"), const("pi"), const("e")
+DEGREE = const("deg")
 _CIRCULAR = frozenset(("sin", "cos", "tan", "sec", "csc", "cot"))
 _HYPERBOLIC = frozenset(("sinh", "cosh", "tanh", "sech", "csch", "coth"))
 
@@ -119,7 +125,7 @@ def algebraic_form(expr: Expr) -> Expr | None:
         exponent = rational_value(expr.args[1])
         if exponent is None:
             return _exponential(expr.args[1] if expr.args[0] == E else mul(expr.args[1], fn("ln", expr.args[0])))
-        base = algebraic_form(expr.args[0]) if abs(exponent) < MAX_SEPARATION_BITS else None
+        base = algebraic_form(expr.args[0]) if abs(exponent) < MAX_EXPONENT else None
         return power(base, num(exponent)) if base is not None else None
     if expr.op != "fn":
         return None
@@ -131,8 +137,9 @@ def algebraic_form(expr: Expr) -> Expr | None:
 
 
 def _combined(op: str, parts: list[Expr | None]) -> Expr | None:
+    """Return a sum or a product of the parts; None where one is missing. A product of nothing is 1."""
     known = tuple(part for part in parts if part is not None)
-    return Expr(op, known) if len(known) == len(parts) else None
+    return None if len(known) < len(parts) else Expr(op, known) if known else ONE
 
 
 def _branch(expr: Expr) -> Expr | None:
@@ -177,8 +184,8 @@ def _circular(name: str, argument: Expr) -> Expr | None:
 
 def _unit_vector(angle: Expr) -> Expr | None:
     """Return e^(i·angle) for a sum of rational multiples of π and of inverse sines, cosines and tangents."""
-    form = linear_form(in_basic_functions(angle))
-    return None if form is None else _combined("mul", [_turn(part, share) for part, share in form.items()] or [ONE])
+    form = linear_form(angle)
+    return None if form is None else _combined("mul", [_turn(part, share) for part, share in form.items()])
 
 
 def _turn(part: Expr, share: Fraction) -> Expr | None:
@@ -196,8 +203,50 @@ def _turn(part: Expr, share: Fraction) -> Expr | None:
     return power(vector, num(share))
 
 
+def linear_form(expr: Expr) -> dict[Expr, Fraction] | None:
+    """Return c₁, c₂, … with expr = c₁·a₁ + c₂·a₂ + …; None where it is no such sum.
+
+    The aᵢ are 1, constants and functions' values; logarithms of rational numbers are taken apart into those of primes.
+    The expression is evaluated with other numbers for the aᵢ: 2·ln 5/ln 2·ln 2 is seen to be 2·ln 5.
+    """
+    expr = in_basic_functions(expr)
+    atoms = list(dict.fromkeys(_atoms(expr)))
+
+    def at(values: list[Fraction]) -> Fraction | None:
+        return rational_value(_replaced(expr, {atom: num(value) for atom, value in zip(atoms, values, strict=True)}))
+
+    dice = random.Random(len(atoms))
+    base = [Fraction(dice.randint(10**6, 10**9), 997) for _ in atoms]
+    start = at(base)
+    steps = [at([*base[:place], value + 1, *base[place + 1 :]]) for place, value in enumerate(base)]
+    if start is None or None in steps:
+        return None
+    slopes = [step - start for step in steps if step is not None]
+    rest = start - sum(slope * value for slope, value in zip(slopes, base, strict=True))
+    far = [Fraction(dice.randint(10**6, 10**9), 991) for _ in atoms]
+    if at(far) != rest + sum(slope * value for slope, value in zip(slopes, far, strict=True)):
+        return None
+    return {atom: slope for atom, slope in zip((ONE, *atoms), (rest, *slopes), strict=True) if slope}
+
+
+def _atoms(expr: Expr) -> Iterator[Expr]:
+    if expr.op in ("add", "mul") or (expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value % 1 == 0):
+        for arg in expr.args:
+            yield from _atoms(arg)
+    elif rational_value(expr) is None:
+        yield expr
+
+
+def _replaced(expr: Expr, values: dict[Expr, Expr]) -> Expr:
+    if expr in values or not expr.args:
+        return values.get(expr, expr)
+    return Expr(expr.op, tuple(_replaced(arg, values) for arg in expr.args), expr.name, expr.value, expr.places)
+
+
 def in_basic_functions(expr: Expr) -> Expr:
-    """Return an expression with the rarer inverse functions written by the arctangent, arccosine and logarithm."""
+    """Return an expression with rarer inverse functions written by commoner ones, and logarithms taken apart."""
+    if expr == DEGREE:
+        return mul(num(Fraction(1, 180)), PI)
     if not expr.args:
         return expr
     args = tuple(in_basic_functions(arg) for arg in expr.args)
@@ -206,30 +255,44 @@ def in_basic_functions(expr: Expr) -> Expr:
     return _BASIC[expr.name](args[0])
 
 
-def _logarithm(inside: Expr) -> Expr:
-    """Return ln of a product of positive constants as a sum, of a power as a multiple."""
+def logarithm(inside: Expr) -> Expr:
+    """Return ln of a product of positive constants as a sum, of a power as a multiple, of a fraction by its primes.
+
+    What cannot be taken apart stays. ln of a factorial is the logarithm of Γ.
+    """
     if inside == E:
         return ONE
+    if inside.op == "num" and inside.value > 0:
+        parts = ((inside.value.numerator, 1), (inside.value.denominator, -1))
+        if all(part.bit_length() <= MAX_FACTORED_BITS for part, _ in parts):
+            primes = [(int(p), sign * int(n)) for part, sign in parts for p, n in fmpz(part).factor()]
+            return add(num(0), *(mul(num(count), fn("ln", num(prime))) for prime, count in primes))
     if inside.op == "mul" and all(_is_positive(factor) for factor in inside.args):
-        return add(*(_logarithm(factor) for factor in inside.args))
-    if inside.op == "pow" and _is_positive(inside.args[0]) and real_ball(inside.args[1]) is not None:
-        return mul(inside.args[1], _logarithm(inside.args[0]))
+        return add(*(logarithm(factor) for factor in inside.args))
+    if inside.op == "pow" and _is_positive(inside.args[0]):
+        return mul(inside.args[1], logarithm(inside.args[0]))
+    if inside.op == "fn" and inside.name == "factorial":
+        return fn("lgamma", add(inside.args[0], ONE))
     return fn("ln", inside)
 
 
 def _is_positive(expr: Expr) -> bool:
+    if expr.op == "num":
+        return expr.value > 0
+    if expr.op in ("mul", "pow"):
+        return all(_is_positive(factor) for factor in (expr.args if expr.op == "mul" else expr.args[:1]))
     ball = real_ball(expr)
-    return ball is not None and bool(ball > 0)
+    return (expr.op == "fn" and expr.name == "factorial") or (ball is not None and bool(ball > 0))
 
 
-_BASIC = {
+_BASIC: dict[str, Callable[[Expr], Expr]] = {
     "arccot": lambda x: add(mul(HALF, PI), neg(fn("arctan", x))),
     "arcsec": lambda x: fn("arccos", divide(ONE, x)),
     "arccsc": lambda x: fn("arcsin", divide(ONE, x)),
     "arcsinh": lambda x: fn("ln", add(x, power(add(power(x, TWO), ONE), HALF))),
     "arccosh": lambda x: fn("ln", add(x, power(add(power(x, TWO), num(-1)), HALF))),
-    "ln": lambda x: _logarithm(x),
     "arctanh": lambda x: mul(HALF, fn("ln", divide(add(ONE, x), add(ONE, neg(x))))),
+    "ln": logarithm,
 }
 
 
@@ -238,7 +301,7 @@ def is_vanishing_sum(gap: Expr) -> bool:
 
     Both kinds in one sum are left alone, and so is what is neither.
     """
-    form = linear_form(in_basic_functions(gap))
+    form = linear_form(gap)
     if not form or ONE in form:
         return form == {}
     logarithms = {part for part in form if part.op == "fn" and part.name == "ln"}
@@ -274,24 +337,15 @@ def _generalised(expr: Expr, names: dict[str, fmpq]) -> Expr:
     if expr.op == "const":
         if expr.name == "e":
             return power(E, _variable("~t", ONE, names))
-        if expr.name in ("pi", "deg"):
-            pi = _variable("~pi", PI, names)
-            return pi if expr.name == "pi" else divide(pi, num(180))
-        return expr
+        return _variable("~pi", PI, names) if expr == PI else expr
     if expr.op == "pow" and rational_value(expr.args[1]) is None:
         exponent = expr.args[1] if expr.args[0] == E else mul(expr.args[1], fn("ln", expr.args[0]))
         terms = exponent.args if exponent.op == "add" else (exponent,)
         return mul(*(_exponential(term) or power(E, _scaled(term, names)) for term in terms))
     if expr.op == "fn" and expr.name == "ln":
         inside = expr.args[0]
-        split = split_logarithm(inside)
-        if split is not None:
-            return add(
-                num(0),
-                *(mul(num(n), _variable(f"~ln{prime.args[0].value}", prime, names)) for prime, n in split.items()),
-            )
-        if inside.op == "pow" and rational_value(inside.args[1]) is not None and inside.args[0] != E:
-            return mul(inside.args[1], _generalised(fn("ln", inside.args[0]), names))
+        if inside.op == "num":
+            return _variable(f"~ln{inside.value}", expr, names)
     if expr.op == "fn" and (expr.name in _CIRCULAR or expr.name in _HYPERBOLIC):
         return fn(expr.name, _scaled(expr.args[0], names))
     return Expr(expr.op, tuple(_generalised(arg, names) for arg in expr.args), expr.name, expr.value, expr.places)
@@ -300,7 +354,7 @@ def _generalised(expr: Expr, names: dict[str, fmpq]) -> Expr:
 def _scaled(expr: Expr, names: dict[str, fmpq]) -> Expr:
     """Return a sum with every term without π times the common factor."""
     terms = expr.args if expr.op == "add" else (expr,)
-    free = [term for term in terms if not has(term, "const", "pi") and not has(term, "const", "deg")]
+    free = [term for term in terms if not has(term, "const", "pi")]
     bound = [term for term in terms if term not in free]
     factor = _variable("~t", ONE, names)
     return add(*bound, *(mul(factor, term) for term in free))

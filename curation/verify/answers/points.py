@@ -14,6 +14,7 @@ import math
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import fmpq
 
@@ -68,24 +69,28 @@ def _has_parts(expr: Expr) -> bool:
 
 def trial_points(left: Expr, right: Expr) -> Iterator[tuple[bool, Point]]:
     """Yield points for two expressions, and whether all coordinates are positive; those come first."""
-    names = sorted(symbols(left) | symbols(right))
+    names = tuple(sorted(symbols(left) | symbols(right)))
     whole = integer_names(left) | integer_names(right)
-    branching = any(node.op == "fn" and node.name in _BRANCHING for side in (left, right) for node in walk(side))
-    points = [*_scattered(names, whole)]
-    if branching:
-        if whole:
-            points += _residues(names, whole, _period(left, right))
-        for name in names:
-            if name not in whole:
-                points += _around_breaks(left, right, name, points[0])
+    scattered = _scattered(names, whole)
+    if not any(node.op == "fn" and node.name in _BRANCHING for side in (left, right) for node in walk(side)):
+        yield from scattered
+        return
+    points = [point for _, point in scattered]
+    if whole:
+        points += _residues(names, whole, _period(left, right))
+    for name in names:
+        if name not in whole:
+            points += _around_breaks(left, right, name, points[0])
     for positive in (True, False):
         for point in points:
             if all(value > 0 for value in point.values()) == positive:
                 yield positive, point
 
 
-def _scattered(names: list[str], whole: frozenset[str]) -> Iterator[dict[str, fmpq]]:
-    """Yield points of every size: all coordinates positive, then negative or mixed."""
+@lru_cache(maxsize=512)
+def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[bool, Point], ...]:
+    """Return points of every size: all coordinates positive, then negative or mixed."""
+    points = []
     for trial, scale in itertools.product(range(2), range(len(_SCALES))):
         point = {}
         for position, name in enumerate(names):
@@ -97,8 +102,10 @@ def _scattered(names: list[str], whole: frozenset[str]) -> Iterator[dict[str, fm
             power = _SCALES[scale] if scale < 2 else _SCALES[(scale + dice.randint(0, 1)) % len(_SCALES)]
             size = fmpq(dice.randint(300, 2700), 997) * fmpq(10) ** power
             point[name] = -size if trial and (position == scale % len(names) or dice.random() < 0.6) else size
-        if not trial or any(value < 0 for value in point.values()):
-            yield point
+        positive = all(value > 0 for value in point.values())
+        if positive != bool(trial):
+            points.append((positive, point))
+    return tuple(points)
 
 
 def _period(left: Expr, right: Expr) -> int:
@@ -116,7 +123,7 @@ def _period(left: Expr, right: Expr) -> int:
     return period
 
 
-def _residues(names: list[str], whole: frozenset[str], period: int) -> Iterator[dict[str, fmpq]]:
+def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Iterator[dict[str, fmpq]]:
     """Yield every residue of each whole variable, small and large, and the neighbours of powers."""
     powers = [base**exponent for base in (2, 3, 10) for exponent in (1, 2, 3, 5, 8)]
     lone = sorted({power + step for power in powers for step in (-1, 0, 1)} | set(range(min(period + 2, 60))))

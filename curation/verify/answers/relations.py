@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
+from curation.verify.answers.expr import Expr, add, divide, has, mul, neg, num, power, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
-from curation.verify.answers.polynomials import proportional_numerators
 from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -160,9 +159,10 @@ class Relations(ComparisonState):
             return False
         if op not in _FLIP:
             return False
-        factor = self._factor_sign(difference(*left_sides), difference(*right_sides))
+        left, right = difference(*left_sides), difference(*right_sides)
+        factor = self._factor_sign(left, right)
         if factor is None and op == "=":
-            return self.decide("equation", proportional_numerators(difference(*left_sides), difference(*right_sides)))
+            return self.decide("equation", self._factor_sign(numerator(left)[0], numerator(right)[0]) is not None)
         if factor is None:
             return False
         if op in ("=", "!="):
@@ -218,6 +218,25 @@ class Relations(ComparisonState):
             all(compare_expressions(mul(left, first[1]), mul(right, first[0])).is_equal for left, right in pairs[1:])
             and not compare_expressions(first[1], num(0)).is_equal
         )
+
+
+def numerator(expr: Expr) -> tuple[Expr, Expr]:
+    """Return an expression as a numerator and a denominator without quotients in them."""
+    if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
+        top, below = numerator(expr.args[0])
+        return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
+    if expr.op not in ("add", "mul"):
+        return expr, num(1)
+    top, below = numerator(expr.args[0])
+    for arg in expr.args[1:]:
+        other_top, other_below = numerator(arg)
+        if expr.op == "mul":
+            top, below = mul(top, other_top), mul(below, other_below)
+        elif below == other_below:
+            top = add(top, other_top)
+        else:
+            top, below = add(mul(top, other_below), mul(other_top, below)), mul(below, other_below)
+    return top, below
 
 
 def _is_range(form: Form) -> bool:

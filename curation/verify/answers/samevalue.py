@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import random
 from enum import Enum
-from fractions import Fraction
 
 from flint import fmpq
 
@@ -29,6 +28,7 @@ from curation.verify.answers.balls import (
     Point,
     Undecided,
     Undefined,
+    as_fraction,
     magnitude,
     precision,
     rational_value,
@@ -39,9 +39,10 @@ from curation.verify.answers.constants import (
     generalised,
     in_basic_functions,
     is_vanishing_sum,
+    logarithm,
     same_algebraic_number,
 )
-from curation.verify.answers.expr import Expr, add, divide, fn, has, mul, num, rename, symbols
+from curation.verify.answers.expr import Expr, divide, has, num, rename, symbols
 from curation.verify.answers.points import trial_points
 
 FIRST_BITS = 64
@@ -147,7 +148,7 @@ def _compare_at_points(left: Expr, right: Expr, *, real: bool) -> Equivalence:
 def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
     """Return both values at a point where neither is zero, and the sign of their real quotient; None without one."""
     for _, point in trial_points(left, right):
-        at = {name: num(Fraction(int(value.p), int(value.q))) for name, value in point.items()}
+        at = {name: num(as_fraction(value)) for name, value in point.items()}
         first, second = rename(left, at), rename(right, at)
         quotient = real_ball(divide(first, second))
         if quotient is not None and quotient != 0:
@@ -209,35 +210,12 @@ def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
 
 def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
     """Compare products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
-    left_log, right_log = logarithm(left), logarithm(right)
     for _ in range(4):
-        if left_log is None or right_log is None:
-            return Equivalence.UNPROVED
+        left, right = logarithm(left), logarithm(right)
+        if left == right:
+            return Equivalence.PROVED
         try:
-            return _compare_constants(left_log, right_log) if left_log != right_log else Equivalence.PROVED
+            return _compare_constants(left, right)
         except MagnitudeTooLarge:
-            left_log, right_log = logarithm(left_log), logarithm(right_log)
+            continue
     return Equivalence.UNPROVED
-
-
-def logarithm(expr: Expr) -> Expr | None:
-    """Return ln of a positive constant that is a product of powers and factorials, unevaluated.
-
-    None for anything else.
-    """
-    if expr.op == "num":
-        return fn("ln", expr) if expr.value > 0 else None
-    if expr.op == "const":
-        return {"e": num(1), "pi": fn("ln", expr)}.get(expr.name)
-    if expr.op == "mul":
-        parts = [logarithm(arg) for arg in expr.args]
-        logarithms = [part for part in parts if part is not None]
-        return add(*logarithms) if len(logarithms) == len(parts) else None
-    if expr.op == "pow":
-        inner = logarithm(expr.args[0])
-        return mul(expr.args[1], inner) if inner is not None else None
-    if expr.op == "fn" and expr.name == "factorial":
-        return fn("lgamma", add(expr.args[0], num(1)))
-    if expr.op == "fn" and expr.name == "ln":
-        return fn("ln", expr)
-    return None
