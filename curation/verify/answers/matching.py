@@ -11,7 +11,7 @@ import itertools
 from curation.verify.answers.expr import Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.pieces import equals_cases, is_piecewise
-from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region
+from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 from curation.verify.answers.vectors import components
@@ -163,7 +163,11 @@ class Matcher(Relations, Values):
             return None
         if len(left_pieces) != len(right_pieces):
             return False
-        return all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        names = unknowns(reference), unknowns(answer)
+        clash = len(names[0]) == len(names[1]) == 1 and names[0] != names[1]
+        same = all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        self.doubtful |= same and clash
+        return same and not clash
 
     def _same_piece(self, left: Interval, right: Interval) -> bool:
         ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)

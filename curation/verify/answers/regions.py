@@ -52,6 +52,15 @@ def is_region(form: Form) -> bool:
     return False
 
 
+def unknowns(form: Form) -> frozenset[str]:
+    """Return the single names that the inequalities of a region are about."""
+    if isinstance(form, Union):
+        return frozenset().union(*(unknowns(part) for part in form.parts))
+    if not isinstance(form, Relation):
+        return frozenset()
+    return frozenset(item.expr.name for item in form.items if isinstance(item, Value) and item.expr.op == "sym")
+
+
 def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
@@ -84,6 +93,13 @@ def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
     low, high = form.items
     if not isinstance(low, Value) or not isinstance(high, Value):
         raise NotARegion("an interval of no numbers")
+    ends = [real_ball(end.expr) for end in (low, high)]
+    if (
+        ends[0] is not None
+        and ends[1] is not None
+        and (ends[0] > ends[1] or (ends[0] == ends[1] and form.brackets != "[]"))
+    ):
+        raise NotARegion("a pair of numbers, the larger first")
     return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
 
 

@@ -335,7 +335,7 @@ def _is_constant(expr: Expr, name: str) -> bool:
 
 def _is_period(expr: Expr, name: str) -> bool:
     """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
-    if name[:1] not in "nkmltNKzjpr" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
+    if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
     terms = expr.args if expr.op == "add" else (expr,)
     return any(
