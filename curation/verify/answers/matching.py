@@ -39,6 +39,8 @@ class Matcher(Relations, Values):
             regions_match = self._match_regions(reference, answer)
             if regions_match is not None:
                 return regions_match
+        if isinstance(reference, Union) and isinstance(answer, Union) and reference.is_conjunction:
+            return answer.is_conjunction and self._match_unordered(list(reference.parts), list(answer.parts))
         if isinstance(reference, Relation) or isinstance(answer, Relation):
             return self.match_relations(reference, answer)
         if isinstance(reference, Matrix) or isinstance(answer, Matrix):
@@ -164,7 +166,7 @@ class Matcher(Relations, Values):
         if len(left_pieces) != len(right_pieces):
             return False
         names = unknowns(reference), unknowns(answer)
-        clash = len(names[0]) == len(names[1]) == 1 and names[0] != names[1]
+        clash = bool(names[0] and names[1]) and names[0] != names[1]
         same = all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
         self.doubtful |= same and clash
         return same and not clash

@@ -53,12 +53,12 @@ def is_region(form: Form) -> bool:
 
 
 def unknowns(form: Form) -> frozenset[str]:
-    """Return the single names that the inequalities of a region are about."""
+    """Return the names that the inequalities of a region are about."""
     if isinstance(form, Union):
         return frozenset().union(*(unknowns(part) for part in form.parts))
     if not isinstance(form, Relation):
         return frozenset()
-    return frozenset(item.expr.name for item in form.items if isinstance(item, Value) and item.expr.op == "sym")
+    return frozenset().union(*(symbols(item.expr) for item in form.items if isinstance(item, Value)))
 
 
 def _pieces(form: Form, tuples: bool) -> list[Interval]:
@@ -66,6 +66,8 @@ def _pieces(form: Form, tuples: bool) -> list[Interval]:
         return [_point(form.expr)]
     if isinstance(form, Union):
         parts = [merge_intervals(_pieces(part, True)) for part in form.parts]
+        if len({names for part in form.parts if (names := unknowns(part))}) > 1:
+            raise NotARegion("conditions on several unknowns")
         if form.is_conjunction:
             pieces = parts[0]
             for other in parts[1:]:
