@@ -210,6 +210,11 @@ ATTEMPT = pl.Schema(
         "label": pl.Boolean(),  # correctness according to the file it came from; compared, never used
         "token_ids": pl.List(pl.Int32()),  # the sampled tokens, and under the distribution they were drawn from
         "logprobs": pl.List(pl.Float32()),  # … the natural logarithms of their probabilities; null unless asked for
+        "purpose": pl.String(),  # of a training run's attempts: training or evaluation; the next four are theirs too
+        "step": pl.Int32(),  # how many steps had been taken when it was finished
+        "version": pl.Int32(),  # of the policy when it was begun: one version per update of the weights
+        "newest_version": pl.Int32(),  # … and at its last token
+        "rollout_group": pl.Int64(),  # the group that it was trained or evaluated in
     }
 )
 
@@ -242,8 +247,8 @@ PASS_RATE = pl.Schema(
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
         "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was skipped; null where none was judged
-        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged
-        "high": pl.Float64(),
+        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged; where verdicts failed, wide enough for
+        "high": pl.Float64(),  # … none and for all of these attempts being correct
         "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference
         "top_wrong_votes": pl.Int32(),
     }
@@ -291,11 +296,29 @@ class AttemptKey:
 
 
 @dataclass(frozen=True, slots=True)
+class RolloutOrigin:
+    """Where in a training run an attempt comes from: the columns of `ATTEMPT` of these names.
+
+    Example: ``RolloutOrigin("training", step=3, version=2, newest_version=3, rollout_group=57)``
+    """
+
+    purpose: str
+    step: int
+    version: int
+    newest_version: int
+    rollout_group: int
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What a policy said to one request: a row of `ATTEMPT` without its key.
 
     ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
-    from, one per token of ``token_ids``; both are None unless the policy was asked for them.
+    from, one per token of ``token_ids``; both are None unless the policy was asked for them. ``origin`` is None but
+    in a training run.
+
+    ``text`` is in the form of the house: thoughts in ``<think>`` tags, whatever tags the model writes, with the tag in
+    front that the prompt ended in (`curation.thinking`). The tokens are those that were sampled.
 
     Example: ``Completion("<think>…</think> \\boxed{4}", "stop", 31)``
     """
@@ -307,6 +330,7 @@ class Completion:
     label: bool | None = None
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
+    origin: RolloutOrigin | None = None
 
 
 class Policy(Protocol):

@@ -27,10 +27,12 @@ TOP_LEVEL = {
 SHARED_ROOMS = {
     "config",
     "difficulty.early_stopping",
+    "difficulty.failed_verdicts",
     "difficulty.planning",
     "difficulty.progress",
     "difficulty.sampling",
     "difficulty.sampling_tables",
+    "difficulty.unanswered",
     "filters.dedup.embeddings",
     "filters.dedup.minhash",
     "languages.identification",
@@ -45,6 +47,7 @@ SHARED_ROOMS = {
     "sources.kattis_statement",
     "sources.rows",
     "storage",
+    "thinking",
     "verify",
 }
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""

@@ -12,6 +12,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.engines import HeadDtype
 from curation.config.languages import ConsistencySettings
 
 
@@ -77,6 +78,16 @@ class PackingSettings(Settings):
     oversized: Literal["error", "alone"] = Field(
         "error", description="A longer sequence is refused, or gets a micro-batch of its own. Not in the paper."
     )
+    shared: bool = Field(
+        True,
+        description="Sequences of one micro-batch that have the same prompt share its one copy; `false`: each has its "
+        "own. Not in the paper.",
+    )
+    single: bool = Field(
+        False,
+        description="One sequence per micro-batch, nothing is packed: for layers that carry a state from token to "
+        "token. Slower. Set by itself for models known to have such layers. Not in the paper.",
+    )
     logit_elements: int = Field(
         2**26,
         gt=0,
@@ -110,6 +121,11 @@ class ComputeSettings(Settings):
         description="Type of activations and of the weights that compute; gradients are reduced in fp32. Not in the "
         "paper.",
     )
+    head_dtype: HeadDtype = Field(
+        "model",
+        description="Type in which trainer and generators (`torch`, `vllm`) compute logits: the model's, or `float32`, "
+        "as in arXiv 2506.13585. How a server does it: `curation.policies.vllm.serving`. Not in the paper.",
+    )
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
@@ -138,6 +154,14 @@ class CollectorSettings(Settings):
         ge=0,
         description="A group is trained on at most so many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. Not in the paper.",
+    )
+    max_impossible_share: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="Share of a batch's tokens that may have an impossible log-probability (vLLM's floor -9999.0, an "
+        "infinity, NaN, above 0). Such tokens are left out and counted; beyond this share the run ends. Not in the "
+        "paper.",
     )
 
     @property
@@ -186,3 +210,39 @@ class CollectorSettings(Settings):
                 f"{self.n_async}: generators will idle; raise max_staleness or lower n_async."
             )
         return tuple(messages)
+
+
+class StallSettings(Settings):
+    """When a run that learns nothing says so, and when it ends. Attempts count once their group is finished."""
+
+    warn_after: int | None = Field(
+        None,
+        ge=1,
+        description="Attempts in a row without a group to train on, after which the run says what became of them. "
+        "`collector.n_async` where absent, 16 groups at least. Not in the paper.",
+    )
+    stop_after: int | None = Field(
+        None,
+        ge=0,
+        description="… after which it ends with that sentence; `--resume` goes on. Four times `warn_after` where "
+        "absent; 0: never. Not in the paper.",
+    )
+    progress_s: float = Field(
+        60.0, gt=0, description="Seconds without a line on the terminal after which one says how far the step is."
+    )
+
+    def thresholds(self, collector: CollectorSettings) -> tuple[int, int]:
+        """Return after how many attempts the run speaks, and after how many it ends; 0: never."""
+        warn = self.warn_after
+        if warn is None:
+            warn = max(collector.n_async, 16 * collector.group_size)
+        return warn, self.stop_after if self.stop_after is not None else 4 * warn
+
+
+class AttemptStoreSettings(Settings):
+    """Which texts a run keeps in RUN/attempts (`training.rollouts.attempt_log` describes the folder)."""
+
+    enabled: bool = Field(True, description="Keep the attempts of training and evaluation, with their texts.")
+    tokens: bool = Field(
+        False, description="Keep also the token ids and the log-probabilities of the generator: about 8 bytes a token."
+    )

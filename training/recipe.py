@@ -12,13 +12,18 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
+from curation.config.policies import Examples, Thinking
+from curation.prompts import Prompt, solving_prompt
+from curation.thinking import OPEN, ThinkingTags
 from training.config import (
+    AttemptStoreSettings,
     CollectorSettings,
     ComputeSettings,
     ObjectiveSettings,
     OptimSettings,
     PackingSettings,
     RewardSettings,
+    StallSettings,
 )
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.old_keys import TRAIN_RECIPE
@@ -117,6 +122,8 @@ class TrainRecipe(Settings):
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the recipe's system prompt; `plain`: the statement alone."
     )
+    thinking: Thinking = OPEN
+    examples: Examples = ()
     temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
     max_tokens: int | None = Field(
         None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
@@ -138,8 +145,28 @@ class TrainRecipe(Settings):
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
+    stall: StallSettings = Field(default_factory=StallSettings, description="What happens where nothing is learned.")
+    attempt_store: AttemptStoreSettings = Field(
+        default_factory=AttemptStoreSettings, description="The texts that are kept."
+    )
+    checks: bool = Field(
+        True,
+        description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
+        "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+    )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
+
+    @property
+    def tags(self) -> ThinkingTags:
+        """Return the tags in which the model thinks."""
+        return ThinkingTags.of(self.thinking)
+
+    @property
+    def solving_prompt(self) -> Prompt:
+        """Return the prompt under which the problems are asked."""
+        examples = [(one.statement, one.response) for one in self.examples]
+        return solving_prompt(self.prompt, self.tags, examples)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -4,8 +4,11 @@ The format decides first: a rollout that does not keep it is worth 0, and nothin
 `format_error` can save the verifier a call. A rollout is what `curation` calls an attempt. Final answers are found by
 the verifier's own extraction.
 
-Invariants: a verdict NO_ANSWER (a program in another language than the one asked for) is a broken format; a verdict
-that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
+The tags that the format asks for are the model's; those that its prompt ended in stand in front of the text. A model
+that does not think aloud has no tags to keep. The format of code is a block that names any language, as in the paper;
+the first block must be the program, in the language asked for, or the rollout is not correct.
+
+Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
 total: it is never 0. The total is the sum of the components. Pure functions; the callable that is
 passed in decides whether texts share a language.
 
@@ -19,11 +22,10 @@ from typing import Protocol
 
 from curation.config.languages import ConsistencySettings
 from curation.records import Domain, Outcome
+from curation.thinking import THINK, ThinkingTags, split_response
 from curation.verify.extraction import extract_answer
-from curation.verify.programs.extraction import extract_code
+from curation.verify.programs.extraction import code_blocks
 from training.config import RewardSettings
-
-THINK_START, THINK_END = "<think>", "</think>"
 
 
 class LanguageConsistency(Protocol):
@@ -47,7 +49,7 @@ class RewardInputs:
 
     ``outcome`` may be None where the format is broken and the verifier was not asked. ``test_pass_share`` is the share
     of tests that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one
-    included.
+    included. ``text`` is in ``tags``; ``finish`` says how it ended: ``stop``, ``length``, or None where unknown.
 
     Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
     """
@@ -58,6 +60,8 @@ class RewardInputs:
     tokens: int
     outcome: Outcome | None
     test_pass_share: float | None = None
+    tags: ThinkingTags = THINK
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +119,14 @@ def compute_reward(
     Raises:
         ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
     """
-    failure = format_error(inputs.text, inputs.domain)
+    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
         return Reward(format_error=failure)
     if inputs.outcome is None:
         raise ValueError("a rollout that keeps the format needs a verdict before it is rewarded")
     if inputs.outcome in (Outcome.TIMEOUT, Outcome.BROKEN):
         return Reward(excluded_by=inputs.outcome.value)
-    if inputs.outcome is Outcome.NO_ANSWER:
+    if inputs.outcome is Outcome.NO_ANSWER and inputs.domain is not Domain.CODE:
         return Reward(format_error="no answer in the form asked for")
     correct = inputs.outcome is Outcome.CORRECT
     share = float(correct)
@@ -148,34 +152,39 @@ def length_penalty(tokens: int, settings: RewardSettings) -> float:
     return -settings.length_penalty * min(max(over / settings.effective_length_cache, 0.0), 1.0)
 
 
-def format_error(text: str, domain: Domain) -> str | None:
+def format_error(text: str, domain: Domain, tags: ThinkingTags = THINK, finish: str | None = None) -> str | None:
     """Return what is wrong with a rollout's format; None where it is kept.
 
-    The format: it starts with <think>; there is one such tag and one </think>; after it, a problem of math has its
-    final answer in a finished box, and one of code a program in its first Markdown block, under a language that is
-    judged.
+    The format: it starts with the opening tag; there is one such tag and one closing tag; after it, a problem of math
+    has its final answer in a finished box, and one of code a Markdown block that names its language (paper, section
+    2.2). Without tags, the whole text is the answer.
+
+    Args:
+        finish: how the rollout ended; where it is ``stop``, its end closes an open block.
     """
-    if not text.startswith(THINK_START):
-        return "does not start with <think>"
-    if text.count(THINK_START) != 1 or text.count(THINK_END) != 1:
-        return f"{text.count(THINK_START)} <think> and {text.count(THINK_END)} </think>"
+    if tags.are_used:
+        if not text.startswith(tags.open):
+            return f"does not start with {tags.open}"
+        if text.count(tags.open) != 1 or text.count(tags.close) != 1:
+            return f"{text.count(tags.open)} {tags.open} and {text.count(tags.close)} {tags.close}"
+    text = tags.house_form(text)
     if domain is Domain.CODE:
-        return extract_code(text).why or None
+        blocks = code_blocks(text, finished=finish == "stop")
+        if not blocks:
+            return "no finished code block"
+        return None if any(block.name for block in blocks) else "no code block names its language"
     extracted = extract_answer(text)
-    return None if extracted is not None and extracted.method == "boxed" else "no boxed answer after </think>"
-
-
-def split_thoughts(text: str) -> tuple[str, str]:
-    """Split a rollout that keeps the format into thoughts and answer.
-
-    Example: ``split_thoughts("<think>2 + 2</think>4") == ("2 + 2", "4")``
-    """
-    thoughts, _, answer = text.removeprefix(THINK_START).partition(THINK_END)
-    return thoughts, answer
+    if extracted is not None and extracted.method == "boxed":
+        return None
+    return f"no boxed answer after {tags.close}" if tags.are_used else "no boxed answer"
 
 
 def _is_one_language(judged: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None) -> bool:
     """Return whether problem, thoughts and answer are in one language, as ``settings.consistency`` says."""
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
-    return check_language(judged.problem, *split_thoughts(judged.text), settings.consistency).consistent
+    parts = split_response(judged.tags.house_form(judged.text))
+    answer = parts.answer or ""
+    # where parts without a language fail, thoughts that the model was not asked for must not
+    asked = judged.tags.are_used or settings.consistency.undetermined != "fail"
+    return check_language(judged.problem, parts.thoughts if asked else answer, answer, settings.consistency).consistent

@@ -22,9 +22,13 @@ class Settings(BaseModel):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Old key: new key, of a table that files begin with; see `curation.config.renaming`."""
 
+    undigested: ClassVar[frozenset[str]] = frozenset()
+    """Settings that change nothing of what is made under a digest."""
+
     def digest(self) -> str:
         """Return a short hash of the settings; equal settings have equal digests in every process."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        table = self.model_dump(mode="json", exclude=set(self.undigested))
+        text = json.dumps(table, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

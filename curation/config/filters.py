@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -32,11 +32,26 @@ class StatementSettings(Settings):
 class VerifySettings(Settings):
     """How answers are judged."""
 
+    undigested: ClassVar[frozenset[str]] = frozenset({"retries", "retry_factor"})
+
     engine: Literal["goldilocks", "math-verify"] = Field(
         "goldilocks", description="Whose comparison counts: our own, or Math-Verify's, for comparison."
     )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")
     memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
+    retries: int = Field(
+        2,
+        ge=0,
+        description="How many later runs judge again what the verifier failed on, each with `retry_factor` times the "
+        "seconds of the one before and twice the memory. Not in the paper.",
+    )
+    retry_factor: float = Field(
+        4.0, ge=1, description="Times `limit_s`, with each of the `retries`: 2, 8, 32 seconds. Not in the paper."
+    )
+
+    def limits(self, tries: int) -> tuple[float, int]:
+        """Return seconds and MiB of a comparison that failed ``tries`` times before."""
+        return self.limit_s * self.retry_factor**tries, self.memory_mb * 2**tries
 
 
 class NearDedupSettings(Settings):

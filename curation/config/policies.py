@@ -5,11 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.old_keys import RECIPE
+from curation.thinking import OPEN, ThinkingTags
+
+
+def _check_tags(thinking: str | tuple[str, str]) -> str | tuple[str, str]:
+    ThinkingTags.of(thinking)
+    return thinking
+
+
+Thinking = Annotated[
+    str | tuple[str, str],
+    AfterValidator(_check_tags),
+    Field(
+        description="The tags in which the model thinks: `<think>`, `[THINK]` or another opening tag, whose closing "
+        "tag has a slash; both tags as a list; or `none` for a model that does not think. A tag that the chat template "
+        "opens needs no setting. `<think>` in the paper.",
+        exclude_if=lambda thinking: thinking == OPEN,
+    ),
+]
+"""A setting that `ThinkingTags.of` takes. Its default is left out of what is written, so that digests stay."""
+
+
+class WorkedExample(Settings):
+    """A problem and the response that one would like to see."""
+
+    statement: str = Field(min_length=1, description="The problem.")
+    response: str = Field(min_length=1, description="The whole response, final answer and all.")
+
+
+Examples = Annotated[
+    tuple[WorkedExample, ...],
+    Field(
+        description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
+        "not keep the form otherwise. Not in the paper.",
+        exclude_if=lambda examples: not examples,
+    ),
+]
+"""A setting for `solving_prompt`. Its default is left out of what is written, so that digests stay."""
 
 
 class AttemptColumns(Settings):
@@ -35,6 +72,7 @@ class RecordedPolicy(Settings):
     path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     models: tuple[str, ...] | None = Field(None, description="Use only attempts of these models (`columns.model`).")
+    thinking: Thinking = OPEN
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -90,6 +128,8 @@ class LivePolicy(Settings):
     prompt: Literal["solve", "plain"] = Field(
         "solve", description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else."
     )
+    thinking: Thinking = OPEN
+    examples: Examples = ()
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
     keep_tokens: bool = Field(
         False, description="Keep the token ids and log-probabilities of every attempt. The trainer wants them."

@@ -28,8 +28,7 @@ class RefreshSettings(Settings):
         0.1,
         ge=0,
         le=1,
-        description="The same of problems that were never solved, whose label is suspected, or that the verifier "
-        "failed on. Not in the paper.",
+        description="The same of problems that were never solved, or whose label is suspected. Not in the paper.",
     )
     half_life: float = Field(
         100.0,

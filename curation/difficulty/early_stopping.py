@@ -9,6 +9,14 @@ of its attempts and not of which of them was quick, and a run that was killed st
 answer, be lost to the verifier, or not be had at all. What is assumed: a later attempt does not change the answer
 classes of earlier ones.
 
+A failed verdict (TIMEOUT, BROKEN) decides nothing: its attempt may turn out to be correct, to agree with any wrong
+answer, or to hold no answer, and a reason stands only where all of these lead to it (`StoppingRule.is_certain`). Else
+the problem is `verifier_failed`. Three ends tell: all failed attempts correct, all of them on the top wrong answer,
+none of either. Every decision is an interval of counts, so what the ends share holds between them. Attempts that share
+one answer share its verdict, but such bundles reach the same ends, so the rule need not know of them. A problem never
+stops early as `verifier_failed`, nor by a forecast that failed verdicts go into: when these are judged later, it needs
+no attempt more than it has.
+
 With ``error_rate`` above 0 a problem stops earlier, as soon as the decision that n attempts would give is foreseen with
 probability 1 - error_rate. The forecast takes the remaining attempts for judged, a share of them correct whose prior is
 Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the top wrong answer. Not in the
@@ -34,7 +42,7 @@ from math import exp, lgamma
 from curation.config import Band
 from curation.records import DropReason, Outcome
 
-VERSION = "early_stopping@1"
+VERSION = "early_stopping@2"
 
 _TOLERANCE = 1e-9
 _JEFFREYS = 0.5
@@ -57,6 +65,11 @@ class OutcomeCounts:
     judged: int = 0
     attempts: int = 0
     requested: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Return the number of attempts that were lost to the verifier."""
+        return self.attempts - self.judged
 
 
 @dataclass(slots=True)
@@ -116,31 +129,42 @@ class StoppingRule:
         The decision is that of `curation.difficulty.pass_rates.decide`.
         """
         band = self.band
-        if judged < band.least_judged:
-            return DropReason.VERIFIER_FAILED if attempts >= band.least_judged else DropReason.TOO_FEW_ATTEMPTS
+        if attempts < band.least_judged:
+            return DropReason.TOO_FEW_ATTEMPTS
+        if judged < band.least_judged or not self.is_certain(correct, top_wrong, attempts - judged, attempts):
+            return DropReason.VERIFIER_FAILED
         if self._is_suspected(top_wrong, judged):
             return DropReason.SUSPECTED_WRONG_LABEL
         if correct < band.min_correct:
             return DropReason.NEVER_SOLVED
         return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
 
+    def is_certain(self, correct: int, top_wrong: int, unknown: int, total: int) -> bool:
+        """Return whether ``total`` attempts are decided alike, whatever the ``unknown`` ones among them turn out to be.
+
+        Args:
+            correct, top_wrong: counts of the known ones.
+        """
+        if self._is_suspected(top_wrong, total):
+            return True
+        if self._is_suspected(top_wrong + unknown, total):
+            return False
+        if correct < self.band.min_correct:
+            return correct + unknown < self.band.min_correct
+        max_correct = self._max_correct(total)
+        return correct > max_correct or correct + unknown <= max_correct
+
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether no outcome of the remaining attempts can change the decision; they may also not be had."""
+        """Return whether no outcome of the remaining attempts and of the failed verdicts can change the decision.
+
+        Remaining attempts may also not be had.
+        """
         band, remaining = self.band, self.band.attempts - counts.requested
-        if remaining <= 0:
+        if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
         if counts.judged < band.least_judged:
-            if counts.judged + remaining >= band.least_judged:
-                return False
-            return counts.attempts >= band.least_judged or counts.attempts + remaining < band.least_judged
-        if self._is_suspected(counts.top_wrong, counts.judged + remaining):
-            return True
-        if self._is_suspected(counts.top_wrong + remaining, counts.judged + remaining):
             return False
-        if counts.correct < band.min_correct:
-            return counts.correct + remaining < band.min_correct
-        never_too_easy = counts.correct + remaining <= self._max_correct(counts.judged + remaining)
-        return never_too_easy or counts.correct > self._max_correct(counts.judged + remaining)
+        return self.is_certain(counts.correct, counts.top_wrong, counts.failed + remaining, counts.attempts + remaining)
 
     def should_stop(self, counts: OutcomeCounts) -> bool:
         """Return whether a problem stops after a prefix with these counts."""
@@ -150,7 +174,8 @@ class StoppingRule:
             return False
         stops = self._stops.get(counts)
         if stops is None:
-            stops = self.is_decided(counts) or (self.error_rate > 0 and self._is_foreseen(counts))
+            foresees = self.error_rate > 0 and not counts.failed
+            stops = self.is_decided(counts) or (foresees and self._is_foreseen(counts))
             self._stops[counts] = stops
         return stops
 
@@ -158,8 +183,8 @@ class StoppingRule:
         """Return how many more attempts are needed whatever comes: the fewest after which the problem can stop.
 
         Each decision is reached soonest by one kind of outcome: correct ones for too_easy, one wrong answer for
-        suspected_wrong_label, failures for verifier_failed, attempts without an answer for never_solved, and these
-        after as many correct ones as the band asks for, for keeping.
+        suspected_wrong_label, attempts without an answer for never_solved, and these after as many correct ones as the
+        band asks for, for keeping.
         """
         fewest = self._needed.get(counts)
         if fewest is None:
@@ -179,7 +204,6 @@ class StoppingRule:
                 OutcomeCounts(now.correct, now.top_wrong + more, judged, attempts, requested),
                 OutcomeCounts(now.correct, now.top_wrong, judged, attempts, requested),
                 OutcomeCounts(solved, now.top_wrong, judged, attempts, requested),
-                OutcomeCounts(now.correct, now.top_wrong, now.judged, attempts, requested),
             )
             if any(self.should_stop(end) for end in ends):
                 return more

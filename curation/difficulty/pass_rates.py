@@ -4,14 +4,20 @@ Pure functions over frames. Measuring (`pass_rates`) and deciding (`decide`) are
 no attempt. The rules, in order, and the paper's section 4.1 behind them:
 
     too_few_attempts       an older band or verifier stopped sampling before this one decides
-    verifier_failed        the verifier failed on so many attempts that too few could be judged
     too_few_attempts       too few attempts were made
+    verifier_failed        the verifier failed on so many attempts that too few could be judged, or on attempts that
+                           could change what the rules below say
     suspected_wrong_label  a majority agrees, by the verifier's equivalence, on an answer that is not the reference;
                            looked for before never_solved, because such a problem may have no correct attempt at all
     never_solved           fewer correct attempts than the band's least
     too_easy               a higher pass rate than the band's highest
 
-Attempts on which the verifier failed (TIMEOUT, BROKEN) count neither for nor against the problem.
+Attempts on which the verifier failed (TIMEOUT, BROKEN) count neither for nor against the problem, and they are not
+left out either: all attempts with one answer fail together, all correct ones for instance, so those that were judged
+are no sample of all. A reason stands, and a problem is kept, only where every outcome of the failed verdicts leads to
+it (`StoppingRule.is_certain`); the evidence of the others names the attempts, their answer and what failed. The pass
+rate is that of the judged attempts; its interval reaches from Wilson's low end with none of the failed attempts correct
+to his high end with all of them correct.
 
 With a `curation.difficulty.early_stopping.StoppingRule` a problem's attempts count up to where it stops, whatever more
 there are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes
@@ -31,7 +37,12 @@ from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 
-VERSION = "difficulty@3"
+VERSION = "difficulty@4"
+
+_HANGS = (
+    "the verifier failed on {} of {} attempts, which could decide; of {} judged {} are correct, {} agree on another"
+)
+"""Evidence of a problem whose failed verdicts could change its decision."""
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
@@ -65,10 +76,7 @@ def pass_rates(
         stopped: problems at which the sampler stopped of its own accord, so that there may be more to be had.
     """
     ends = _stopping_points(verdicts, rule)
-    if rule is not None:
-        verdicts = verdicts.join(ends.select("problem", "asked"), on="problem", how="left").filter(
-            pl.col("index") < pl.col("asked")
-        )
+    verdicts = _until(ends, verdicts, rule)
     counted = verdicts.group_by("problem").agg(
         pl.len().cast(pl.Int32).alias("attempts"),
         *((pl.col("outcome") == outcome).sum().cast(pl.Int32).alias(outcome.value) for outcome in Outcome),
@@ -83,7 +91,9 @@ def pass_rates(
     zeros = ["attempts", "top_wrong_votes", *(outcome.value for outcome in Outcome)]
     planned = rule.band.attempts if rule is not None else 0
     skipped = pl.when("settled").then(planned - pl.col("asked")).when(~pl.col("problem").is_in(list(stopped))).then(0)
-    low, high = wilson(pl.col("correct"), pl.col("judged"))
+    failed = pl.col("timeout") + pl.col("broken")
+    low, _ = wilson(pl.col("correct"), pl.col("judged") + failed)
+    _, high = wilson(pl.col("correct") + failed, pl.col("judged") + failed)
     return (
         frame.with_columns(pl.col(zeros).fill_null(0).cast(pl.Int32), pl.lit(policy).alias("policy"))
         .with_columns(
@@ -127,6 +137,18 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
     return pl.DataFrame(rows, schema=_STOPPING_POINTS, orient="row")
 
 
+def counted_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
+    """Return the `VERDICT` rows that count: all of them, or those up to where the rule stops each problem."""
+    return _until(_stopping_points(verdicts, rule), verdicts, rule)
+
+
+def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
+    if rule is None:
+        return verdicts
+    asked = verdicts.join(ends.select("problem", "asked"), on="problem", how="left", maintain_order="left")
+    return asked.filter(pl.col("index") < pl.col("asked")).drop("asked")
+
+
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return the most frequent wrong answer of each problem, in its first writing; ties go to the earlier."""
     return (
@@ -156,12 +178,36 @@ def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) ->
     return compared.height, differs.select("problem", "index", "label", "outcome", "answer", "reference", "method")
 
 
-def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | None = None) -> pl.DataFrame:
+def decide(
+    rates: pl.DataFrame,
+    band: Band,
+    stage: str,
+    rule: StoppingRule | None = None,
+    failures: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Return one `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
 
     Args:
         rule: the one that the pass rates were counted by; only one with an error rate changes anything here.
+        failures: `failed_verdicts` of the problems, named in the evidence of those that they leave undecided.
     """
+    decided = _apply_rules(rates, band)
+    if rule is not None and rule.error_rate > 0:
+        decided = _foresee(decided, rule)
+    if failures is not None:
+        named = decided.join(failures, on="problem", how="left", maintain_order="left")
+        is_named = (pl.col("reason") == DropReason.VERIFIER_FAILED.value) & pl.col("failures").is_not_null()
+        evidence = pl.when(is_named).then(pl.format("{}: {}", "evidence", "failures")).otherwise("evidence")
+        decided = named.with_columns(evidence.alias("evidence"))
+    return (
+        decided.with_columns(pl.col("reason").is_null().alias("keep"), pl.lit(stage).alias("stage"))
+        .select(DECISION.names())
+        .cast(DECISION)
+    )
+
+
+def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
+    """Return the pass rates with ``reason``, null where a problem is kept, and ``evidence``."""
     most_correct = most_correct_kept(band)
     failed = pl.col("timeout") + pl.col("broken")
     too_few = pl.col("judged") < band.least_judged
@@ -191,6 +237,11 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
             pl.format("{} attempts judged, {} wanted", "judged", pl.lit(band.least_judged)),
         ),
         (
+            pl.lit(_hang_on_failures(rates, band)),
+            DropReason.VERIFIER_FAILED,
+            pl.format(_HANGS, failed, "attempts", "judged", "correct", "top_wrong_votes"),
+        ),
+        (
             suspected_wrong_label(band),
             DropReason.SUSPECTED_WRONG_LABEL,
             pl.format(
@@ -215,14 +266,18 @@ def decide(rates: pl.DataFrame, band: Band, stage: str, rule: StoppingRule | Non
     reason = pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules)
     evidence = pl.coalesce(pl.when(fires).then(numbers) for fires, _, numbers in rules)
     keeps = pl.format("{} of {} correct", "correct", "judged")
-    decided = rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, keeps).alias("evidence"))
-    if rule is not None and rule.error_rate > 0:
-        decided = _foresee(decided, rule)
-    return (
-        decided.with_columns(pl.col("reason").is_null().alias("keep"), pl.lit(stage).alias("stage"))
-        .select(DECISION.names())
-        .cast(DECISION)
-    )
+    return rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, keeps).alias("evidence"))
+
+
+def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
+    """Return for each `PASS_RATE` row whether its failed verdicts could change the decision."""
+    rule = StoppingRule(band)
+    rows = rates.select("correct", "top_wrong_votes", "judged", "attempts").iter_rows()
+    hang = [
+        attempts > judged and not rule.is_certain(correct, top_wrong, attempts - judged, attempts)
+        for correct, top_wrong, judged, attempts in rows
+    ]
+    return pl.Series(hang, dtype=pl.Boolean)
 
 
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
@@ -232,6 +287,10 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
     for row, (correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
         now = OutcomeCounts(correct, top_wrong, judged, attempts, rule.band.attempts - (skipped or 0))
         if not skipped or rule.is_decided(now):
+            continue
+        if now.failed:
+            reasons[row] = DropReason.VERIFIER_FAILED.value
+            evidence[row] = _HANGS.format(now.failed, attempts, judged, correct, top_wrong)
             continue
         reason, chance = rule.likely_decision(now)
         reasons[row] = reason

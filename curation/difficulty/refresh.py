@@ -5,8 +5,9 @@ counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c
 it follows, as a sum over the beta-binomial distribution, with which probability a fresh set of the band's attempts
 would decide otherwise than it was decided; a problem of which that is at least ``change_probability`` is judged again.
 
-So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved, suspected and
-failed ones retried. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
+So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved and suspected
+ones retried. Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged
+again. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
 refreshes every one of them has been judged again.
 
 Pure functions over frames. Nothing here samples or decides: the new attempts are decided on by
@@ -25,7 +26,7 @@ import polars as pl
 from curation.config import Band, RefreshSettings
 from curation.records import DECISION, DropReason
 
-VERSION = "refreshing@1"
+VERSION = "refreshing@2"
 
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
@@ -34,11 +35,11 @@ _TOLERANCE = 1e-9
 class RefreshCause(StrEnum):
     """Why a problem is judged again."""
 
-    UNSETTLED = "unsettled"  # it had too few attempts to be decided on
+    UNSETTLED = "unsettled"  # it had too few attempts to be decided on, or the verifier failed on them
     MOVED = "moved"  # by its rollouts in training, its pass rate left its side of the band
     EDGE = "edge"  # its pass rate is so near an edge of the band that chance alone could move it
     PROBE = "probe"  # too easy; this version's share of them
-    RETRY = "retry"  # unsolved, suspected or failed; this version's share of them
+    RETRY = "retry"  # unsolved or suspected; this version's share of them
 
 
 ROLLOUT_COUNTS = pl.Schema(
@@ -53,7 +54,8 @@ ROLLOUT_COUNTS = pl.Schema(
 
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
-_RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL, DropReason.VERIFIER_FAILED)
+_UNDECIDED = (DropReason.TOO_FEW_ATTEMPTS, DropReason.VERIFIER_FAILED)
+_RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
 def select_uncertain(
@@ -96,7 +98,7 @@ def _refresh_cause(
     version: int,
 ) -> RefreshCause | None:
     """Return the cause of the first rule that selects the problem; None where it keeps its pass rate."""
-    if reason == DropReason.TOO_FEW_ATTEMPTS:
+    if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
     is_trained = rollouts[1] >= settings.min_attempts
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):

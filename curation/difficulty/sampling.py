@@ -15,6 +15,9 @@ Invariants:
 
 A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for one after
 another, and stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
+
+Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
+certain, else at the end. A stored attempt counts by its answer alone.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from dataclasses import dataclass, field
 
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
-from curation.records import Completion, Policy, PromptRequest
+from curation.difficulty.unanswered import ResponseTally, UselessResponses
+from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
@@ -79,6 +83,7 @@ class _OpenProblem:
     limit: int = 0  # indices below it are needed whatever comes
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
+    cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
     running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
     verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
@@ -116,12 +121,14 @@ class Sampler:
         open_problems: int | None = None,
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
+        alarm: Callable[[UselessResponses], None] | None = None,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
         self._ahead = ahead
         self._instant = bool(getattr(policy, "instant", False))
         self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
-        self._watch = watch
+        self._watch, self._alarm = watch, alarm
+        self._responses = ResponseTally()
         self.progress = SamplingProgress(total=total)
         self._open: dict[str, _OpenProblem] = {}
         self._waiting: deque[_OpenProblem] = deque()
@@ -144,6 +151,8 @@ class Sampler:
             while True:
                 more_problems = await self._launch_requests(remaining)
                 self._store_completions()
+                if self._responses.is_alarming:
+                    self._sound_alarm()
                 self.progress.seconds = time.monotonic() - started
                 while self._finished:
                     yield self._finished.popleft()
@@ -160,6 +169,8 @@ class Sampler:
             await asyncio.gather(*self._running, return_exceptions=True)
             self._collect_completions()
             self._store_completions()
+            if self._responses.most_are_useless:
+                self._sound_alarm()
             self.progress.seconds = time.monotonic() - started
             self.progress.in_flight = 0
             if self._watch is not None:
@@ -260,8 +271,21 @@ class Sampler:
         problem.new_tokens += completion.tokens or 0
         self.progress.attempts += 1
         self.progress.tokens += completion.tokens or 0
+        if completion.finish == "length":
+            problem.cut_off.add(index)
         if not problem.is_stopped:
-            problem.answers[index] = self._judge.final_answer(Response(completion.text, completion.answer))
+            response = Response(completion.text, completion.answer, completion.finish)
+            problem.answers[index] = self._judge.final_answer(response)
+
+    def _sound_alarm(self) -> None:
+        """Tell whoever listens that most responses are of no use, with one of them; once."""
+        if self._alarm is None:
+            return
+        problem, index = self._responses.examples[self._responses.main_kind]
+        attempts = self._store.read([problem], ["problem", "index", "text", "answer"])
+        row = attempts.filter(attempts["index"] == index).row(0, named=True)
+        self._alarm(self._responses.alarm(row["text"] if row["text"] is not None else row["answer"]))
+        self._alarm = None
 
     def _store_completions(self) -> None:
         if self._completions:
@@ -288,7 +312,11 @@ class Sampler:
             self._submit(problem, indices, new_answers)
 
     def _submit(self, problem: _OpenProblem, indices: list[int], new_answers: Sequence[str | None]) -> None:
-        answers = list(dict.fromkeys([*problem.verdict_by_answer, *new_answers]))
+        judged = [
+            answer for answer, verdict in problem.verdict_by_answer.items() if verdict.outcome in COUNTED_OUTCOMES
+        ]
+        new = [answer for answer in new_answers if answer not in problem.verdict_by_answer]
+        answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
         request = problem.sampling_request
         task = JudgeTask(problem.request.id, request.reference, problem.request.lang, (), request.letter)
         problem.is_judging = True
@@ -332,6 +360,9 @@ class Sampler:
             else:
                 verdict = problem.verdicts[index] = problem.verdict_by_answer[answer]
                 counts = problem.tally.add(verdict.outcome, verdict.answer_class)
+                has_answer = verdict.outcome is not Outcome.NO_ANSWER
+                is_cut_off = index in problem.cut_off
+                self._responses.add(problem.request.id, index, has_answer=has_answer, is_cut_off=is_cut_off)
             if self._rule.should_stop(counts):
                 self._stop(problem)
                 return

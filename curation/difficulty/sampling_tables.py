@@ -42,7 +42,7 @@ def stored_answers(
     """
     read = final_answer if judge is None else judge.final_answer
     answers: dict[str, dict[int, str | None]] = {}
-    rows = store.read(problems, ["problem", "index", "text", "answer"]).filter(pl.col("index") < attempts)
-    for problem, index, text, answer in rows.iter_rows():
-        answers.setdefault(problem, {})[index] = read(Response(text, answer))
+    rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
+    for problem, index, text, answer, finish in rows.iter_rows():
+        answers.setdefault(problem, {})[index] = read(Response(text, answer, finish))
     return answers

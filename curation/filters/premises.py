@@ -18,6 +18,8 @@ from enum import StrEnum
 
 import polars as pl
 
+from curation.thinking import split_response
+
 VERSION = "premises@1"
 
 
@@ -47,14 +49,14 @@ _VERDICT = re.compile(r"(?i)\bVERDICT\W{0,6}(SOUND|MISSING|CONTRADICTORY|UNDETER
 
 
 def read_vote(text: str | None) -> PremiseVote:
-    """Return the last verdict of a response; what stands in ``<think>…</think>`` does not count.
+    """Return the last verdict of a response; what stands in its thoughts does not count.
 
     A response that names two verdicts in its last line is unreadable, as is one that never closed its thoughts.
     """
     if text is None:
         return PremiseVote.UNREADABLE
-    before, closing, response = text.rpartition("</think>")
-    if not closing and "<think>" in before + response:
+    response = split_response(text).answer
+    if response is None:
         return PremiseVote.UNREADABLE
     verdicts = list(_VERDICT.finditer(response))
     if not verdicts:

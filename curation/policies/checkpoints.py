@@ -25,6 +25,10 @@ _TOKENS = (
 )
 _NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt")
 _HEADER_LIMIT = 100_000_000
+_ATTENTION = frozenset({"full_attention", "sliding_attention", "chunked_attention", "attention"})
+"""Kinds of layers that carry nothing but keys and values."""
+_STATE_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cache", "linear_num_key_heads", "lru_width")
+"""Settings that only models with another kind have."""
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -80,25 +84,49 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
     return shapes
 
 
-def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens that a model's generation settings name; its tokenizer's own may be none of them."""
+def carries_state(config: Mapping[str, Any]) -> bool:
+    """Return whether a model's settings (its config.json) name layers that carry a state from token to token: linear
+    attention, convolutions, state spaces, and kinds that are not known.
+    """
+    text = config.get("text_config") or config
+    other = set(text.get("layer_types") or ()) - _ATTENTION
+    return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
+
+
+def folder_carries_state(folder: Path) -> bool:
+    """Return whether the model in a folder has such layers; False where there is no config.json."""
     try:
-        generation_config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return ()
-    ends = generation_config.get("eos_token_id")
-    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+        return False
+
+
+def end_tokens(folder: Path) -> tuple[int, ...]:
+    """Return the end tokens that a model's generation settings name; where there are none, those of its configuration.
+
+    The tokenizer's own may be none of them.
+    """
+    for name in ("generation_config.json", "config.json"):
+        try:
+            settings = json.loads((folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        ends = settings.get("eos_token_id", settings.get("text_config", {}).get("eos_token_id"))
+        if ends is not None:
+            return (ends,) if isinstance(ends, int) else tuple(ends)
+    return ()
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors under the checkpoint's names, without those under a second name (tied weights).
+    """Return these tensors without those under a second name (tied weights), and without those that have no memory
+    (torch's device ``meta``): the checkpoint holds them, and they stay as they are.
 
     Raises:
         PolicyError: they are not of the shape of the model in ``folder``.
     """
     ours = tensor_shapes(folder)
     if ours is None:
-        return weights
+        return {name: value for name, value in weights.items() if not value.is_meta}
     fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
     mismatches = sorted(
@@ -107,7 +135,7 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     mismatches += sorted(
         name
         for name, value in extra.items()
-        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values())
+        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values() if not tensor.is_meta)
     )
     if mismatches:
         theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
@@ -115,7 +143,7 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
             f"these weights are not of the shape of {folder}: {len(mismatches)} tensors differ, first {mismatches[0]} "
             f"({theirs}, not {ours.get(mismatches[0], 'absent')})."
         )
-    return fitting_weights
+    return {name: value for name, value in fitting_weights.items() if not value.is_meta}
 
 
 def _is_same_tensor(tensor: Any, other: Any) -> bool:
@@ -123,12 +151,16 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once."""
+    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once, and
+    one without memory not at all.
+    """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
     names: dict[tuple[int, int], str] = {}
     for name, value in weights.items():
+        if value.is_meta:
+            continue
         names.setdefault((value.data_ptr(), value.numel()), name)
     tensors = {name: weights[name].detach().contiguous() for name in names.values()}
     save_file(tensors, folder / "model.safetensors")

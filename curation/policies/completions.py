@@ -3,17 +3,25 @@
 A server's answer holds its responses as JSON ("choices"): those of chat, of completions and of vLLM's interface for
 tokens differ in where they keep text and log-probabilities, and are read here alike.
 
+Where prompt and response are tokens, `ResponseReader` writes the response as text: with the tag that the prompt ended
+in, and with tags that are special tokens, which engines leave out of their texts.
+
 Not here: asking (`curation.policies.client`, `curation.policies.vllm.engine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+from curation.thinking import CLOSE, OPEN, THINK, ThinkingTags
 
 FINISHED = frozenset({"stop", "length"})
 """How whole responses end: by an end token or a text to stop at, or for want of room."""
+
+_TAIL_TOKENS = 64
+"""Tokens at the end of a prompt that may be an open tag; ample for one that is written letter by letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +42,75 @@ class TokenCompletion:
     finish: str
 
 
-def choice_text(choice: Mapping[str, Any]) -> str:
-    """Return the text of a choice; thoughts that the server split off the answer stand in <think> tags before it."""
+class Tokenizer(Protocol):
+    """The part of a tokenizer, of transformers or of vLLM, that `ResponseReader` uses."""
+
+    all_special_ids: list[int]
+
+    def decode(self, token_ids: list[int], /, *, skip_special_tokens: bool) -> Any: ...
+
+
+class ResponseReader:
+    """Writes a response's tokens as text, in the model's own tags.
+
+    Args:
+        tokenizer: the model's.
+        tags: those that the model thinks in.
+        stop: texts before which a response ends.
+    """
+
+    def __init__(self, tokenizer: Any, tags: ThinkingTags, stop: Sequence[str] = ()) -> None:
+        self._tokenizer: Tokenizer = tokenizer
+        self.tags, self._stop = tags, stop
+        self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
+
+    def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
+        """Return the text of a response, with the end of the prompt that is the response's in front of it.
+
+        Args:
+            decoded: the text as engines write it, without special tokens, cut where the response stops.
+        """
+        if self._dropped is not None:
+            kept = [token for token in token_ids if token not in self._dropped]
+            decoded = cut_at_stop(str(self._tokenizer.decode(kept, skip_special_tokens=False)), self._stop)
+        return self._end_of_prompt(prompt_ids) + decoded
+
+    def _end_of_prompt(self, prompt_ids: Sequence[int]) -> str:
+        if not self.tags.are_used:
+            return ""
+        tail = list(prompt_ids[-_TAIL_TOKENS:])
+        return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
+
+    def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
+        """Return the special tokens that are in no tag; None where no tag has one, so that engines keep the tags."""
+        added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
+        special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
+        words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}
+        tags = (self.tags.open, self.tags.close)
+        in_tags = {number for number, word in words.items() if word and any(word in tag for tag in tags)}
+        return frozenset(special - in_tags) if in_tags else None
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> str:
+    """Return the text up to the first of the texts to stop at."""
+    positions = [position for words in stop if (position := text.find(words)) >= 0]
+    return text[: min(positions)] if positions else text
+
+
+def choice_text(choice: Mapping[str, Any], tags: ThinkingTags = THINK) -> str:
+    """Return the text of a choice in the house's form; thoughts that the server split off the answer stand before it.
+
+    Args:
+        tags: those that the model writes where the server splits nothing off.
+    """
     if "text" in choice:
-        return str(choice["text"])
+        return tags.house_form(str(choice["text"]))
     message = choice["message"]
     thoughts = message.get("reasoning") or message.get("reasoning_content")
     content = message.get("content") or ""
-    return f"<think>\n{thoughts}\n</think>\n{content}" if thoughts else str(content)
+    if not thoughts:
+        return tags.house_form(tags.without_prompt(str(content)))
+    return f"{OPEN}\n{thoughts}\n{CLOSE}\n{content}"
 
 
 def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:

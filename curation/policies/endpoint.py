@@ -6,7 +6,8 @@ Invariants, beside those of `curation.policies.client`, which does the asking:
   - log-probabilities are those of the distribution that was drawn from: servers that give others are refused.
 
 What it does not do: start servers, or find out which weights they hold (`revision` in the recipe says it). Where a
-server splits the thoughts off the answer, they are put together again in <think> tags.
+server splits the thoughts off the answer, they are put together again. What a server's chat template ends in is not
+known: a closing tag without an opening one says that the template opened it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Self
 from curation.config import EndpointPolicy
 from curation.policies.client import ServerClient
 from curation.policies.completions import FINISHED, choice_logprobs, choice_text, choice_token_ids
-from curation.policies.seeds import about_of, key_of, seed_of
+from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
-from curation.prompts import SOLVING, Prompt, plain_text
+from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, Domain, PolicyError, PromptRequest
+from curation.thinking import THINK, ThinkingTags
 
 if TYPE_CHECKING:
     import httpx
@@ -54,7 +56,8 @@ class Endpoint:
         self._no_room: set[str] = set()
         self._client = ServerClient(settings, settings.model, welcome=self._welcome)
         self.servers = self._client.servers
-        self._prompt = prompt or SOLVING[settings.prompt]
+        self._prompt = prompt or prompt_of(settings)
+        self._tags = ThinkingTags.of(settings.thinking)
         self._path = "/chat/completions" if settings.api == "chat" else "/completions"
 
     @property
@@ -124,6 +127,8 @@ class Endpoint:
         body |= {"messages": messages} if chat else {"prompt": plain_text(messages)}
         if decoding.stop:
             body["stop"] = list(decoding.stop)
+        if self._tags.are_used and self._tags != THINK:
+            body["skip_special_tokens"] = False  # such tags may be special tokens, which servers leave out
         if self.settings.keep_tokens:
             body |= {"logprobs": True, "top_logprobs": 0} if chat else {"logprobs": 0}
             body["return_token_ids"] = True
@@ -140,7 +145,7 @@ class Endpoint:
             )
         tokens = usage.get("completion_tokens")
         return Completion(
-            text=choice_text(choice),
+            text=choice_text(choice, self._tags),
             finish=finish if finish in FINISHED else None,
             tokens=tokens if isinstance(tokens, int) else len(token_ids) if token_ids is not None else None,
             token_ids=token_ids if self.settings.keep_tokens else None,

@@ -24,6 +24,7 @@ from curation.prompts import Prompt
 from curation.records import ATTEMPT, AttemptKey, Completion, PolicyError, PromptRequest, problem_id
 from curation.sources.rows import Row, parse_options, read_rows, require_path, value_at
 from curation.storage.stages import file_digest
+from curation.thinking import ThinkingTags
 
 _FIRST_ROWS = 100
 
@@ -45,7 +46,7 @@ class Recorded:
     in_flight = 1
 
     def __init__(self, settings: RecordedPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
-        self._settings = settings
+        self._settings, self._tags = settings, ThinkingTags.of(settings.thinking)
         path = folder / Path(settings.path).expanduser()
         self.path = path
         self.models_seen: dict[str, int] = {}
@@ -93,7 +94,7 @@ class Recorded:
         if not 0 <= index < len(attempts):
             return None
         text, answer, label = attempts[index]
-        return Completion(text, None, None, answer, label)
+        return Completion(self._tags.house_form(text) if text is not None else None, None, None, answer, label)
 
     def _loaded(self) -> pl.DataFrame:
         if self._rows is None:

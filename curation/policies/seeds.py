@@ -12,14 +12,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from curation.config import LivePolicy
-from curation.prompts import SOLVING, Prompt
+from curation.prompts import Prompt, solving_prompt
 from curation.records import AttemptKey
+from curation.thinking import THINK, ThinkingTags
 
 
 def seed_of(seed: int, problem: str, index: int) -> int:
     """Return the seed of one attempt: 31 bits, as every server takes them."""
     digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def prompt_of(settings: LivePolicy) -> Prompt:
+    """Return the prompt that the settings name."""
+    examples = [(one.statement, one.response) for one in settings.examples]
+    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
 def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
@@ -30,18 +37,23 @@ def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **furt
         prompt: what is asked, where it is not the prompt that the settings name.
         further: whatever else changes what is asked or drawn, such as a server's way of writing a prompt.
     """
+    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
+    if tags != THINK:  # the same tokens are another text
+        further["thinking"] = f"{tags.open} {tags.close}"
     parts = "|".join([settings.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
     sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
-    return AttemptKey(name, (prompt or SOLVING[settings.prompt]).version, sampling)
+    return AttemptKey(name, prompt.version, sampling)
 
 
 def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
     """Return what the store notes beside the key: how tokens are drawn, in full."""
-    prompt = prompt or SOLVING[settings.prompt]
+    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {
         "kind": settings.model_dump()["kind"],
         "model": settings.model,
         "prompt": prompt.version,
         "system": prompt.system,
+        **({"thinking": settings.thinking} if tags != THINK else {}),
+        **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
         **settings.decoding.model_dump(mode="json"),
     }

@@ -6,9 +6,6 @@ rewriting, translating and making tests.
 """
 
 from curation.prompts.base import Message, Prompt, plain_text
-from curation.prompts.solving import PLAIN, SOLVE
+from curation.prompts.solving import PLAIN, SOLVE, SOLVING, solving_prompt
 
-SOLVING = {"solve": SOLVE, "plain": PLAIN}
-"""The prompts for solving problems, by the name that a recipe's `prompt` gives."""
-
-__all__ = ["PLAIN", "SOLVE", "SOLVING", "Message", "Prompt", "plain_text"]
+__all__ = ["PLAIN", "SOLVE", "SOLVING", "Message", "Prompt", "plain_text", "solving_prompt"]

@@ -1,9 +1,9 @@
-"""What a prompt is: a system message, a user message with blanks, and a version."""
+"""What a prompt is: a system message, a user message with blanks, worked examples, and a version."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from curation.records import PromptRequest
@@ -20,17 +20,23 @@ class Message(TypedDict):
 class Prompt:
     """A prompt under its version: ``system`` may be empty, ``user`` makes the user message of a request.
 
+    ``examples`` are statements and responses, shown as earlier turns of the chat (few-shot).
+
     Example: ``Prompt("solve@1", SYSTEM, lambda request: request.statement)``
     """
 
     version: str
     system: str
     user: Callable[[PromptRequest], str]
+    examples: tuple[tuple[str, str], ...] = ()
 
     def messages(self, request: PromptRequest) -> list[Message]:
         """Return the chat that is sent."""
-        own: list[Message] = [{"role": "user", "content": self.user(request)}]
-        return [{"role": "system", "content": self.system}, *own] if self.system else own
+        chat: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        for statement, response in self.examples:
+            chat.append({"role": "user", "content": self.user(replace(request, statement=statement))})
+            chat.append({"role": "assistant", "content": response})
+        return [*chat, {"role": "user", "content": self.user(request)}]
 
 
 def plain_text(messages: Sequence[Message]) -> str:

@@ -4,29 +4,46 @@
 paper does not print how a model is told to write its final answer; here a sentence at the end of the user's turn says
 it, in the language of the problem, for verifiers find the answer by its form.
 
+`DIRECT`: the same for a model that does not think aloud. For one that thinks in other tags than ``<think>``, `SOLVE`
+names those; `solving_prompt` chooses.
+
 `PLAIN`: the statement and nothing else, for models that were trained on bare statements.
+
+Worked examples, shown as earlier turns, go with any of them: a weak model writes a box where it has seen some.
 
 What is not here: whether a response keeps to the form. That is the verifier's and the reward's business.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import Domain, PromptRequest
+from curation.thinking import CLOSE, OPEN, THINK, ThinkingTags
 
-SYSTEM = """\
+SYSTEM = f"""\
 A user gives you a task. First think about it, as an inner monologue, until you have derived the final answer. Then \
 write a summary that stands on its own: succinct, yet with every critical step of the way to the answer. You may use \
 Markdown and LaTeX. Write both, your thoughts and your summary, in the language of the task.
 
 Keep to this template:
 
-<think>
+{OPEN}
 Your thoughts, or a draft, as on scratch paper. Be as casual as you like, and take as much room as you need, until you \
 are confident of the answer.
-</think>
+{CLOSE}
 Your summary, which ends in a clear final answer.
+
+Problem:"""
+
+DIRECT_SYSTEM = """\
+A user gives you a task. Solve it, and write a solution that stands on its own: succinct, yet with every critical step \
+of the way to the answer, and with a clear final answer at its end. You may use Markdown and LaTeX. Write it in the \
+language of the task.
 
 Problem:"""
 
@@ -49,5 +66,35 @@ def answer_instructions(request: PromptRequest) -> str:
     return BOXED.get(request.lang, BOXED["en"])
 
 
-SOLVE = Prompt("solve@1", SYSTEM, lambda request: f"{request.statement}\n\n{answer_instructions(request)}")
+def _statement_and_form(request: PromptRequest) -> str:
+    return f"{request.statement}\n\n{answer_instructions(request)}"
+
+
+SOLVE = Prompt("solve@1", SYSTEM, _statement_and_form)
+DIRECT = Prompt("solve-direct@1", DIRECT_SYSTEM, _statement_and_form)
 PLAIN = Prompt("plain@1", "", lambda request: request.statement)
+
+SOLVING = {"solve": SOLVE, "plain": PLAIN}
+"""The prompts for solving problems, by the name that a recipe's `prompt` gives."""
+
+
+def solving_prompt(name: str, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()) -> Prompt:
+    """Return the prompt of a recipe's name, for a model that thinks in these tags, or does not think aloud.
+
+    Args:
+        examples: statements and responses that are shown before the problem; the version names them by a digest.
+    """
+    prompt = _with_tags(SOLVING[name], tags)
+    if not examples:
+        return prompt
+    digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
+    return replace(prompt, version=f"{prompt.version} examples {digest}", examples=tuple(examples))
+
+
+def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:
+    if prompt is not SOLVE or tags == THINK:
+        return prompt
+    if not tags.are_used:
+        return DIRECT
+    system = SYSTEM.replace(OPEN, tags.open).replace(CLOSE, tags.close)
+    return Prompt(f"{SOLVE.version} {tags.open} {tags.close}", system, SOLVE.user)

@@ -12,6 +12,7 @@ import re
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import PromptRequest
+from curation.thinking import split_response
 
 NAMES = {lang.code: lang.prompts.name for lang in languages()}
 """The languages as the prompt names them."""
@@ -57,11 +58,11 @@ _PARTS = {
 
 
 def read_reply(text: str) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """Return translation, answer and options of a reply; what stands before ``</think>`` is not looked at.
+    """Return translation, answer and options of a reply; what stands in its thoughts is not looked at.
 
     Example: ``read_reply("<translation>Combien ?</translation>") == ("Combien ?", None, ())``
     """
-    reply = text.rpartition("</think>")[2]
+    reply = split_response(text).answer or ""
     matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
     options = (
         tuple(line.strip() for line in matches["options"][-1].splitlines() if line.strip())

@@ -1,4 +1,4 @@
-"""The append-only store of attempts, shared by every stage that samples or judges.
+"""The append-only store of attempts, shared by every stage that samples or judges, and that of a training run.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
     FOLDER/<key digest>/journal.jsonl           attempts as they finish (`curation.storage.journal`), until a part takes
@@ -12,7 +12,8 @@ Invariants:
   - a part is named by its content, so writing it again changes nothing;
   - an attempt that is in the store is never asked for again (`missing_indices`).
 
-Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU.
+Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU: curation's in its stages,
+those of a training run, which come one by one too, in a `VerdictStore` of the same layout.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
-from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
+from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, StoreError
 from curation.storage.journal import Journal, Name
 from curation.storage.stages import atomic_write, file_digest
 
@@ -41,13 +42,17 @@ SYNC_S = 1.0
 """Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
 
 
-class AttemptStore:
-    """Attempts under one key. Opening it reads which problem lies in which part, nothing more.
+class KeyedStore:
+    """Rows about attempts under one key, by problem and index; `AttemptStore` and `VerdictStore` say which rows.
+
+    Opening it reads which problem lies in which part, nothing more.
 
     Args:
         about: what stands in key.json beside the key when the store is made.
         create: whether a store that is not there is made; else it is a `StoreError`, and nothing is changed on disk.
     """
+
+    schema: ClassVar[pl.Schema]
 
     def __init__(
         self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None, *, create: bool = True
@@ -66,6 +71,7 @@ class AttemptStore:
             self._journal.drop(self._also_in_parts)
             self._also_in_parts = set()
         self._synced = time.monotonic()
+        self._same_in_all: dict[str, str] = asdict(key)
 
     def _create(self, about: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -80,14 +86,14 @@ class AttemptStore:
         """Return how many attempts the store holds."""
         return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
 
-    def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add attempts one by one as they finish, into the journal; `compact` makes a part of them.
+    @property
+    def journal_bytes(self) -> int:
+        """Return how large the journal is that `compact` would make parts of."""
+        return self._journal.bytes
 
-        Args:
-            completions: problem, index and what the policy said. Those that stand in a part already are refused by
-            `compact`.
-        """
-        self._journal.add(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
+    def add_lines(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
+        """Add rows, without their key, as lines of the journal; those that a part has already, `compact` refuses."""
+        self._journal.add(lines)
         if time.monotonic() - self._synced > SYNC_S:
             self._journal.sync()
             self._synced = time.monotonic()
@@ -113,8 +119,8 @@ class AttemptStore:
         """
         if attempts.is_empty():
             return
-        if attempts.schema != ATTEMPT:
-            raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {ATTEMPT}.")
+        if attempts.schema != self.schema:
+            raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {self.schema}.")
         own_key = (self.key.policy, self.key.prompt, self.key.sampling)
         keys = attempts.select("policy", "prompt", "sampling").unique().rows()
         if keys != [own_key]:
@@ -132,8 +138,13 @@ class AttemptStore:
         aside.rename(path)
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
-    def read(self, problems: Sequence[str], columns: Sequence[str] = tuple(ATTEMPT)) -> pl.DataFrame:
-        """Return all attempts at these problems, ordered by problem and index; ``columns`` must name these two."""
+    def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return all attempts at these problems, ordered by problem and index.
+
+        Args:
+            columns: must name these two; all where absent.
+        """
+        columns = columns or self.schema.names()
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
         attempts = self._read_parts(problem_frame, columns)
         if len(self._journal):
@@ -141,6 +152,25 @@ class AttemptStore:
             names = [name for name in self._journal.names() if name[0] in requested and name not in self._also_in_parts]
             attempts = pl.concat([attempts, self._frame(names).select(columns)])
         return attempts.sort("problem", "index")
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield all attempts, part by part and last those of the journal, each in its order of problem and index.
+
+        Another process may write meanwhile: what it had written when this began is there, each attempt once.
+
+        Args:
+            columns: must name problem and index; all where absent.
+        """
+        columns = columns or self.schema.names()
+        journal = dict(self._journal.snapshot())  # first: what moves meanwhile stands in both, and counts once
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            frame = self._part(path.name, columns)
+            for name in frame.select("problem", "index").iter_rows():
+                journal.pop(name, None)
+            yield frame
+        if journal:
+            names = sorted(journal)
+            yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
         """Return which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
@@ -171,16 +201,18 @@ class AttemptStore:
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
         """Read attempts of the journal as a table."""
-        lines = list(self._journal.read(names))
-        columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in ATTEMPT}
+        return self._as_frame(names, list(self._journal.read(names)))
+
+    def _as_frame(self, names: Sequence[Name], lines: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+        columns: dict[str, Any] = {name: [line.get(name) for line in lines] for name in self.schema}
         columns |= {"problem": [problem for problem, _ in names], "index": [index for _, index in names]}
-        columns |= {name: [value] * len(lines) for name, value in asdict(self.key).items()}
-        return pl.DataFrame(columns, schema=ATTEMPT)
+        columns |= {name: [value] * len(lines) for name, value in self._same_in_all.items()}
+        return pl.DataFrame(columns, schema=self.schema)
 
     def _read_parts(self, problems: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
         parts = self._part_of_problem.join(problems, on="problem", how="semi")["part"].unique().sort()
         frames = [self._part(part, columns).join(problems, on="problem", how="semi") for part in parts]
-        return pl.concat([pl.DataFrame(schema={name: ATTEMPT[name] for name in columns}), *frames])
+        return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
         """Return which problems lie in which part, and how many attempts at each."""
@@ -197,27 +229,63 @@ class AttemptStore:
         """Read a part; columns that it is too old to have are null."""
         path = self.folder / name
         try:
-            scan = pl.scan_parquet(path, schema=ATTEMPT, missing_columns="insert", glob=False)
+            scan = pl.scan_parquet(path, schema=self.schema, missing_columns="insert", glob=False)
             return scan.select(columns).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             message = ascii(str(error))[1:120]  # polars may quote the file's bytes
             raise StoreError(f"{path} is damaged ({message}…); remove it and its attempts are made again.") from error
 
 
+class AttemptStore(KeyedStore):
+    """Attempts under one key."""
+
+    schema = ATTEMPT
+
+    def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
+        """Add attempts one by one as they finish, into the journal; `compact` makes a part of them.
+
+        Args:
+            completions: problem, index and what the policy said.
+        """
+        self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
+
+
+class VerdictStore(KeyedStore):
+    """The verdicts of one verifier on attempts under one key, in the `VERDICT` schema.
+
+    An ``outcome`` that is null says that the verifier was not asked; ``method`` says why.
+    """
+
+    schema = VERDICT
+
+    def __init__(
+        self,
+        folder: Path,
+        key: AttemptKey,
+        verifier: str,
+        about: Mapping[str, Any] | None = None,
+        *,
+        create: bool = True,
+    ) -> None:
+        super().__init__(folder, key, about, create=create)
+        self._same_in_all["verifier"] = verifier
+
+
 def _journal_line(completion: Completion) -> dict[str, Any]:
     """Return an attempt as a line of the journal; fields that are None are left out."""
     line = {
-        "text": _without_surrogates(completion.text),
-        "answer": _without_surrogates(completion.answer),
+        "text": without_surrogates(completion.text),
+        "answer": without_surrogates(completion.answer),
         "finish": completion.finish,
         "tokens": completion.tokens,
         "label": completion.label,
         "token_ids": completion.token_ids,
         "logprobs": completion.logprobs,
+        **(asdict(completion.origin) if completion.origin is not None else {}),
     }
     return {name: value for name, value in line.items() if value is not None}
 
 
-def _without_surrogates(text: str | None) -> str | None:
+def without_surrogates(text: str | None) -> str | None:
     """Return text without halves of surrogate pairs, which no table can hold."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

@@ -42,6 +42,11 @@ class Journal:
     def __contains__(self, name: Name) -> bool:
         return name in self._places
 
+    @property
+    def bytes(self) -> int:
+        """Return its length."""
+        return self._end
+
     def names(self) -> Iterator[Name]:
         """Return the names of its lines, in the order of writing."""
         return iter(self._places)
@@ -78,6 +83,17 @@ class Journal:
                 start, size = self._places[name]
                 handle.seek(start)
                 yield json.loads(handle.read(size))[2]
+
+    def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
+        """Read the lines that stand in the file now, in one go, whoever writes it or takes it away meanwhile."""
+        try:
+            with self.path.open("rb") as handle:
+                for line in handle:
+                    if line.endswith(b"\n"):
+                        problem, index, content = json.loads(line)
+                        yield (problem, index), content
+        except FileNotFoundError:
+            return
 
     def size(self, name: Name) -> int:
         """Return the bytes of a line."""

@@ -118,6 +118,10 @@ class StageFolder:
         """Remove the folder with all that is in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def reopen(self) -> None:
+        """Take the manifest away, so that shards may be written again; `close` writes it anew."""
+        (self.folder / "DONE.json").unlink(missing_ok=True)
+
     def note(self, note: str) -> int:
         """Return the sum of a note over the shards that are finished under this fingerprint."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)

@@ -25,6 +25,7 @@ import re
 from dataclasses import dataclass
 
 from curation.languages.vocabulary import every, neighbours, one_of
+from curation.thinking import split_response
 
 MAX_BARE_CHARS = 160
 """Characters of a response that is taken as nothing but its answer."""
@@ -53,7 +54,6 @@ class ExtractedAnswer:
     answer: str
 
 
-_THINK_END = "</think>"
 _BOX = re.compile(r"\\+(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 _BOX_OR_BRACE = re.compile(r"\\+(?:boxed|fbox|framebox)\s*\{|\\[\\{}]|[{}]")
 _BARE_BOX = re.compile(r"\\+(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
@@ -93,15 +93,13 @@ _SENTENCE_END = re.compile(
 
 def extract_answer(response: str, *, lenient: bool = False) -> ExtractedAnswer | None:
     """Return the final answer of ``response``, or None where it gives none."""
-    end = response.rfind(_THINK_END)
-    if end >= 0:
-        text = response[end + len(_THINK_END) :]
-        if lenient and not text.strip():
-            text = response[:end]
-    elif "<think>" in response and not lenient:
-        return None
+    parts = split_response(response)
+    if parts.answer is not None and (parts.answer.strip() or not lenient):
+        text = parts.answer
+    elif lenient:
+        text = response if parts.answer is None else parts.thoughts
     else:
-        text = response
+        return None
     if "\\" in text and _BOX.search(text):
         return _boxed(text, lenient)
     tail = text[-TAIL_CHARS:]

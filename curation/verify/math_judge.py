@@ -35,11 +35,14 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 class Response:
     """One attempt at a problem: its whole text, or only the final answer that somebody recorded.
 
+    ``finish`` is as in `ATTEMPT`: ``stop`` where the text is known to have ended by itself.
+
     Example: ``Response("… so we get\\nA: 26", None)``
     """
 
     text: str | None
     answer: str | None
+    finish: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +147,8 @@ class MathJudge:
     ) -> None:
         self.engine = engine
         self.version = answers.VERSION if engine == OWN_ENGINE else math_verify.engine_version()
-        self._pool = WorkerPool(
-            "curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(limit_s, memory_mb)
-        )
+        self.limits = WorkerLimits(limit_s, memory_mb)
+        self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
         self._job = {"engine": engine}
         self._open = False
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from curation.records import Outcome, SourceError
 from curation.storage.stages import atomic_replace
+from curation.thinking import THINK, ThinkingTags
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
@@ -30,10 +31,12 @@ def verify_pairs(
     *,
     limit_s: float = 2.0,
     lang: str = "en",
+    tags: ThinkingTags = THINK,
 ) -> dict[str, int]:
     """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
 
-    ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
+    ``tags`` are those that a ``pred`` thinks in. ``progress`` is called with the number of rows done so far. Raises
+    `SourceError` on a line that is not a pair.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -41,7 +44,7 @@ def verify_pairs(
     def jobs() -> Iterator[dict[str, Any]]:
         for row in read_pairs(pairs_path):
             rows.append(row)
-            pred = row["pred"] if row["pred"] is not None else ""
+            pred = tags.house_form(row["pred"] or "")
             yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
 
     pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))

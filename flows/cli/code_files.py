@@ -9,8 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from curation.thinking import OPEN
 from curation.verify.programs.files import verify_programs
 from curation.verify.programs.tools import Runner
+from flows.cli.files import tags_of
 from flows.run.progress import bar
 
 
@@ -20,11 +22,13 @@ def verify_code_file(
     out: Path,
     workers: int | None = None,
     *,
+    thinking: str = OPEN,
     every: bool = False,
     rung: str | None = None,
     allow_none: bool = False,
 ) -> None:
-    """Judge a file of submissions into ``out`` and print the counts."""
+    """Judge a file of submissions, whose responses think in these tags, into ``out`` and print the counts."""
+    tags = tags_of(thinking)
     print_line = Console(markup=False, highlight=False, soft_wrap=True).print
     reported = 0
     with Runner(workers, rung=rung, allow_none=allow_none) as runner:
@@ -36,6 +40,6 @@ def verify_code_file(
                 advance(rows - reported)
                 reported = rows
 
-            counts = verify_programs(problems, submissions, out, runner, progress, every=every)
+            counts = verify_programs(problems, submissions, out, runner, progress, every=every, tags=tags)
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     print_line(f"{sum(counts.values()):,} programs: {counts_text or 'none'}: {out}")

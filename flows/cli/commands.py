@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
 from flows.publish.versions import latest, newest_run, summary
+from flows.run import retries
 from flows.run.funnel import StageStatus, status
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, new_run
@@ -81,7 +82,7 @@ def print_funnel(run: Run) -> None:
     if disputed := published_counts(run):
         counts_text = ", ".join(f"{kind} {count:,}" for kind, count in disputed.items())
         console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
-    for line in compare_with_plan(run):
+    for line in (*compare_with_plan(run), *_failure_lines(run, verifier)):
         console.print(line, soft_wrap=True)
     for part in run.parts:
         verdicts_result = read_result(verdicts_of(part), run, verifier)
@@ -93,6 +94,23 @@ def print_funnel(run: Run) -> None:
             )
             others = f"; the others: {verdicts_result.folder / 'disagreements_with_labels'}" if disagreements else ""
             console.print(f"{part}: {share} agree with the file's own labels{others}", soft_wrap=True)
+
+
+def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
+    """Yield a line on each stage in which the verifier failed on something, and on what becomes of it."""
+    for stage in pipeline_of(run.recipe).stages_of(run):
+        folder = stage.folder_in(run, verifier)
+        failures = retries.failures_left(folder)
+        if not failures:
+            continue
+        pending, most = retries.pending_round(folder), run.recipe.verify.retries
+        if pending:
+            becomes = f"the next run judges them again (retry {pending} of {most})"
+        elif retries.last_round(folder) >= most:
+            becomes = "no further run judges them again; raise verify.retries, or verify.limit_s to judge all anew"
+        else:
+            becomes = "`goldilocks explain` names them"
+        yield f"{stage.title}: verdicts on which the verifier failed: {failures:,}; {becomes}"
 
 
 def _add_stage(table: Table, stage_status: StageStatus) -> None:

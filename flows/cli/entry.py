@@ -114,10 +114,17 @@ def train(
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Go on from its checkpoint.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only try whether the model can be trained as the recipe says: seconds.")
+    ] = False,
 ) -> None:
     """Train a model on curated sets by reinforcement, or go on training one."""
+    from flows.run.training import check as check_by
     from flows.run.training import train as train_by
 
+    if check:
+        typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
+        return
     typer.echo(train_by(recipe, resume or out, overrides or [], resume=resume is not None))
 
 

@@ -16,7 +16,9 @@ from rich.markup import escape
 
 from curation.records import ATTEMPT
 from flows.cli import explain_versions
+from flows.cli.explain_training import explain_in_training
 from flows.cli.find_problem import filters_of, find_id
+from flows.cli.training_status import is_training
 from flows.publish.curated_set import published_verifier
 from flows.publish.versions import newest_run
 from flows.run.lookup import rows_of
@@ -33,7 +35,12 @@ _STATEMENT = ("statement", "answer")
 
 
 def explain_problem(folder: Path, problem: str) -> None:
-    """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it."""
+    """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it.
+
+    Of a training run, print its attempts at the problem.
+    """
+    if is_training(folder):
+        return explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
     console = Console(highlight=False)
     name = find_id(run, problem)

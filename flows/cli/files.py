@@ -18,6 +18,7 @@ from curation.records import ConfigError
 from curation.sources.problems import read_choices, read_texts
 from curation.sources.rows import Row, read_rows, require_path
 from curation.storage.stages import atomic_replace
+from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
 
@@ -47,8 +48,21 @@ def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
     )
 
 
-def verify_file(path: Path, out: Path, workers: int | None) -> None:
-    """Judge a file of pairs and print the counts."""
+def tags_of(thinking: str) -> ThinkingTags:
+    """Return the tags that the option `--thinking` names.
+
+    Raises:
+        ConfigError: it names none.
+    """
+    try:
+        return ThinkingTags.of(thinking)
+    except ValueError as error:
+        raise ConfigError(f"--thinking {error}.") from error
+
+
+def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN) -> None:
+    """Judge a file of pairs, whose responses think in these tags, and print the counts."""
+    tags = tags_of(thinking)
     reported = 0
     with bar("verify answers", None) as advance:
 
@@ -57,7 +71,7 @@ def verify_file(path: Path, out: Path, workers: int | None) -> None:
             advance(rows - reported)
             reported = rows
 
-        counts = verify_pairs(path, out, workers, progress)
+        counts = verify_pairs(path, out, workers, progress, tags=tags)
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     _print_line(f"{sum(counts.values()):,} pairs: {counts_text}: {out}")
 

@@ -19,6 +19,7 @@ from curation.config import Recipe
 from curation.records import ConfigError, StoreError
 from curation.storage.stages import lock_folder, read_table
 from flows.cli.commands import print_funnel
+from flows.cli.training_status import is_training
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish import curated_set
 from flows.run.pipeline import read_results, run_pipeline
@@ -52,7 +53,11 @@ class ChangedDecision:
 
 
 def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
-    """Judge again, publish, and print what changed."""
+    """Judge again, publish, and print what changed; for a training run, print what its attempts are now worth."""
+    if is_training(folder):
+        from flows.cli.rejudge_training import rejudge_training
+
+        return rejudge_training(folder, overrides)
     console = Console(highlight=False, markup=False, soft_wrap=True)
     folder = folder.absolute()
     run = open_run(folder)

@@ -15,6 +15,9 @@ verify_app = typer.Typer(help="Judge answers and programs outside a run.", no_ar
 tools.add_typer(verify_app, name="verify")
 
 Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst), .parquet or .csv.")]
+Thinking = Annotated[
+    str, typer.Option("--thinking", metavar="TAG", help="The tag in which responses think, as in [THINK]; or none.")
+]
 Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")]
 
 
@@ -56,11 +59,12 @@ def answers(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
     workers: Workers = None,
+    thinking: Thinking = "<think>",
 ) -> None:
     """Compare math answers with their references."""
     from flows.cli.files import verify_file
 
-    verify_file(pairs, out, workers)
+    verify_file(pairs, out, workers, thinking)
 
 
 @verify_app.command()
@@ -82,11 +86,21 @@ def code(
     no_isolation: Annotated[
         bool, typer.Option("--no-isolation", help="Run the programs unprotected where nothing protects. Dangerous.")
     ] = False,
+    thinking: Thinking = "<think>",
 ) -> None:
     """Run programs on tests in the sandbox, and say what became of each."""
     from flows.cli.code_files import verify_code_file
 
-    verify_code_file(problems, submissions, out, workers, every=every, rung=isolation, allow_none=no_isolation)
+    verify_code_file(
+        problems,
+        submissions,
+        out,
+        workers,
+        thinking=thinking,
+        every=every,
+        rung=isolation,
+        allow_none=no_isolation,
+    )
 
 
 @tools.command()

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from training.rollouts.attempt_log import count_attempts
+from training.rollouts.stall_monitor import STALLED
+
 _SHOWN = (
     ("batch/pass_rate", "pass rate", ".3f"),
     ("reward/total", "reward", ".3f"),
@@ -32,9 +35,15 @@ def training_lines(folder: Path) -> list[str]:
     if rows:
         last = rows[-1]
         lines.append("  " + ", ".join(f"{name} {last[key]:{form}}" for key, name, form in _SHOWN if key in last))
+    if counts := count_attempts(folder):
+        lines.append(
+            f"  attempts kept: {', '.join(f'{purpose} {count:,}' for purpose, count in sorted(counts.items()))}"
+        )
     if (folder / "model" / "DONE.json").exists():
         lines.append(f"  the trained model: {folder / 'model'}")
     else:
+        if (folder / STALLED).exists():
+            lines.append(f"  ended: {json.loads((folder / STALLED).read_text(encoding='utf-8'))['message']}")
         lines.append(f"  not finished; `goldilocks train --resume {folder}` goes on")
     return lines
 

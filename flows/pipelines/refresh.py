@@ -19,6 +19,7 @@ from prefect import flow
 
 from curation.config import Recipe
 from curation.difficulty import pass_rates
+from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.difficulty.refresh import ROLLOUT_COUNTS
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.difficulty.refresh import select_uncertain as select_uncertain
@@ -41,6 +42,7 @@ from flows.publish.versions import (
     summary,
     version_folder,
 )
+from flows.run import retries
 from flows.run.funnel import status
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
@@ -103,9 +105,21 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         selected = choose_problems(run, published, attempts)
         if not selected.manifest.kept:
             return RefreshResult(newest, False, {}, {})
+        _cancel_retries(published)
         part = run.parts[-1]
-        results = run_pipeline(run, (attempts_of(part), verdicts_of(part)), as_task, Results((selected,)))
+        stages = attempts_of(part), verdicts_of(part)
+        results = run_pipeline(run, stages, as_task, Results((selected,)))
+        while retries.plan_round(results[verdicts_of(part)].folder, recipe.verify.retries):  # there is no next run
+            results = run_pipeline(run, stages, as_task, Results((selected,)))
         return _publish(run, published, results)
+
+
+def _cancel_retries(published: _PublishedRun) -> None:
+    """Take back what the next run of the pipeline would judge again: the set is the refresh's from here on."""
+    run, verifier = published.run, published.results.decisions[-1].folder.name
+    verdicts = [verdicts_of(part).folder_in(run, verifier) for part in run.parts]
+    for folder in (*(result.folder for result in published.results.filters), *verdicts):
+        retries.cancel_round(folder)
 
 
 def choose_problems(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> StageResult:
@@ -169,8 +183,10 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> R
     names = read_table(selected.folder, "kept", ["id"])["id"]
     policy = _policy_of(run)
     stopped = read_table(verdicts.folder, "stopped")["problem"]
-    rates = pass_rates.pass_rates(names, read_table(verdicts.folder, "verdicts"), policy, rule, stopped)
-    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder))
+    judged = read_table(verdicts.folder, "verdicts")
+    rates = pass_rates.pass_rates(names, judged, policy, rule, stopped)
+    failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+    new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {

@@ -42,16 +42,17 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 
 
 def _checkpoint(path: Path, previous: object) -> dict[str, Any]:
-    """Return a checkpoint's folder as a policy's table; a live policy before it lends its prompt and its decoding.
+    """Return a checkpoint's folder as a policy's table.
 
-    vLLM samples it where that is installed; else, or where torch did so before, torch does.
+    A live policy before it lends prompt, tags, examples and decoding. vLLM samples it where that is installed; else, or
+    where torch did so before, torch does.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:
         raise PolicyError(f"--policy {path}: the folder holds no model (no config.json); name a checkpoint.")
     use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchPolicySettings)
     kind: type[LivePolicy] = VllmPolicy if use_vllm else TorchPolicySettings
-    fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "decoding"}
+    fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "thinking", "examples", "decoding"}
     shared = (
         previous.model_dump(mode="json", include=fields - {"model", "revision"})
         if isinstance(previous, LivePolicy)

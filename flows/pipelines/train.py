@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.records import GoldilocksError
-from flows.run.training import train
+from flows.run.training import check, train
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,15 +22,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--resume", type=Path, metavar="DIR")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
+    parser.add_argument("--check", action="store_true", help="only try whether the model can be trained so")
     options = parser.parse_args(arguments)
+    out, resume = options.resume or options.out, options.resume is not None
     try:
-        model = train(
-            options.recipe, options.resume or options.out, options.overrides, resume=options.resume is not None
-        )
+        if options.check:
+            lines = check(options.recipe, out, options.overrides, resume=resume)
+        else:
+            lines = [str(train(options.recipe, out, options.overrides, resume=resume))]
     except GoldilocksError as error:
         print(error, file=sys.stderr)
         return 1
-    print(model)
+    print("\n".join(lines))
     return 0
 
 

@@ -10,12 +10,12 @@ import polars as pl
 from curation.config import Recipe
 from curation.publish import cards, review
 from curation.publish.versions import MOVED
-from curation.records import PASS_RATE
+from curation.records import PASS_RATE, DropReason
 from curation.storage.stages import read_table
 from flows.publish import code_publish
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import Results
+from flows.run.stage import Results, StageResult
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.export import EXPORT
@@ -36,10 +36,7 @@ def card_facts(
         recipe_toml: the recipe as the card prints it.
     """
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
-    rates = {
-        part: read_table(result.folder, "decisions", PASS_RATE.names())
-        for part, result in zip(run.parts, decided, strict=True)
-    }
+    rates = {part: _pass_rates(result) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
     curated = read_table(exported.folder, "kept")
     first, last = (read_table(decided[at].folder, "decisions", ["problem", "keep", "reason"]) for at in (0, -1))
@@ -76,6 +73,14 @@ def card_facts(
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
         compared=cards.compare_stages(first, last, curated["id"]) if len(decided) > 1 and curated.height else None,
     )
+
+
+def _pass_rates(decided: StageResult) -> pl.DataFrame:
+    """Return the `PASS_RATE` rows of a stage, less those that the verifier left undecided: they say little."""
+    table = read_table(decided.folder, "decisions", [*PASS_RATE.names(), "reason"])
+    if not table.width:
+        return table
+    return table.filter(pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)).drop("reason")
 
 
 def _policy(run: Run, part: str) -> str:

@@ -22,6 +22,7 @@ from curation.publish import cards, review
 from curation.storage.stages import atomic_write, read_shard, write_parquet
 from flows.publish import code_publish, disputes, versions
 from flows.publish.card_facts import card_facts
+from flows.run import retries
 from flows.run.pipeline import run_stage
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written
@@ -40,14 +41,18 @@ FILE_ROWS = 50_000
 def publish(run: Run, results: Results) -> Path:
     """Write `DIR/curated`: data/, dropped/, plots/, README.md and CHANGELOG.md. An unchanged set is left as it is.
 
-    Where the pipeline decides what it did before its set was refreshed, the refreshed version is published.
+    Where the pipeline decides what it did before its set was refreshed, the refreshed version is published. What the
+    verifier failed on is left to the next run (`flows.run.retries`).
     """
     last = results.decisions[-1]
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
     version = versions.settle_version(run, table, last.folder.name)
-    return _publish(run, version, results)
+    target = _publish(run, version, results)
+    for result in results:
+        retries.plan_round(result.folder, run.recipe.verify.retries)
+    return target
 
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:

@@ -1,11 +1,13 @@
-"""Progress bars on long work, on standard error; a plain line per stage where nobody watches."""
+"""Progress bars on long work, on standard error; a plain line per stage where nobody watches; warnings between them."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 Advance = Callable[[int], None]
 
@@ -14,6 +16,25 @@ NOTE_S = 60.0
 
 _notes: list[Callable[[str], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
+
+
+METRICS = "metrics.jsonl"
+"""In the run folder: one line per report of progress or warning, of all stages."""
+
+_printers: list[Callable[[str], None]] = []
+"""What prints a line above the innermost bar that is shown."""
+
+
+def warn(run: Path, stage: str, text: str) -> None:
+    """Print a warning at once, above the bar, and log it in the run's `METRICS`."""
+    row = {"at": round(time.time(), 2), "stage": stage, "warning": text}
+    with (run / METRICS).open("a", encoding="utf-8") as out:
+        out.write(json.dumps(row) + "\n")
+    line = f"warning: {stage}: {text}"
+    if _printers:
+        _printers[-1](line)
+    else:
+        print(line, file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:
@@ -69,7 +90,11 @@ def bar(title: str, total: int | None, finished: int = 0) -> Iterator[Advance]:
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=total, completed=finished, note="")
         with _noting(lambda text: progress.update(task, note=text)):
-            yield lambda more: progress.advance(task, more)
+            _printers.append(lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True))
+            try:
+                yield lambda more: progress.advance(task, more)
+            finally:
+                _printers.pop()
         if total is None:
             progress.update(task, total=progress.tasks[0].completed)
 

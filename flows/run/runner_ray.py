@@ -25,7 +25,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.config import VerifySettings
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard
@@ -78,11 +77,8 @@ def _compute(work: Work) -> Shard:
 
 
 @contextmanager
-def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
+def ray_runner() -> Iterator[RayRunner]:
     """Run Ray for the length of the block: the cluster of RAY_ADDRESS, one that this process is in, or this machine.
-
-    Args:
-        verify: the settings of the workers' verifiers.
 
     Raises:
         ConfigError: Ray is not installed, or the cluster does not answer.
@@ -100,7 +96,7 @@ def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
             ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(f"the Ray cluster at {address} does not answer ({error}).") from error
-    copyreg.pickle(MathJudge, lambda judge: (_judge, (verify.limit_s, verify.memory_mb, judge.engine)))
+    copyreg.pickle(MathJudge, _reduce_judge)
     copyreg.pickle(AttemptStore, _reduce_store)
     copyreg.pickle(Runner, lambda runner: (_runner, (runner.rung, runner.allow_none)))
     copyreg.pickle(ProgramJudge, _reduce_programs)
@@ -109,6 +105,10 @@ def ray_runner(verify: VerifySettings) -> Iterator[RayRunner]:
     finally:
         if started:
             ray.shutdown()
+
+
+def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
+    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine)
 
 
 @lru_cache(maxsize=4)

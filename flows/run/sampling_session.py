@@ -19,18 +19,16 @@ from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.difficulty.sampling_tables import stored_answers, verdict_frame
+from curation.difficulty.unanswered import CUT_OFF, UselessResponses
 from curation.filters.multiple_choice.resolving import named_letter
 from curation.prompts.solving import FENCE
 from curation.records import Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, read_shard
 from curation.verify.math_judge import Judge
-from flows.run.progress import note
+from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
-
-METRICS = "metrics.jsonl"
-"""In the run folder: one line per report of progress, of all stages."""
 
 
 class SamplingSession:
@@ -113,6 +111,7 @@ class SamplingSession:
             open_problems=settings.open_problems,
             total=sum(rows[index] for index in unfinished),
             watch=self._report,
+            alarm=self._warn,
         )
         self._sampled = sampler.run(self._feed(unfinished))
 
@@ -149,6 +148,24 @@ class SamplingSession:
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
         note(progress_phrase(progress))
+
+    def _warn(self, responses: UselessResponses) -> None:
+        part = self._stage.part
+        kind = difficulty_stage(self._run.recipe, part).policy.kind
+        warn(self._run.folder, self._stage.name, responses.sentence(response_advice(responses.kind, kind, part)))
+
+
+def response_advice(response_kind: str, policy_kind: str, place: str) -> str:
+    """Return which setting to look at where most responses are cut off, or hold no answer that can be read.
+
+    Args:
+        place: the table of the recipe that has the policy.
+    """
+    if policy_kind == "recorded":
+        return f"look at `{place}.policy.columns`, which name where the file has text and answer"
+    if response_kind == CUT_OFF:
+        return f"raise `{place}.policy.decoding.max_tokens`, or ask for less by `{place}.policy.prompt`"
+    return f"look at `{place}.policy.prompt` and at the model's chat template: answers are not in the form asked for"
 
 
 def sampling_requests(

@@ -21,5 +21,5 @@ def spreading(recipe: Recipe) -> Iterator[None]:
         return
     from flows.run.runner_ray import ray_runner
 
-    with ray_runner(recipe.verify) as runner, computing_on(runner):
+    with ray_runner() as runner, computing_on(runner):
         yield

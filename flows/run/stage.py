@@ -299,6 +299,18 @@ class StageRun:
                 advance(rows_of.pop(index))
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
 
+    def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
+        """Write some shards of a finished stage again; the others stay as they are.
+
+        Args:
+            shards: (number, work) of each.
+        """
+        count, rows_in = len(list(finished_shards(folder.folder))), self.problems.manifest.kept
+        folder.reopen()
+        for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
+            folder.write(index, shard)
+        return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
+
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
     """Return the number of rows of each shard of a finished stage's table."""

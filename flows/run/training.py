@@ -23,15 +23,39 @@ def train(recipe: Path | None, out: Path | None = None, overrides: Sequence[str]
     """
     from training.engines.embedded import run
 
+    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    return run.train(settings, recipe_folder, (out or Path("runs") / settings.name).absolute(), resume=resume)
+
+
+def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
+    """Check the model of a recipe or of a run as training would, train nothing; return the table of the results.
+
+    Raises:
+        ConfigError, StoreError: as `train`.
+        ModelCheckError: a check did not pass; the table is its text.
+    """
+    from training.checks.results import ModelCheckError, format_results
+    from training.engines.embedded import run
+
+    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    results = run.check(settings, recipe_folder)
+    table = format_results(results)
+    if not all(result.passed for result in results):
+        raise ModelCheckError("\n".join([f"model {settings.model} is refused", *table]))
+    return table
+
+
+def _recipe_of(
+    recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
+) -> tuple[TrainRecipe, Path]:
+    """Read the recipe, or that of the run to be resumed, and the folder that its paths refer to."""
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")
-        settings, recipe_folder = read_run(out, overrides)
-    elif recipe is None:
+        return read_run(out, overrides)
+    if recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
-    else:
-        settings, recipe_folder = load_train_recipe(recipe, overrides), recipe.parent.absolute()
-    return run.train(settings, recipe_folder, (out or Path("runs") / settings.name).absolute(), resume=resume)
+    return load_train_recipe(recipe, overrides), recipe.parent.absolute()
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:

@@ -1,32 +1,84 @@
 """A policy that answers one prompt for a stage other than the attempts.
 
 Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
-new threshold requests nothing at all.
+new threshold requests nothing at all. Where most of what comes is of no use, the run says so once, with an example.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 import polars as pl
 
 from curation.config import PolicySettings
+from curation.difficulty.unanswered import ResponseTally
 from curation.prompts import Prompt
-from curation.records import ATTEMPT, PromptRequest
+from curation.records import ATTEMPT, Completion, PromptRequest
 from curation.storage import attempts
 from flows.run.policies import open_policy
+from flows.run.progress import warn
 from flows.run.run_folder import Run
+from flows.run.sampling_session import response_advice
+
+
+class ResponseWatch:
+    """Warns once in a stage that most responses of its policy are of no use.
+
+    Args:
+        place: the table of the recipe that has the policy.
+        is_readable: says whether a response holds what the stage asks for.
+    """
+
+    def __init__(
+        self, run: Run, stage: str, place: str, settings: PolicySettings, is_readable: Callable[[str], bool]
+    ) -> None:
+        self._run, self._stage, self._place, self._kind = run, stage, place, settings.kind
+        self._is_readable = is_readable
+        self._responses = ResponseTally()
+        self._examples: dict[tuple[str, int], str] = {}
+        self._has_warned = False
+
+    def add(self, problem: str, index: int, completion: Completion) -> None:
+        """Count a response that has come; warn where it is now certain."""
+        if self._has_warned:
+            return
+        text = completion.text or ""
+        is_cut_off = completion.finish == "length"
+        self._responses.add(problem, index, has_answer=self._is_readable(text), is_cut_off=is_cut_off)
+        if (problem, index) in self._responses.examples.values():
+            self._examples = {name: self._examples.get(name, text) for name in self._responses.examples.values()}
+        if self._responses.is_alarming:
+            self._warn()
+
+    def close(self) -> None:
+        """Warn where more than half of all responses were of no use, and nothing has been said yet."""
+        if not self._has_warned and self._responses.most_are_useless:
+            self._warn()
+
+    def _warn(self) -> None:
+        self._has_warned = True
+        responses = self._responses
+        alarm = responses.alarm(self._examples[responses.examples[responses.main_kind]])
+        advice = response_advice(alarm.kind, self._kind, self._place)
+        warn(self._run.folder, self._stage, alarm.sentence(advice))
 
 
 class PolicySession:
     """A policy that answers one prompt; its responses are kept in the run's attempt store. A context manager.
 
     The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
+
+    Args:
+        stage: its name, which is also the recipe's table that has the policy.
+        is_readable: says whether a response holds what the stage asks for.
     """
 
-    def __init__(self, run: Run, settings: PolicySettings, prompt: Prompt) -> None:
+    def __init__(
+        self, run: Run, stage: str, settings: PolicySettings, prompt: Prompt, is_readable: Callable[[str], bool]
+    ) -> None:
+        self._watch = ResponseWatch(run, stage, stage, settings, is_readable)
         self.policy = open_policy(settings, run.recipe_folder, prompt)
         self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
         self._runner: asyncio.Runner | None = None
@@ -44,6 +96,7 @@ class PolicySession:
                     self._runner.run(self.policy.__aexit__(kind, error, trace))
                 self._runner.close()
             if kind is None:
+                self._watch.close()
                 self._store.compact()
         finally:
             self._store.close()
@@ -75,6 +128,7 @@ class PolicySession:
                 completion = await self.policy.answer(request, index)
                 if completion is not None:
                     self._store.add([(request.id, index, completion)])
+                    self._watch.add(request.id, index, completion)
 
         workers = [asyncio.create_task(work()) for _ in range(max(1, min(self.policy.in_flight, len(questions))))]
         try:

@@ -11,6 +11,7 @@ import polars as pl
 
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates
+from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.publish import review
 from curation.storage.stages import Shard, read_shard
 from flows.run.run_folder import Run, difficulty_stage
@@ -38,7 +39,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
         judged = read_shard(judged_in, "verdicts", index)
         stopped = read_shard(judged_in, "stopped", index)["problem"]
         rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
-        decisions = decide_with_reviews(rates, settings, part, reviews)
+        decisions = decide_with_reviews(
+            rates, settings, part, reviews, failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+        )
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
 
@@ -51,20 +54,24 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 def decide_with_reviews(
-    rates: pl.DataFrame, settings: DifficultyStage, part: str, reviews: review.ReviewVerdicts
+    rates: pl.DataFrame, settings: DifficultyStage, part: str, reviews: review.ReviewVerdicts, failures: pl.DataFrame
 ) -> pl.DataFrame:
     """Return `DECISION` rows, in which no label is suspected that a person accepted.
 
     Where sampling stopped at the suspicion, the decision without it is foreseen from the attempts so far.
+
+    Args:
+        failures: `curation.difficulty.failed_verdicts.failed_verdicts` of the problems.
     """
     rule = stopping_rule(settings)
-    decisions = pass_rates.decide(rates, settings.band, part, rule)
+    decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if all(verdict.answer is None for verdict in reviews.values()):
         return decisions
     band = settings.band.model_copy(update={"wrong_label_share": 1.0})
     error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
     foreseeing = early_stopping.StoppingRule(band, early_stopping=rule.early_stopping, error_rate=error_rate)
-    return review.keep_accepted_labels(decisions, pass_rates.decide(rates, band, part, foreseeing), reviews)
+    unsuspecting = pass_rates.decide(rates, band, part, foreseeing, failures)
+    return review.keep_accepted_labels(decisions, unsuspecting, reviews)
 
 
 @cache

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from curation.programs import tests_agreement
+from curation.programs.test_generation.generators import programs_in
 from curation.prompts.testing import COUNT, TESTING
 from curation.records import Completion, Domain, Policy, PromptRequest
 from curation.storage.stages import Shard, read_shard
 from flows.run.policies import check_policy, open_policy, policy_name
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
+from flows.stages.asking import ResponseWatch
 from flows.stages.code_generation import lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.units import Unit, units
@@ -35,6 +37,7 @@ def ask_generators(job: StageRun) -> StageResult:
     folder = job.open(TESTING.version, settings_text, job.problems, job.results[EXECUTION_MATRIX])
     if (result := job.finished(folder)) is not None:
         return result
+    watch = ResponseWatch(run, job.stage.name, "code.test_generation", settings.policy, _is_readable)
     with asyncio.Runner() as loop:
         loop.run(policy.__aenter__())
         try:
@@ -44,12 +47,14 @@ def ask_generators(job: StageRun) -> StageResult:
                 requests = [
                     _question(unit, settings.batch) for unit in units(run, problems, index) if _needs(run, unit, runs)
                 ]
-                rows = loop.run(_ask(policy, requests, settings.responses))
+                rows = loop.run(_ask(policy, requests, settings.responses, watch))
                 count = read_shard(problems, "kept", index).height
                 table = pl.DataFrame(rows, schema=GENERATOR_RESPONSES, orient="row")
                 return Shard(count, {RESPONSES_TABLE: table}, kept_rows=count, notes={"asked": len(requests)})
 
-            return job.shard_by_shard(folder, work)
+            result = job.shard_by_shard(folder, work)
+            watch.close()
+            return result
         finally:
             loop.run(policy.__aexit__(None, None, None))
 
@@ -58,13 +63,22 @@ def _question(unit: Unit, batch: int) -> PromptRequest:
     return PromptRequest(unit.name, unit.row["statement"], Domain.CODE, unit.row["lang"], {COUNT: str(batch)})
 
 
-async def _ask(policy: Policy, requests: Sequence[PromptRequest], responses: int) -> list[tuple[str, int, str]]:
+def _is_readable(text: str) -> bool:
+    return programs_in(text) is not None
+
+
+async def _ask(
+    policy: Policy, requests: Sequence[PromptRequest], responses: int, watch: ResponseWatch
+) -> list[tuple[str, int, str]]:
     """Return problem, number and text of each response that came."""
     gate = asyncio.Semaphore(max(1, policy.in_flight))
 
     async def answer(problem: PromptRequest, index: int) -> Completion | None:
         async with gate:
-            return await policy.answer(problem, index)
+            completion = await policy.answer(problem, index)
+        if completion is not None:
+            watch.add(problem.id, index, completion)
+        return completion
 
     jobs = [(problem, index) for problem in requests for index in range(responses)]
     answers = await asyncio.gather(*(answer(problem, index) for problem, index in jobs))

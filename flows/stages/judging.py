@@ -20,12 +20,16 @@ from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
 from flows.stages.tests import TESTS
 
 
-def open_judge(run: Run) -> Judge:
-    """Return the verifier that the recipe configures; use it as a context manager."""
+def open_judge(run: Run, tries: int = 0) -> Judge:
+    """Return the verifier that the recipe configures; use it as a context manager.
+
+    Args:
+        tries: how often it failed before on what it is for; comparisons of answers get higher limits then.
+    """
     if run.recipe.flow == "curate-code":
         return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, run.recipe.code.group_tests)
     settings = run.recipe.verify
-    return MathJudge(run.recipe.workers, settings.limit_s, settings.memory_mb, settings.engine)
+    return MathJudge(run.recipe.workers, *settings.limits(tries), settings.engine)
 
 
 def verifier_version(run: Run) -> str:

@@ -26,7 +26,11 @@ def judge_premises(job: StageRun) -> StageResult:
     """Collect votes, and drop what enough of them call faulty."""
     run, settings, problems, stage = job.run, job.recipe.premises, job.problems.folder, job.stage.name
     assert settings.policy is not None
-    with PolicySession(run, settings.policy, PROMPT) as session:
+
+    def is_readable(text: str) -> bool:
+        return premises.read_vote(text) is not premises.PremiseVote.UNREADABLE
+
+    with PolicySession(run, stage, settings.policy, PROMPT, is_readable) as session:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)

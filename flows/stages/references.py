@@ -2,34 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_shard
+from curation.verify.math_judge import Judge
+from flows.run import retries
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.base import split_rows
 from flows.stages.judging import open_judge
 
+_Defect = tuple[str | None, str]
+_UNVERIFIABLE, _FAILED = DropReason.UNVERIFIABLE_ANSWER.value, DropReason.VERIFIER_FAILED.value
+_ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
+
 
 def check_references(job: StageRun) -> StageResult:
-    """Drop what the verifier cannot judge against, and say why."""
-    stage, problems = job.stage.name, job.problems.folder
+    """Drop what the verifier cannot judge against, and say why.
+
+    A reference on which the verifier failed is checked again by the next run (`flows.run.retries`).
+    """
+    problems = job.problems.folder
     with open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
-            checks = list(judge.check(frame.select("answer", "lang").iter_rows()))
-            reasons = [
-                None
-                if check.usable
-                else DropReason.VERIFIER_FAILED
-                if check.failure
-                else DropReason.UNVERIFIABLE_ANSWER
-                for check in checks
-            ]
-            evidence = [f"{check.reason}: {answer}" for check, answer in zip(checks, frame["answer"], strict=True)]
-            kept, dropped = split_rows(frame, stage, reasons, evidence)
-            return Shard(frame.height, {"kept": kept, "dropped": dropped})
+            return _shard(frame, _check(judge, frame))
 
-        return job.shard_by_shard(job.open(judge.version, job.recipe.verify.digest(), job.problems), work)
+        folder = job.open(judge.version, job.recipe.verify.digest(), job.problems)
+        again = partial(_check_again, job, folder.folder)
+        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work), again)
+
+
+@contextmanager
+def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Callable[[int], Shard]]:
+    """Yield what checks the references of a shard again on which the verifier failed, with a round's limits."""
+    problems = job.problems.folder
+    with open_judge(job.run, round_number) as judge:
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index)
+            return _shard(frame, _check_failed(judge, frame, read_shard(place, "dropped", index)), round_number)
+
+        yield work
+
+
+def _check(judge: Judge, problems: pl.DataFrame) -> list[_Defect]:
+    """Return reason and evidence of each problem; the reason is None where the reference can be verified against."""
+    checks = judge.check(problems.select("answer", "lang").iter_rows())
+    return [
+        (None if check.usable else _UNVERIFIABLE if check.failure is None else _FAILED, f"{check.reason}: {answer}")
+        for check, answer in zip(checks, problems["answer"], strict=True)
+    ]
+
+
+def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:
+    """Return the same, checked again where the verifier failed before, and as before elsewhere."""
+    before = {(source, row): (reason, why) for source, row, reason, why in dropped.select(*_ROW, *_DEFECT).iter_rows()}
+    defects: list[_Defect] = [before.get(row, (None, "")) for row in problems.select(_ROW).iter_rows()]
+    failed = [place for place, (reason, _) in enumerate(defects) if reason == _FAILED]
+    for place, defect in zip(failed, _check(judge, problems[failed]), strict=True):
+        defects[place] = defect
+    return defects
+
+
+def _shard(problems: pl.DataFrame, defects: Sequence[_Defect], round_number: int = 0) -> Shard:
+    reasons, evidence = [reason for reason, _ in defects], [why for _, why in defects]
+    kept, dropped = split_rows(problems, REFERENCES.name, reasons, evidence)
+    notes = retries.failure_notes(reasons.count(_FAILED), round_number)
+    return Shard(problems.height, {"kept": kept, "dropped": dropped}, notes=notes)
 
 
 REFERENCES = Stage(

@@ -24,7 +24,7 @@ from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.asking import PolicySession
 from flows.stages.judging import open_judge
 
-REWRITING_VERSION = "rewriting@1"
+REWRITING_VERSION = "rewriting@2"
 """Changed whenever the stage could accept another rewriting."""
 
 REWRITTEN = pl.Schema(
@@ -52,7 +52,12 @@ def rewrite_choices(job: StageRun) -> StageResult:
     recipe, settings, problems = job.recipe, job.recipe.rewriting, job.problems.folder
     assert settings.policy is not None
     ambiguous_ids = _ambiguous_ids(problems)
-    with PolicySession(job.run, settings.policy, REWRITE) as session, open_judge(job.run) as judge:
+
+    def is_readable(text: str) -> bool:
+        return read_rewriting(text) is not None
+
+    asking = PolicySession(job.run, job.stage.name, settings.policy, REWRITE, is_readable)
+    with asking as session, open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index).with_row_index("_at")

@@ -1,19 +1,26 @@
 """Verdicts on the attempts of a difficulty stage, and which of a problem's answers are the same.
 
-Both difficulty stages are made by one template, `verdicts_of`.
+Verdicts that failed are judged again by the next run (`flows.run.retries`); all others stay as they are. Both
+difficulty stages are made by one template, `verdicts_of`.
 """
 
 from __future__ import annotations
 
 import json
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
 
 import polars as pl
 
 from curation.difficulty import pass_rates
+from curation.difficulty.failed_verdicts import has_failed, replace_failed
 from curation.records import ATTEMPT, VERDICT
+from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, read_shard
 from curation.verify.math_judge import Judge, JudgeTask, Response
+from flows.run import retries
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import option_letter
 from flows.run.stage import Kind, Stage, StageResult, StageRun
@@ -21,6 +28,7 @@ from flows.stages.attempts import JUDGED_BY, attempt_store, attempts_of, judged_
 from flows.stages.judging import open_judge
 
 _LABELS = ("problem", "index", "label")
+_JUDGED_BY = ("id", "answer", "lang", "raw_answer")
 
 
 def judge_attempts(job: StageRun) -> StageResult:
@@ -38,42 +46,81 @@ def judge_attempts(job: StageRun) -> StageResult:
         is_current = judged_with == judged_by(run, part, judge.version)
 
         def work(index: int) -> Shard:
-            frame = read_shard(problems, "kept", index).select("id", "answer", "lang", "raw_answer")
+            frame = read_shard(problems, "kept", index).select(_JUDGED_BY)
             counts = read_shard(attempts, "counts", index)
             rows = store.read(frame["id"].to_list(), _LABELS if is_current else tuple(ATTEMPT))
             rows = rows.filter(pl.col("index") < limit)
             verdicts = read_shard(attempts, "verdicts", index) if is_current else _judge(judge, frame, rows)
-            labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, rows)
-            stopped = counts.filter("is_decided").select("problem")
-            return Shard(
-                frame.height,
-                {"verdicts": verdicts, "disagreements_with_labels": disagreements, "stopped": stopped},
-                kept_rows=frame.height,
-                notes={
-                    "attempts": verdicts.height,
-                    "labelled": labelled,
-                    "disagreements_with_labels": disagreements.height,
-                },
-            )
+            return _shard(frame.height, verdicts, rows, counts.filter("is_decided").select("problem"))
 
-        version, settings = f"{judge.version} verdicts@3", f"{run.recipe.verify.digest()} {is_current}"
+        version, settings = f"{judge.version} verdicts@4", f"{run.recipe.verify.digest()} {is_current}"
         folder = job.open(version, settings, job.problems, result, verifier=judge.version)
-        return job.shard_by_shard(folder, work)
+        again = partial(_judge_again, job, folder.folder, store)
+        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work), again)
+
+
+@contextmanager
+def _judge_again(
+    job: StageRun, place: Path, store: AttemptStore, round_number: int
+) -> Iterator[Callable[[int], Shard]]:
+    """Yield what judges the failed verdicts of a shard again, with the limits of a round of retries."""
+    problems = job.problems.folder
+    with open_judge(job.run, round_number) as judge:
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index).select(_JUDGED_BY)
+            verdicts = _judge_failed(judge, frame, read_shard(place, "verdicts", index))
+            rows = store.read(frame["id"].to_list(), _LABELS)
+            return _shard(frame.height, verdicts, rows, read_shard(place, "stopped", index), round_number)
+
+        yield work
+
+
+def _shard(
+    problems: int, verdicts: pl.DataFrame, attempts: pl.DataFrame, stopped: pl.DataFrame, round_number: int = 0
+) -> Shard:
+    labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, attempts)
+    failures = verdicts.filter(has_failed()).height
+    return Shard(
+        problems,
+        {"verdicts": verdicts, "disagreements_with_labels": disagreements, "stopped": stopped},
+        kept_rows=problems,
+        notes={
+            "attempts": verdicts.height,
+            "labelled": labelled,
+            "disagreements_with_labels": disagreements.height,
+            **retries.failure_notes(failures, round_number),
+        },
+    )
+
+
+def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return `VERDICT` rows in their order, with the failed ones judged again beside the problem's other answers."""
+    tasks = {
+        name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer))
+        for name, answer, lang, raw in problems.iter_rows()
+    }
+    numbered = verdicts.with_row_index("place")
+    of_failed = numbered.filter(has_failed().any().over("problem")).partition_by("problem", maintain_order=True)
+    futures = [judge.submit(tasks[rows["problem"][0]], rows["answer"].to_list()) for rows in of_failed]
+    again = [replace_failed(rows, future.result()) for rows, future in zip(of_failed, futures, strict=True)]
+    others = numbered.filter(~has_failed().any().over("problem"))
+    return pl.concat([others, *again]).sort("place").drop("place")
 
 
 def _judge(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index."""
     references = {name: (answer, lang, option_letter(raw, answer)) for name, answer, lang, raw in problems.iter_rows()}
-    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer")
+    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
     tasks = (
         JudgeTask(
             name,
             reference,
             lang,
-            tuple(Response(text, answer) for text, answer in zip(texts, answers, strict=True)),
+            tuple(map(Response, texts, answers, finishes)),
             letter,
         )
-        for name, texts, answers in groups.iter_rows()
+        for name, texts, answers, finishes in groups.iter_rows()
         for reference, lang, letter in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]

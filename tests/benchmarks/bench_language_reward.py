@@ -35,12 +35,12 @@ from curation.config.policies import Decoding
 from curation.languages.identification import identify
 from curation.languages.mixing import consistent
 from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, PromptRequest, problem_id
+from curation.thinking import OPEN, split_response
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.benchmarks.two_languages import Exercise, exercises, make_model, write_set
 from training.engines.embedded.run import train
 from training.generation.torch_policy import TorchPolicy
 from training.recipe import TrainRecipe
-from training.rewards import THINK_START, split_thoughts
 
 TOKENS, HELD_OUT, ATTEMPTS, RESAMPLES = 80, 150, 8, 2000
 
@@ -93,12 +93,17 @@ def ask(model: Path, seed: int) -> Asked:
             mean([outcome is Outcome.CORRECT for outcome in outcomes if outcome in COUNTED_OUTCOMES])
             for outcomes in verdicts
         ],
-        [mean([identify(split_thoughts(text)[0], ("en", "fr")).lang == "en" for text in texts]) for texts in responses],
+        [
+            mean([identify(split_response(text).thoughts, ("en", "fr")).lang == "en" for text in texts])
+            for texts in responses
+        ],
     )
 
 
 def _consistent(exercise: Exercise, text: str) -> bool:
-    return text.startswith(THINK_START) and consistent(exercise.statement, *split_thoughts(text)).consistent
+    parts = split_response(text)
+    answer = parts.answer or ""
+    return text.startswith(OPEN) and consistent(exercise.statement, parts.thoughts, answer).consistent
 
 
 async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[list[str]]:

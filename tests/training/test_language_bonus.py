@@ -13,13 +13,14 @@ import torch
 
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
+from curation.thinking import split_response
 from tests.benchmarks.two_languages import OTHER, exercises, thought_in
 from training.config import RewardSettings
 from training.objectives.advantages import advantages, filter_group
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.rewards import Reward, RewardInputs, compute_reward, split_thoughts
+from training.rewards import Reward, RewardInputs, compute_reward
 
 GROUP, GROUPS, STEPS = 8, 6, 30
 
@@ -28,7 +29,8 @@ def test_every_wording_is_told_apart() -> None:
     random = Random(1)
     for one in islice(exercises(1, held_out=False), 300):
         for lang in ("en", "fr"):
-            same = consistent(one.statement, *split_thoughts(thought_in(one, lang, random)))
+            parts = split_response(thought_in(one, lang, random))
+            same = consistent(one.statement, parts.thoughts, parts.answer or "")
             assert same.consistent is (lang == one.lang), (one.statement, same.why)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,12 +11,15 @@ from hypothesis import strategies as st
 from curation.config.languages import ConsistencySettings
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
+from curation.thinking import THINK, ThinkingTags
 from training.config import RewardSettings
-from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty, split_thoughts
+from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
 FRENCH = "Quelle est la somme de deux et deux ?"
+FRENCH_GOOD = "<think>On ajoute les deux nombres.</think>La somme est donc \\boxed{4}."
+SHOUTED = ThinkingTags.of("<THINK>")
 PROGRAM = "<think>print it</think>Here:\n```python\nprint(4)\n```\n"
 
 
@@ -47,8 +52,11 @@ def judged(
         (PROGRAM, Domain.CODE, True),
         ("<think>a</think>\n```c++\nint main(){}\n```", Domain.CODE, True),
         ("<think>a</think>\n```\nprint(4)\n```", Domain.CODE, False),  # no language
-        ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, False),  # the first one counts
-        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, False),  # nobody judges it
+        ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, True),  # one has a name
+        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, True),  # nobody judges it, but it has a name
+        ("<think>a</think>\n```text\n4\n```", Domain.CODE, True),
+        ("<think>a</think>\n```python\n\n```", Domain.CODE, False),  # nothing is in it
+        ("<think>a</think>\n1. So:\n\n     ```python\n     print(4)\n     ```", Domain.CODE, True),  # in a list
         ("<think>a</think>\n```\na\n```python", Domain.CODE, False),  # that fence closes nothing and opens nothing
         ("<think>a</think>\n```python\nprint(4)", Domain.CODE, False),  # cut off
         ("<think>```python\nprint(4)\n```</think>done", Domain.CODE, False),
@@ -57,6 +65,47 @@ def judged(
 )
 def test_the_form(text: str, domain: Domain, kept: bool) -> None:
     assert (format_error(text, domain) is None) is kept
+
+
+MISTRAL, DIRECT = ThinkingTags.of("[THINK]"), ThinkingTags.of("none")
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "error"),
+    [
+        ("[THINK]a[/THINK]\\boxed{4}", MISTRAL, None),
+        ("<think>a</think>\\boxed{4}", MISTRAL, "does not start with [THINK]"),
+        ("[THINK]a[THINK][/THINK]\\boxed{4}", MISTRAL, "2 [THINK] and 1 [/THINK]"),
+        ("[THINK]\\boxed{4}[/THINK]4", MISTRAL, "no boxed answer after [/THINK]"),
+        ("[THINK]a </think> b[/THINK]\\boxed{4}", MISTRAL, None),
+        ("<think>\n\n</think>\n\n\\boxed{4}", THINK, None),  # the template wrote the tags
+        ("\\boxed{4}", DIRECT, None),
+        ("It is 4.", DIRECT, "no boxed answer"),
+        ("", DIRECT, "no boxed answer"),
+    ],
+)
+def test_the_form_in_the_models_own_tags(text: str, tags: ThinkingTags, error: str | None) -> None:
+    assert format_error(text, Domain.MATH, tags) == error
+
+
+def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
+    text = "```python\nprint(4)"
+    ends = [format_error(text, Domain.CODE, DIRECT, finish) for finish in ("stop", "length", None)]
+    assert ends == [None, "no finished code block", "no finished code block"]
+
+
+@pytest.mark.parametrize("undetermined", ["ignore", "fail"])
+def test_the_language_of_a_model_that_does_not_think(undetermined: Literal["ignore", "fail"]) -> None:
+    settings = SETTINGS.model_copy(update={"consistency": ConsistencySettings(undetermined=undetermined)})
+    for text, bonus in (
+        ("La somme est donc \\boxed{4}.", 0.1),
+        ("So the sum is \\boxed{4}.", 0.0),
+        ("\\boxed{4}", 0.0),
+    ):
+        one = RewardInputs(Domain.MATH, FRENCH, text, 10, Outcome.CORRECT, tags=DIRECT)
+        assert compute_reward(one, settings, consistent).language == bonus
+    own = RewardInputs(Domain.MATH, FRENCH, FRENCH_GOOD.replace("think>", "THINK>"), 10, Outcome.CORRECT, tags=SHOUTED)
+    assert compute_reward(own, settings, consistent).language == 0.1
 
 
 def test_the_amounts_of_the_paper() -> None:
@@ -161,13 +210,9 @@ def test_programs_by_all_tests_or_by_their_share() -> None:
         compute_reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
 
 
-def test_a_program_in_another_language_keeps_no_form() -> None:
-    found = compute_reward(
-        judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), RewardSettings(language=0.0)
-    )
-    assert found.format_error == "no answer in the form asked for"
-    assert (found.total, found.excluded) == (0.0, False)
-
-
-def test_sections() -> None:
-    assert split_thoughts("<think>a</think>b") == ("a", "b")
+@pytest.mark.parametrize("code", ["all_tests", "proportional"])
+def test_a_program_in_another_language_keeps_the_form_and_is_wrong(code: Literal["all_tests", "proportional"]) -> None:
+    settings = RewardSettings(language=0.0, code=code)
+    found = compute_reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), settings)
+    assert found.format_error is None
+    assert (found.total, found.correct, found.excluded) == (0.1, False, False)

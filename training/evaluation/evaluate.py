@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from curation.records import COUNTED_OUTCOMES, Outcome
@@ -47,8 +47,12 @@ async def evaluate(
     tasks: Sequence[TrainingTask],
     rollouts_per_problem: int,
     max_tokens: int,
+    record: Callable[[TrainingTask, Rollout, int, int], None] | None = None,
 ) -> EvaluationResult:
     """Ask each task ``rollouts_per_problem`` times; return pass@1 over all of them.
+
+    Args:
+        record: is shown every rollout at the end, in order, with the number of its group and its index there.
 
     Raises:
         PolicyError: the generator cannot.
@@ -60,6 +64,9 @@ async def evaluate(
 
     jobs = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
     results = await asyncio.gather(*(run_rollout(*job) for job in jobs))
+    if record is not None:
+        for (place, task, index), rollout in zip(jobs, results, strict=True):
+            record(task, rollout, _GROUPS + place, index)
     return summarise_evaluation(
         [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
     )

@@ -30,12 +30,14 @@ STEP_METRICS = (
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
     *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
     *(f"policy/{name}" for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max")),
-    *(f"policy/{name}" for name in ("kl_generator", "mismatch_max")),
+    *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
     *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "padding_share", "shared_share")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
-"""What every step's row has; an objective's own statistics stand beside them, below ``policy/``."""
+"""What every step's row has; an objective's own statistics stand beside them, below ``policy/``, and the distance of
+trainer and generator at equal weights (``policy/mismatch_…``) and at older ones (``policy/stale_…``), where a batch has
+such tokens (`training.objectives.step_statistics`)."""
 
 
 class Timer:
@@ -131,7 +133,7 @@ class MetricsLogger:
 
         self._writer: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
         self._log, self._total = log, total
-        self._begun = time.monotonic()
+        self._begun = self.last_line_at = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
         """Write one step's row and its texts, and print a line for whoever watches."""
@@ -142,11 +144,12 @@ class MetricsLogger:
         for place, text in enumerate(texts):
             self._writer.add_text(f"attempt/{place}", text, step)
         self._writer.flush()
-        print(self._line(step, finite), file=sys.stderr, flush=True)
+        self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
-        """Print a line for whoever watches."""
+        """Print a line for whoever watches, and note when."""
         print(text, file=sys.stderr, flush=True)
+        self.last_line_at = time.monotonic()
 
     def close(self) -> None:
         """Close TensorBoard's files."""
@@ -160,7 +163,8 @@ class MetricsLogger:
             f"step {step}/{self._total}  {time.monotonic() - self._begun:.0f} s  "
             f"pass {formatted('sampled/pass_rate')}  reward {formatted('sampled/reward')}  "
             f"length {formatted('length/sampled_mean', '.0f')}  entropy {formatted('policy/entropy')}  "
-            f"age {formatted('age/token_mean', '.2f')}  {formatted('speed/trained_tokens_s', '.0f')} tokens/s  "
+            f"age {formatted('age/token_mean', '.2f')}  mismatch {formatted('policy/mismatch_mean', '.1e')}  "
+            f"{formatted('speed/trained_tokens_s', '.0f')} tokens/s  "
             f"idle {formatted('speed/generator_idle_share', '.0%')}/{formatted('speed/trainer_idle_share', '.0%')}"
         )
 

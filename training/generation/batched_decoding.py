@@ -1,6 +1,6 @@
 """Batched decoding with a key-value cache in slots: requests join and leave while the others go on.
 
-One `DecodingEngine` holds a causal language model and a static cache of ``slots`` rows. `DecodingEngine.step` takes in
+One `DecodingEngine` holds a causal language model and a cache of ``slots`` rows. `DecodingEngine.step` takes in
 new requests (their prompts run through the model; one that was run lately, for another rollout of its group, is copied)
 and makes one more token for every request.
 A finished request's row goes to the next one; nothing waits for a batch to end.
@@ -14,7 +14,7 @@ Invariants:
   - weights are exchanged between two steps; each token carries the version that made it, and keys and values made by
     older weights stay (paper, section 2.3: no recomputation).
 
-Only models with full attention in every layer. No thread and no event loop here: `training.generation.torch_policy` has
+No thread and no event loop here: `training.generation.torch_policy` has
 them.
 """
 
@@ -29,7 +29,8 @@ import torch
 from torch import Tensor
 
 from curation.records import PolicyError
-from training.generation.forward import ForwardPass, KVCache, forward_pass_for
+from training.generation.forward import Cache, ForwardPass, forward_pass_for
+from training.optimisation.checkpoint_names import to_model_names
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -58,9 +59,6 @@ class DecodingEngine:
     """A model, its cache, and the requests under way. Not thread-safe.
 
     ``stop_token_ids`` end a response; ``stop_condition`` may end one by its tokens so far.
-
-    Raises:
-        PolicyError: the model has layers with another attention than full, whose cache this is not.
     """
 
     def __init__(
@@ -73,9 +71,6 @@ class DecodingEngine:
         top_p: float,
         stop_condition: Callable[[Sequence[int]], bool] | None = None,
     ) -> None:
-        kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
-        if kinds:
-            raise PolicyError(f"{model.config.model_type}: layers of {', '.join(sorted(kinds))}; sample it with vLLM")
         self.model = model
         self.max_positions = int(model.config.max_position_embeddings)
         self.version = 0
@@ -84,7 +79,7 @@ class DecodingEngine:
         self._temperature, self._top_p, self._stop_condition = temperature, top_p, stop_condition
         self._forward_pass = forward_pass_for(model)
         cached_prompts = max(slots // 8, 1)
-        self._cache = KVCache(slots + cached_prompts)
+        self._cache = self._forward_pass.new_cache(slots + cached_prompts)
         self._prompt_cache = _PromptCache(slots, cached_prompts)
         self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
         self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
@@ -115,10 +110,12 @@ class DecodingEngine:
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
         """Exchange the weights; requests under way go on with the new ones and keep their cache.
 
+        ``state`` has the names of the checkpoint on disk (`training.optimisation.checkpoint_names`).
+
         Raises:
             PolicyError: names or shapes are not the model's.
         """
-        own = dict(self.model.named_parameters())
+        own, state = dict(self.model.named_parameters()), to_model_names(self.model, state)
         unknown = sorted(set(state) - set(self.model.state_dict()))
         missing = sorted(set(own) - set(state))
         misshapen = sorted(name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
@@ -233,7 +230,7 @@ class _PromptCache:
         self._rows.clear()
 
     def cached_rows(
-        self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: KVCache, device: torch.device
+        self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
         """Return the rows that hold these prompts, `size` of them at most; prompts that no row holds are run."""
         for prompt in prompts:

@@ -24,7 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.policies.checkpoints import end_tokens, fitting, require_same_shape, weight_files, write_weights
+from curation.policies.chat_templates import folder_stop_tokens
+from curation.policies.checkpoints import fitting, require_same_shape, weight_files, write_weights
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from curation.storage.scratch import memory_folder, sweep
@@ -51,7 +52,6 @@ class EndpointGenerator:
     def __init__(self, folder: Path, settings: EndpointGeneratorSettings, *, temperature: float = 1.0) -> None:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
-        self._ends = end_tokens(folder)
         self._servers: TrainingVllmClient | None = None
 
     @property
@@ -61,6 +61,7 @@ class EndpointGenerator:
 
     async def __aenter__(self) -> Self:
         self._tokenizer = load_tokenizer(self._model)
+        self._ends = folder_stop_tokens(self._model, self._tokenizer).ids
         async with AsyncExitStack() as stack:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)

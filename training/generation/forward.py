@@ -1,6 +1,7 @@
 """Forward passes for decoding: any causal language model's own, and Llama's in few operations.
 
 `forward_pass_for` picks one. Both write keys and values into a `KVCache` of rows and return logits [row, vocabulary].
+Models that keep something else than all keys and values are run row by row (`training.generation.row_caches`).
 Small models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaForwardPass` joins
 projections that read the same input, and leaves out what decoding does not need.
 
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from training.generation.row_caches import RowForwardPass, keeps_all_keys
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,15 +49,15 @@ class KVCache:
         """Return how many positions a row holds."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
-    def allocate(self, examples: Sequence[Tensor], longest: int) -> None:
-        """Allocate the layers, shaped and typed like these keys or values [_, head, _, feature], unless they are
+    def allocate(self, examples: Sequence[tuple[Tensor, Tensor]], longest: int) -> None:
+        """Allocate the layers, shaped and typed like these keys and values [_, head, _, feature], unless they are
         there.
         """
         if not self.layers:
             positions = min(INITIAL_CAPACITY, longest)
-            for kind in examples:
-                shape = (self._rows, kind.shape[1], positions, kind.shape[3])
-                self.layers.append((kind.new_zeros(shape), kind.new_zeros(shape)))
+            for keys, values in examples:
+                empty = [kind.new_zeros(self._rows, kind.shape[1], positions, kind.shape[3]) for kind in (keys, values)]
+                self.layers.append((empty[0], empty[1]))
 
     def grow(self, needed: int, longest: int) -> None:
         """Make room for ``needed`` positions; double the capacity, up to ``longest``, where that is more."""
@@ -97,24 +100,36 @@ class KVCache:
                 part[target_rows, :, :length] = part[source_rows, :, :length]
 
 
-class ForwardPass(Protocol):
-    """A forward pass over rows of a `KVCache`."""
+class Cache(Protocol):
+    """What a forward pass remembers of the tokens of each row."""
 
-    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
+    def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None: ...
+
+
+class ForwardPass(Protocol):
+    """A forward pass over rows of its own kind of cache."""
+
+    def new_cache(self, rows: int) -> Any:
+        """Return an empty `Cache` for so many rows, which the other methods are given."""
+        ...
+
+    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Any) -> Tensor:
         """Run prompts ``ids`` [prompt, length], right-padded; keys and values go into ``rows`` of the cache.
 
         Returns the logits of each prompt's last token, [prompt, vocabulary].
         """
         ...
 
-    def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
+    def decode(self, last: Tensor, positions: Tensor, cache: Any) -> Tensor:
         """Run one more token ``last`` [row] at these positions of the first rows; return logits [row, vocabulary]."""
         ...
 
 
 def forward_pass_for(model: PreTrainedModel) -> ForwardPass:
     """Return the fastest forward pass there is for the model."""
-    return LlamaForwardPass(model) if LlamaForwardPass.suits(model) else ModelForwardPass(model)
+    if LlamaForwardPass.suits(model):
+        return LlamaForwardPass(model)
+    return ModelForwardPass(model) if keeps_all_keys(model) else RowForwardPass(model)
 
 
 class ModelForwardPass:
@@ -124,12 +139,16 @@ class ModelForwardPass:
         self._model = model
         self._longest = int(model.config.max_position_embeddings)
 
+    def new_cache(self, rows: int) -> KVCache:
+        """Return an empty cache."""
+        return KVCache(rows)
+
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
-        cache.allocate([layer.keys for layer in layers], self._longest)
+        cache.allocate([(layer.keys, layer.values) for layer in layers], self._longest)
         cache.grow(ids.shape[1], self._longest)
         for number, layer in enumerate(layers):
             cache.write_prompts(number, rows, layer.keys, layer.values)
@@ -186,6 +205,10 @@ class LlamaForwardPass:
         self._eps = float(config.rms_norm_eps)
         self._cos = self._sin = torch.zeros(0, self._head_size)
 
+    def new_cache(self, rows: int) -> KVCache:
+        """Return an empty cache."""
+        return KVCache(rows)
+
     @staticmethod
     def suits(model: PreTrainedModel) -> bool:
         """Return whether the model can be run by this pass."""
@@ -195,6 +218,7 @@ class LlamaForwardPass:
         rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
         return (
             type(model) in (LlamaForCausalLM, Qwen2ForCausalLM)
+            and keeps_all_keys(model)
             and rope_type in ("default", "linear", "llama3")
             and model.dtype == torch.float32
             and model.device.type == "cpu"
@@ -204,7 +228,8 @@ class LlamaForwardPass:
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
         """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
         count, length = ids.shape
-        cache.allocate([torch.zeros(1, self._kv_heads, 1, self._head_size)] * len(self._layers), self._longest)
+        example = torch.zeros(1, self._kv_heads, 1, self._head_size)
+        cache.allocate([(example, example)] * len(self._layers), self._longest)
         cache.grow(length, self._longest)
         self._extend_rotary_tables(length)
 

@@ -31,10 +31,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from torch import Tensor
 
+from curation.config.engines import HeadDtype
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import Dtype, load_model, load_tokenizer
+from training.optimisation.output_layer import set_fp32_head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -94,6 +97,7 @@ class TorchGenerator:
         capacity: requests decoded together.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         dtype, device: of weights and activations.
+        head_dtype: in which the output layer computes.
     """
 
     def __init__(
@@ -104,10 +108,11 @@ class TorchGenerator:
         temperature: float = 1.0,
         dtype: Dtype = "float32",
         device: str = "cpu",
+        head_dtype: HeadDtype = "model",
     ) -> None:
         self._folder, self._capacity, self._temperature = folder, capacity, temperature
         self._dtype: Dtype = dtype
-        self._device = device
+        self._device, self._head_dtype = device, head_dtype
         self._condition = threading.Condition()
         self._inbox: deque[_PendingRequest] = deque()
         self._unsubmitted: list[_PendingRequest] = []
@@ -192,25 +197,29 @@ class TorchGenerator:
     def _load(self) -> DecodingEngine:
         model = load_model(self._folder, dtype=self._dtype, device=self._device)
         model.requires_grad_(False)
+        if self._head_dtype == "float32":
+            set_fp32_head(model)
         tokenizer = self._tokenizer
         assert tokenizer is not None
-        ends = model.generation_config.eos_token_id
-        ends = tokenizer.eos_token_id if ends is None else ends
-        if ends is None:
-            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
         return DecodingEngine(
             model,
-            [ends] if isinstance(ends, int) else list(ends),
+            folder_stop_tokens(self._folder, tokenizer).ids,
             slots=self._capacity,
             temperature=self._temperature,
             top_p=1.0,
         )
 
     def _run(self, engine: DecodingEngine) -> None:
-        """Run the thread: exchange weights, decode one token for every request, and sleep while there is nothing to
-        do.
-        """
+        """Run the thread; should it end by an error that nobody expected, nobody waits for it any longer."""
         opened: dict[DecodingRequest, _PendingRequest] = {}
+        try:
+            self._serve(engine, opened)
+        finally:
+            if not self._closing and self._failed is None:
+                self._fail_all(opened, f"{self._folder.name}: the generator ended by the error printed above")
+
+    def _serve(self, engine: DecodingEngine, opened: dict[DecodingRequest, _PendingRequest]) -> None:
+        """Exchange weights, decode one token for every request, and sleep while there is nothing to do."""
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))

@@ -22,10 +22,13 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from curation.config.policies import TorchPolicySettings
+from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.policies.seeds import about_of, key_of, seed_of
-from curation.prompts import SOLVING, Prompt
+from curation.policies.completions import ResponseReader, cut_at_stop
+from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
+from curation.prompts import Prompt
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from curation.thinking import ThinkingTags
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.optimisation.model import load_model, load_tokenizer, require_model
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PolicySample:
     """One response with all that training needs: per token its id, log-probability and the weights' version.
+
+    ``text`` is in the form of the house, as a `Completion`'s.
 
     Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
     """
@@ -67,7 +72,8 @@ class TorchPolicy:
         self._settings = settings
         self._folder = folder / Path(settings.model).expanduser()
         require_model(self._folder)
-        self._prompt = prompt or SOLVING[settings.prompt]
+        self._prompt = prompt or prompt_of(settings)
+        self._tags = ThinkingTags.of(settings.thinking)
         self.in_flight = settings.in_flight
         self._name = self._folder.resolve().name
         self._revision = folder_revision(self._folder)
@@ -93,6 +99,7 @@ class TorchPolicy:
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "torch-policy")
         self._tokenizer, self._engine = await self._on_thread(self._load)
+        self._reader = ResponseReader(self._tokenizer, self._tags, self._settings.decoding.stop)
         self._closing = False
         self._task = asyncio.create_task(self._run())
         return self
@@ -138,9 +145,10 @@ class TorchPolicy:
         self._queue.append(pending)
         self._wake_up.set()
         finished = await pending.future
-        text = tokenizer.decode(finished.token_ids, skip_special_tokens=True)
+        decoded = str(tokenizer.decode(finished.token_ids, skip_special_tokens=True))
+        text = self._reader.text(finished.prompt_ids, finished.token_ids, cut_at_stop(decoded, decoding.stop))
         return PolicySample(
-            self._cut_at_stop(text),
+            self._tags.house_form(text),
             finished.finish or "stop",
             finished.prompt_ids,
             tuple(finished.token_ids),
@@ -150,8 +158,13 @@ class TorchPolicy:
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
         """Return the tokens of the question under the prompt and the model's chat template."""
-        chat = self._require_tokenizer().apply_chat_template(
-            self._prompt.messages(problem), add_generation_prompt=True, tokenize=True, return_dict=True
+        chat = apply_chat_template(
+            self._require_tokenizer(),
+            self._prompt.messages(problem),
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            **self._tags.template_arguments,
         )
         return tuple(chat["input_ids"])
 
@@ -188,14 +201,9 @@ class TorchPolicy:
         tokenizer = load_tokenizer(self._folder)
         model = load_model(self._folder, dtype=settings.dtype, device=settings.device)
         model.requires_grad_(False)
-        ends = model.generation_config.eos_token_id
-        if ends is None:
-            ends = tokenizer.eos_token_id
-        if ends is None:
-            raise PolicyError(f"{self._folder}: neither generation_config.json nor the tokenizer names an end token")
         engine = DecodingEngine(
             model,
-            [ends] if isinstance(ends, int) else list(ends),
+            folder_stop_tokens(self._folder, tokenizer).ids,
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,
@@ -245,10 +253,6 @@ class TorchPolicy:
     def _is_stopped(self, tokens: Sequence[int]) -> bool:
         text = self._require_tokenizer().decode(tokens, skip_special_tokens=True)
         return any(stop in text for stop in self._settings.decoding.stop)
-
-    def _cut_at_stop(self, text: str) -> str:
-        positions = [position for stop in self._settings.decoding.stop if (position := text.find(stop)) >= 0]
-        return text[: min(positions)] if positions else text
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

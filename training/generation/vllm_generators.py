@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.policies.checkpoints import end_tokens
+from curation.config.engines import HeadDtype
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch
@@ -20,6 +21,7 @@ from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
 from curation.records import PolicyError
 from training.generation.generators import Weights
 from training.generation.vllm_settings import VllmGeneratorSettings
+from training.optimisation.model import load_tokenizer
 
 _CAPACITY = 128
 
@@ -32,19 +34,32 @@ class VllmGenerator:
         settings: the engine's.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         capacity: requests decoded together, where the settings leave it open.
+        head_dtype: in which the output layer computes.
 
     Raises:
         PolicyError: there is no such folder; on entering: vLLM is not installed, or cannot load the model.
     """
 
     def __init__(
-        self, folder: Path, settings: VllmGeneratorSettings, *, temperature: float = 1.0, capacity: int = _CAPACITY
+        self,
+        folder: Path,
+        settings: VllmGeneratorSettings,
+        *,
+        temperature: float = 1.0,
+        capacity: int = _CAPACITY,
+        head_dtype: HeadDtype = "model",
     ) -> None:
         self._folder, self._temperature = folder.expanduser().resolve(), temperature
         if not self._folder.is_dir():
             raise PolicyError(f"model {folder}: there is no folder {self._folder}; training needs a local one.")
         self._capacity = settings.capacity or capacity
-        launch = Launch(str(self._folder), self._folder.name, self._capacity, transfer=BACKENDS[settings.transfer])
+        launch = Launch(
+            str(self._folder),
+            self._folder.name,
+            self._capacity,
+            transfer=BACKENDS[settings.transfer],
+            head_dtype=head_dtype,
+        )
         self.engine = VllmEngine(launch, settings)
         self._updates = WeightUpdates(self.engine, self._folder, settings.transfer, settings.address)
 
@@ -54,7 +69,7 @@ class VllmGenerator:
         return self._capacity
 
     async def __aenter__(self) -> Self:
-        self._ends = end_tokens(self._folder)
+        self._ends = folder_stop_tokens(self._folder, load_tokenizer(self._folder)).ids
         await self.engine.__aenter__()
         return self
 

@@ -56,6 +56,10 @@ class ObjectiveInputs:
     reference_logprobs: Tensor | None = (
         None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
     )
+    old_logprobs: Tensor | None = None
+    """[tokens] under the trainer's weights at the start of the batch; None where those are the present ones."""
+    on_policy: Tensor | None = None
+    """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,13 @@ class ObjectiveNeeds:
     """What must be computed for an objective beside the policy's log-probabilities.
 
     ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
-    starts from.
+    starts from. ``old_logprobs`` are those of the weights at the start of a batch (`ObjectiveInputs.old_logprobs`).
     """
 
     entropy_gradient: bool = False
     uses_reference: bool = False
     reference_model: str | None = None
+    old_logprobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,12 @@
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
 rho is the ratio to the probability under which the *generator* sampled the token, whatever version of the weights that
-was. KL and entropy terms exist for ablations and are off.
+was. KL and entropy terms exist for ablations and are off, and so are corrections of what generator and trainer compute
+differently (`training.objectives.importance`).
+
+For A < 0 the printed objective has no bound: its gradient grows as rho. With `max_log_ratio` = m it is at most e^m
+times that at rho = 1, and 0 beyond: the dual clip at e^m. At 10, where prime-rl has it too (verl: 20), one token weighs
+as much as some 20,000 ordinary ones, a small batch, and no more.
 
 Invariants: those of `training.objectives.base`. A sequence must lie whole within one micro-batch.
 """
@@ -18,6 +23,7 @@ from torch import Tensor
 
 from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
+from training.objectives.importance import Correction, NoCorrection, importance_ratios, needs_old_logprobs
 from training.objectives.step_statistics import counted, mean_of
 
 
@@ -28,6 +34,17 @@ class GrpoSettings(GroupCreditSettings):
     eps_low: float = Field(0.2, gt=0, lt=1, description="Ratios below 1 - eps_low are clipped. Not in the paper.")
     eps_high: float = Field(
         0.28, gt=0, description="Ratios above 1 + eps_high are clipped. 0.26 to 0.28 in the paper, 0.3 after an SFT."
+    )
+    max_log_ratio: float = Field(
+        10.0,
+        gt=0,
+        le=60,
+        description="Log-ratios are clamped to this before `exp`; where A < 0, tokens beyond it have no gradient. "
+        "log 3 = 1.0986 is the dual clip (arXiv 1912.09729) at 3. Not in the paper: its objective has no bound there.",
+    )
+    correction: Correction = Field(
+        default_factory=NoCorrection,
+        description="What is done where generator and trainer disagree on a token's probability. Nothing in the paper.",
     )
     kl_coef: float = Field(
         0.0, ge=0, description="Weight of KL(policy | reference). 0 in the paper: no reference is kept."
@@ -53,27 +70,29 @@ class GrpoSettings(GroupCreditSettings):
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d) and the shares of its tokens that are clipped.
+    """Return the loss of one micro-batch (to be minimised, 0-d) and the shares of its tokens that are clipped,
+    clamped (``ratio_clamped``), truncated or masked.
 
     Raises:
         ValueError: a term is switched on without its input.
     """
     counts = counted(inputs)
-    # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
-    ratio = log_ratio.exp()
+    importance = importance_ratios(inputs, counts, settings.correction)
+    ratio = importance.log_ratio.clamp(max=settings.max_log_ratio).exp()
     advantage = inputs.advantages.to(ratio.dtype)[inputs.sequence_index]
     weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[inputs.sequence_index], 0.0)
     low, high = 1 - settings.eps_low, 1 + settings.eps_high
     gain = torch.minimum(ratio * advantage, ratio.clamp(low, high) * advantage)
-    loss = -(weight * gain).sum()
+    loss = -((weight if importance.weights is None else weight * importance.weights) * gain).sum()
     if settings.entropy_coef:
         if inputs.entropy is None:
             raise ValueError("entropy_coef > 0 needs the tokens' entropy")
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
-        loss = loss + settings.kl_coef * _kl(inputs, counts, log_ratio, weight, settings)
+        loss = loss + settings.kl_coef * _kl(inputs, counts, weight, settings)
     clipped = {
+        **importance.statistics,
+        "ratio_clamped": mean_of(importance.log_ratio > settings.max_log_ratio, counts),
         "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
         "clip_high": mean_of((advantage > 0) & (ratio > high), counts),
     }
@@ -82,10 +101,15 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     """Return what must be computed for the terms that are switched on."""
-    return ObjectiveNeeds(bool(settings.entropy_coef), bool(settings.kl_coef), settings.reference)
+    return ObjectiveNeeds(
+        bool(settings.entropy_coef),
+        bool(settings.kl_coef),
+        settings.reference,
+        old_logprobs=needs_old_logprobs(settings.correction),
+    )
 
 
-def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
+def _kl(inputs: ObjectiveInputs, counts: Tensor, weight: Tensor, settings: GrpoSettings) -> Tensor:
     """Return a term with the expected gradient of the sequences' KL(policy | reference), weighted as the policy's.
 
     ``reward``: sum_t (log-ratio to go, detached) · log pi(y_t); ``square``: half the square of the sequence's log-ratio
@@ -95,7 +119,8 @@ def _kl(inputs: ObjectiveInputs, counts: Tensor, log_ratio: Tensor, weight: Tens
     if inputs.reference_logprobs is None:
         raise ValueError("kl_coef > 0 needs the reference policy's log-probabilities")
     excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
-    importance = _per_sequence(log_ratio.detach(), inputs).exp().clamp(max=settings.kl_ratio_cap)
+    log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
+    importance = _per_sequence(log_ratio, inputs).exp().clamp(max=settings.kl_ratio_cap)
     # one weight per sequence: that of its counted tokens
     own = inputs.token_weights.to(weight.dtype)
     if settings.kl_form == "square":

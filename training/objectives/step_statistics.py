@@ -3,12 +3,15 @@
     micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
     steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
 
+A mean over nothing is NaN, the largest of nothing -inf: the metrics leave both out.
+
 Invariants: the trainer and the metrics know no statistic by its name. `policy_statistics` are measured in every step,
 whatever the objective is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +23,9 @@ from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
 """Names of the optimiser step's own numbers, which stand beside the statistics in the metrics."""
+
+LARGEST_MEASURED = 20.0
+"""Log-ratios count as at most this in measured ratios (4.9e8), so that one token does not make a mean infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,10 @@ def counted(inputs: ObjectiveInputs) -> Tensor:
 
 def k3(log_ratio: Tensor) -> Tensor:
     """Return r - 1 - log r per token: never negative, and in the mean over what the ratio's denominator draws their
-    KL.
+    KL. Log-ratios count as at most `LARGEST_MEASURED`.
     """
-    return log_ratio.exp() - 1 - log_ratio
+    capped = log_ratio.clamp(max=LARGEST_MEASURED)
+    return capped.exp() - 1 - capped
 
 
 @torch.no_grad()
@@ -67,24 +74,49 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     """Return what is measured of the policy whatever the objective is; rho is its ratio to the generator's probability.
 
     ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
-    KL(policy | reference), as if the policy had drawn the tokens; ``mismatch_max`` is the largest |log rho|.
-    Entropy and ``kl_reference`` are left out where the inputs hold nothing for them.
+    KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|.
+    Entropy and ``kl_reference`` are left out where the inputs hold nothing for them, and so are the numbers of
+    `_mismatch`.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
-    ratio = log_ratio.exp()
+    ratio = log_ratio.clamp(max=LARGEST_MEASURED).exp()
     measured = {
         "ratio_mean": mean_of(ratio, counts),
         "ratio_max": max_of(ratio, counts),
         "kl_generator": mean_of(k3(log_ratio), counts),
-        "mismatch_max": max_of(log_ratio.abs(), counts),
+        "log_ratio_max": max_of(log_ratio.abs(), counts),
     }
+    if inputs.on_policy is not None:
+        measured |= _mismatch(log_ratio, counts, inputs.on_policy)
     if inputs.entropy is not None:
         measured["entropy"] = mean_of(inputs.entropy, counts)
     if inputs.reference_logprobs is not None:
         measured["kl_reference"] = mean_of(k3(inputs.reference_logprobs - inputs.logprobs), counts)
     return measured
+
+
+def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
+    """Return how far trainer and generator are apart where both had the same weights, and apart from it elsewhere.
+
+    ``mismatch_share`` is the share of the tokens that were drawn with the weights that score them: the first minibatch
+    of a batch, rollouts of the newest version from their first token on (later tokens of others see keys and values of
+    older weights). Over these go ``mismatch_mean`` and ``mismatch_max`` of |log rho|, and two estimates of
+    KL(generator | trainer): ``mismatch_k1``, the mean of -log rho, which may be negative, and ``mismatch_kl``, that of
+    rho - 1 - log rho. Over all other tokens go ``stale_mean``, ``stale_max`` and ``stale_kl``: engine and drift.
+    """
+    same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
+    return {
+        "mismatch_share": mean_of(on_policy, counts),
+        "mismatch_mean": mean_of(distance, same),
+        "mismatch_max": max_of(distance, same),
+        "mismatch_k1": mean_of(-log_ratio, same),
+        "mismatch_kl": mean_of(k3(log_ratio), same),
+        "stale_mean": mean_of(distance, other),
+        "stale_max": max_of(distance, other),
+        "stale_kl": mean_of(k3(log_ratio), other),
+    }
 
 
 def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> dict[str, Statistic]:
@@ -115,7 +147,7 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
         pairs = [torch.stack([statistics[name].total, statistics[name].count]).double() for name in sums]
         for name, (total, count) in zip(sums, ranks.all_reduce(torch.stack(pairs)).tolist(), strict=True):
             mean = statistics[name].reduction == "mean"
-            numbers[name] = Measure("mean", total / max(count, 1.0), count) if mean else Measure("sum", total)
+            numbers[name] = Measure("mean", _mean(total, count), count) if mean else Measure("sum", total)
     if largest:
         maxima = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
         numbers |= {name: Measure("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
@@ -132,6 +164,12 @@ def _over_steps(measures: Sequence[Measure]) -> float:
         return max(measure.value for measure in measures)
     if measures[0].reduction == "sum":
         return sum(measure.value for measure in measures)
-    return sum(measure.value * measure.count for measure in measures) / max(
-        sum(measure.count for measure in measures), 1.0
+    counted_measures = [measure for measure in measures if measure.count]
+    return _mean(
+        sum(measure.value * measure.count for measure in counted_measures),
+        sum(measure.count for measure in counted_measures),
     )
+
+
+def _mean(total: float, count: float) -> float:
+    return total / count if count else math.nan

@@ -3,6 +3,8 @@
 `register_packed_attention` puts it beside the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
 half precision it is torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of
 scaled dot-product attention together. No mask of tokens x tokens is ever made, and no work is done between sequences.
+Windows, sinks and soft-capping are computed in blocks (`training.optimisation.block_attention`), windows on a GPU by
+flash attention.
 Where sequences share a prompt, queries, keys and values of its one copy are laid before each of its responses first
 (`PackedLayout`): any attention of whole sequences will do.
 
@@ -14,9 +16,9 @@ Not here: packing itself (`training.optimisation.packing`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -26,10 +28,20 @@ from torch.nn import functional
 from torch.nn.attention.varlen import varlen_attn
 
 from curation.records import ConfigError
+from training.optimisation.block_attention import AttentionRule, block_attention
 from training.optimisation.packing import MicroBatch, concatenated_ranges
 
 PACKED_ATTENTION = "goldilocks_packed"
 """Name for ``attn_implementation``."""
+
+_HARMLESS = frozenset(
+    "cu_seq_lens_k max_length_k position_ids use_cache is_causal output_attentions output_router_logits "
+    "position_embeddings".split()
+)
+"""What models hand to their attention beside, and what means nothing here."""
+
+_LARGEST_HEAD = 256
+"""Features of a head that flash attention takes."""
 
 _STEP = 16
 """Lengths are rounded up to multiples of this, so that more sequences share a call."""
@@ -45,7 +57,7 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """The sequences in an order in which each call of attention takes some that lie side by side.
+    """The sequences in an order in which each call, of attention or another layer, takes some that lie side by side.
 
     Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token behind it,
     so the padding changes no output and gets no gradient.
@@ -54,6 +66,16 @@ class AttentionCalls:
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
     packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
+
+    def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
+        """Return [tokens, …] what ``call`` makes of [sequences, padded length, …] of each of ``rows`` [tokens, …]."""
+        rows = [_take_tokens(whole, self.unrolled) for whole in rows]
+        # split, not slices: the gradient of each slice would be as long as the whole micro-batch
+        parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]
+        outputs = []
+        for size, *taken in zip(self.sizes, *parts, strict=True):
+            outputs.append(call(*(part.view(*size, *part.shape[1:]) for part in taken)).flatten(0, 1))
+        return _take_tokens(torch.cat(outputs), self.packed)
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,19 @@ class PackedLayout:
         )
 
 
+def require_known_attention(config: Any) -> None:
+    """Refuse a model whose attention is none of those built here.
+
+    Raises:
+        ConfigError: it attends within chunks.
+    """
+    if "chunked_attention" in (getattr(config, "layer_types", None) or ()):
+        raise ConfigError(
+            f"model {config.model_type} attends within chunks of {config.attention_chunk_size} tokens, which is not "
+            "supported here; take another model."
+        )
+
+
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
     """Return what a model's forward pass must hand to its attention, under the names that transformers uses."""
     return {
@@ -103,8 +138,10 @@ def packed_attention(
     cu_seq_lens_q: Tensor | None = None,
     max_length_q: int | None = None,
     sliding_window: int | None = None,
+    s_aux: Tensor | None = None,
+    softcap: float | None = None,
     layout: PackedLayout | None = None,
-    **_: Any,
+    **more: Any,
 ) -> tuple[Tensor, None]:
     """Return the attention's output, as transformers calls for it.
 
@@ -112,6 +149,9 @@ def packed_attention(
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
         cu_seq_lens_q: [sequences + 1] int32, where sequences begin and end.
         max_length_q: tokens of the longest sequence.
+        sliding_window: a token attends to so many at most, itself among them.
+        s_aux: [heads] sinks.
+        softcap: bound of the scores.
         layout: needed where prompts are shared.
 
     Returns:
@@ -119,7 +159,7 @@ def packed_attention(
 
     Raises:
         ValueError: boundaries are missing, or the batch is not packed.
-        ConfigError: the model has a sliding window shorter than a sequence, or dropout.
+        ConfigError: the model has dropout, or asks its attention for something that is not known here.
     """
     if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
         raise ValueError(
@@ -127,21 +167,30 @@ def packed_attention(
         )
     if attention_mask is not None:
         raise ValueError("packed attention takes no mask; call the model through PackedPolicy")
-    if sliding_window is not None and sliding_window < max_length_q:
-        raise ConfigError(
-            f"the model attends within a window of {sliding_window} tokens, which is not supported for sequences of "
-            f"{max_length_q}; take a model without a sliding window, or shorter responses."
-        )
     if dropout:
         raise ConfigError(f"the model's attention_dropout is {dropout}, which is not supported here; set it to 0.")
+    unknown = [name for name, given in more.items() if given is not None and name not in _HARMLESS]
+    if unknown or more.get("is_causal") is False:
+        raise ConfigError(
+            f"the model asks its attention for {', '.join(unknown) or 'a look ahead'}, which is not supported here; "
+            "take another model."
+        )
+    window = sliding_window if sliding_window is not None and sliding_window < max_length_q else None
+    rule = AttentionRule(scaling, window, s_aux, softcap)
     rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
     layout = layout or PackedLayout(cu_seq_lens_q)
-    if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-        return _flash(rows, layout, max_length_q, scaling)[None], None
-    return _by_calls(rows, layout.calls, scaling)[None], None
+    if _flash_can(query, value) and s_aux is None and softcap is None:
+        return _flash(rows, layout, max_length_q, rule)[None], None
+    return layout.calls.compute(rows, partial(_whole_sequences, rule=rule))[None], None
 
 
-def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: float | None) -> Tensor:
+def _flash_can(query: Tensor, value: Tensor) -> bool:
+    """Return whether flash attention takes these: half precision, on a GPU, heads of one size that is not too large."""
+    heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
+    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
+
+
+def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: AttentionRule) -> Tensor:
     if layout.unrolled is not None:
         rows = [_take_tokens(whole, layout.unrolled) for whole in rows]
     query, key, value = rows
@@ -153,29 +202,27 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, scaling: 
         layout.cu_seqlens,
         longest,
         longest,
-        scale=scaling,
-        window_size=(-1, 0),
+        scale=rule.scaling,
+        window_size=(-1 if rule.window is None else rule.window - 1, 0),
         enable_gqa=query.shape[1] != key.shape[1],
     )
     assert isinstance(output, Tensor)
     return output if layout.packed is None else _take_tokens(output, layout.packed)
 
 
-def _by_calls(rows: Sequence[Tensor], calls: AttentionCalls, scaling: float | None) -> Tensor:
-    rows = [_take_tokens(whole, calls.unrolled) for whole in rows]
-    # split, not slices: the gradient of each slice would be as long as the whole micro-batch
-    parts = [torch.split(whole, [count * length for count, length in calls.sizes]) for whole in rows]
-    outputs = []
-    for (count, length), *call in zip(calls.sizes, *parts, strict=True):
-        query, key, value = (part.view(count, length, *part.shape[1:]).transpose(1, 2) for part in call)
+def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
+    """Return the output for sequences of one length, [sequences, tokens, heads, head] as all that is given."""
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]
         output = functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, scale=scaling, enable_gqa=grouped
+            query, key, value, is_causal=True, scale=rule.scaling, enable_gqa=grouped
         )
-        outputs.append(output.transpose(1, 2).reshape(count * length, *output.shape[1::2]))
-    return _take_tokens(torch.cat(outputs), calls.packed)
+    else:
+        output = block_attention(query, key, value, rule)
+    return output.transpose(1, 2)
 
 
 def _take_tokens(whole: Tensor, places: Tensor) -> Tensor:
-    """Return the tokens of [tokens, heads, head] at these places; as rows, whose gradient is quicker on a CPU."""
+    """Return the tokens of [tokens, …] at these places; as rows, whose gradient is quicker on a CPU."""
     return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

@@ -103,6 +103,14 @@ class DistributedContext:
             dist.all_reduce(values, dist.ReduceOp.MAX if maximum else dist.ReduceOp.SUM)
         return values
 
+    def gather(self, value: Any) -> list[Any]:
+        """Return the objects of all ranks, on rank 0; an empty list on the others."""
+        if self.world_size == 1:
+            return [value]
+        values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
+        dist.gather_object(value, values, dst=0)
+        return values or []
+
     def barrier(self) -> None:
         """Wait until all ranks are here."""
         if self.world_size > 1:

@@ -5,8 +5,9 @@ predict generated tokens, and once more per chunk in the backward pass. So no te
 one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk is worked on in pieces that stay in its
 cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
 
-Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
-Models that change their logits after the output layer are refused.
+Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32,
+with ``head_dtype = "float32"`` the output layer too (`training.optimisation.output_layer`).
+What a family does to its logits behind the output layer is done here too (`training.optimisation.text_part.logits_of`).
 
 Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
 only way in, so that hooks on it see every use of the weights.
@@ -21,17 +22,18 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from curation.records import ConfigError
+from curation.config.engines import HeadDtype
 from training.config import PackingSettings
-from training.optimisation.attention import attention_kwargs, register_packed_attention
+from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
+from training.optimisation.output_layer import fp32_head
 from training.optimisation.packing import MicroBatch
+from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
+from training.optimisation.text_part import decoder_of, logits_of
 
 EntropyMode = Literal["none", "value", "gradient"]
 
 _IN_CACHE, _FEWEST = 2**18, 128
 """On a CPU: logits worked on at once, 1 MiB in fp32, and the fewest rows that the output layer is given at once."""
-
-_CHANGED_LOGITS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 
 
 class TokenScores(NamedTuple):
@@ -51,29 +53,40 @@ class PackedPolicy(nn.Module):
         ConfigError: the model changes its logits in a way that is not built here, or cannot change its attention.
     """
 
-    def __init__(self, model: nn.Module, settings: PackingSettings, temperature: float = 1.0) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        settings: PackingSettings,
+        temperature: float = 1.0,
+        head_dtype: HeadDtype = "model",
+    ) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
-        self._elements = settings.logit_elements
+        self._elements, self._head_dtype = settings.logit_elements, head_dtype
         causal: Any = model
-        changed = [name for name in _CHANGED_LOGITS if getattr(causal.config, name, None) not in (None, 1, 1.0)]
-        if changed:
-            raise ConfigError(
-                f"model {causal.config.model_type} sets {', '.join(changed)}, which is not supported here."
-            )
+        logits_of(causal)  # is refused here where it is not known
+        require_known_attention(causal.config)
+        self._own_attention = str(causal.config._attn_implementation)
         causal.set_attn_implementation(register_packed_attention())
+        keep_sequences_apart(causal)
 
-    def forward(self, batch: MicroBatch, entropy: EntropyMode = "none") -> TokenScores:
-        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it."""
+    def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
+        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it.
+
+        ``plain``: as transformers itself computes them (`_plain_scores`), to compare with.
+        """
+        if plain:
+            return self._plain_scores(batch)
         causal: Any = self.model
-        hidden = causal.base_model(
+        hidden = decoder_of(causal)(
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,
             **attention_kwargs(batch),
         ).last_hidden_state
-        head = causal.get_output_embeddings()
+        fp32 = self._head_dtype == "float32"
+        head = logits_of(causal, fp32_head(causal.get_output_embeddings()) if fp32 else None)
         rows = max(self._elements // int(causal.config.vocab_size), 1)
         piece = None
         if hidden.device.type == "cpu":
@@ -81,6 +94,22 @@ class PackedPolicy(nn.Module):
         return token_scores(
             hidden[0, batch.logit_positions], batch.targets, head, self.temperature, rows, entropy, piece
         )
+
+    def _plain_scores(self, batch: MicroBatch) -> TokenScores:
+        """Return the log-probabilities of one sequence by the model's own forward pass: its attention, its positions,
+        all of its logits, in evaluation mode. Nothing of this module is in them but the temperature.
+        """
+        assert len(batch.cu_seqlens) == 2, "one whole sequence"
+        causal: Any = self.model
+        training = causal.training
+        causal.eval().set_attn_implementation(self._own_attention)
+        try:
+            with as_transformers_has_them(causal):
+                logits = causal(input_ids=batch.input_ids[None], use_cache=False).logits[0, batch.logit_positions]
+        finally:
+            causal.train(training).set_attn_implementation(register_packed_attention())
+        logprobs = (logits.float() / self.temperature).log_softmax(-1)
+        return TokenScores(logprobs.gather(-1, batch.targets[:, None])[:, 0], None)
 
 
 def token_scores(

@@ -20,6 +20,13 @@ import torch
 
 from curation.policies.checkpoints import folder_revision
 from curation.records import PolicyError, StoreError
+from training.optimisation.checkpoint_names import (
+    checkpoint_source,
+    to_checkpoint_names,
+    untouched_tensors,
+    whole_model,
+)
+from training.optimisation.text_part import load_causal_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -28,6 +35,8 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 AttentionImplementation = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
 
 MARK = "DONE.json"
+
+_PROCESSORS = ("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
 
 
 def load_model(
@@ -40,22 +49,22 @@ def load_model(
 ) -> PreTrainedModel:
     """Return the causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
 
-    Weights stored in another ``dtype`` are converted while loading.
+    Weights stored in another ``dtype`` are converted while loading. Of a model that also sees or hears, it is the text
+    part; `save_model` writes the whole again.
 
     Raises:
-        PolicyError: the folder holds no model that transformers can load.
+        PolicyError: the folder holds no model that transformers can load, or for training one with quantised weights.
     """
-    from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
     require_model(folder)
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=getattr(torch, dtype), attn_implementation=attention, local_files_only=True
-        )
+        model = load_causal_model(folder, getattr(torch, dtype), attention)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
+    if training and getattr(model.config, "quantization_config", None) is not None:
+        raise PolicyError(f"{folder}: its weights are quantised; training needs a copy in bfloat16 or float32")
     model_on_device: PreTrainedModel = model.to(device)
     _own_memory(model_on_device)
     return model_on_device.train(training)
@@ -107,9 +116,10 @@ def save_model(
 ) -> str:
     """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
 
+    It has the class and the names of the checkpoint that the model was loaded from, and all of it that is not trained.
     ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
-    those are sharded. A folder of that name is replaced: for an instant it is away, so a reader that must never miss a
-    step publishes under a new name each time.
+    those are sharded; its names are those on disk (`training.optimisation.checkpoint_names`). A folder of that name is
+    replaced: for an instant it is away, so a reader that must never miss a step publishes under a new name each time.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -117,7 +127,11 @@ def save_model(
     temporary = folder.parent / f".aside-{folder.name}-{os.getpid()}"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    model.save_pretrained(temporary, state_dict=None if state is None else dict(state))
+    tensors = to_checkpoint_names(model, model.state_dict()) if state is None else dict(state)
+    whole_model(model).save_pretrained(
+        temporary, state_dict=tensors | untouched_tensors(model, tensors), save_original_format=False
+    )
+    _copy_processors(model, temporary)
     tokenizer.save_pretrained(temporary)
     for name, text in (extra_files or {}).items():
         (temporary / name).write_text(text, encoding="utf-8")
@@ -127,6 +141,15 @@ def save_model(
         _flush(path)
     _swap_in(temporary, folder)
     return digest
+
+
+def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
+    """Copy the settings of what turns images and sound into input, which the text model does not have."""
+    source = checkpoint_source(model)
+    if source is not None and source.whole is not None:
+        for name in _PROCESSORS:
+            if (source.folder / name).is_file():
+                shutil.copyfile(source.folder / name, folder / name)
 
 
 def published_revision(folder: Path) -> str:

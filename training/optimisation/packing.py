@@ -17,7 +17,6 @@ Not here: the attention that keeps sequences apart (`training.optimisation.atten
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
@@ -28,6 +27,7 @@ from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import PackingSettings
+from training.rollouts.impossible import impossible_positions
 
 
 class PackingError(GoldilocksError):
@@ -40,10 +40,12 @@ class TrainingSample:
 
     ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
-    response tokens that are not trained on; None trains on all.
+    response tokens that are not trained on; None trains on all. ``old_logprobs`` are the trainer's own with its weights
+    at the start of the batch, where an objective needs them and they are no more its present ones. ``on_policy`` says
+    whether all tokens were drawn with the trainer's present weights, None where that is not known.
 
     Raises:
-        PackingError: the parts do not fit together, or a log-probability is no finite number.
+        PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
 
     Example: ``TrainingSample([5, 6], [7, 2], generator_logprobs=[-0.1, -1.2], advantage=1.0, token_weight=0.25)``
     """
@@ -54,6 +56,8 @@ class TrainingSample:
     advantage: float
     token_weight: float
     mask: Sequence[bool] | None = None
+    old_logprobs: Sequence[float] | None = None
+    on_policy: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -67,9 +71,14 @@ class TrainingSample:
                 f"a response of {len(self.response_ids)} tokens has {len(self.generator_logprobs)} log-probabilities "
                 f"and {marks} marks"
             )
-        if not all(map(math.isfinite, self.generator_logprobs)):
-            worst = next(value for value in self.generator_logprobs if not math.isfinite(value))
-            raise PackingError(f"the generator gave a token the log-probability {worst}; drop the rollout")
+        if self.old_logprobs is not None and len(self.old_logprobs) != len(self.response_ids):
+            raise PackingError(
+                f"a response of {len(self.response_ids)} tokens has {len(self.old_logprobs)} old log-probabilities"
+            )
+        for place in impossible_positions(self.generator_logprobs):
+            if self.mask is None or self.mask[place]:
+                value = self.generator_logprobs[place]
+                raise PackingError(f"a token has the log-probability {value}, with which none is drawn; mask it")
 
     @property
     def length(self) -> int:
@@ -99,6 +108,8 @@ class MicroBatch:
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
     weights: Tensor  # [sequences] fp32
+    old_logprobs: Tensor | None  # [targets] fp32; None where the samples have none
+    on_policy: Tensor | None  # [targets] bool; None where the samples do not say
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -124,7 +135,7 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
         PackingError: a sample is longer than a micro-batch, and ``settings.oversized`` is ``error``.
     """
     return [
-        collate([samples[index] for index in indices], tuple(indices))
+        collate([samples[index] for index in indices], tuple(indices), shared=settings.shared)
         for indices in plan_micro_batches(samples, settings)
     ]
 
@@ -133,13 +144,17 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     """Return the indices of the samples in each micro-batch: each placed by itself, or all of a prompt together.
 
     Together the model reads fewer tokens, but larger pieces leave more room empty. The plan with the smaller product
-    of micro-batches and tokens read is taken.
+    of micro-batches and tokens read is taken. Where ``settings.single``, each sample has a micro-batch of its own.
 
     Raises:
         PackingError: see `first_fit_decreasing`.
     """
     lengths = [sample.length for sample in samples]
     separate = first_fit_decreasing(lengths, settings)
+    if settings.single:
+        return [[index] for members in separate for index in members]
+    if not settings.shared:
+        return separate
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
@@ -158,8 +173,12 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
-def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch: each prompt once, all responses."""
+def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int], *, shared: bool = True) -> int:
+    """Return how many tokens the model reads of these samples in one micro-batch: all responses, and each prompt once
+    where it is ``shared``.
+    """
+    if not shared:
+        return sum(samples[index].length for index in indices)
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
@@ -237,9 +256,14 @@ def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int]
     return 1 - used / whole if whole else 0.0
 
 
-def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is."""
+def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *, shared: bool = True) -> MicroBatch:
+    """Return one micro-batch of these samples, in this order; ``sample_indices`` goes into it as it is.
+
+    ``shared``: samples with the same prompt share one copy of it.
+    """
     whole = _collate_whole(samples, sample_indices)
+    if not shared:
+        return whole
     unrolled, packed = [], []  # (first, count) of tokens side by side
     first: dict[tuple[int, ...], int] = {}  # of each prompt, where its tokens are read
     num_read = num_unrolled = 0
@@ -289,9 +313,28 @@ def _collate_whole(samples: Sequence[TrainingSample], sample_indices: tuple[int,
         mask=torch.tensor([mark for marks in masks for mark in marks], dtype=torch.bool),
         advantages=torch.tensor([sample.advantage for sample in samples], dtype=torch.float32),
         weights=torch.tensor([sample.token_weight for sample in samples], dtype=torch.float32),
+        old_logprobs=_old_logprobs(samples),
+        on_policy=_on_policy(samples, response_lengths),
         sample_indices=sample_indices,
         max_seqlen=max(sample.length for sample in samples),
     )
+
+
+def _old_logprobs(samples: Sequence[TrainingSample]) -> Tensor | None:
+    parts = [sample.old_logprobs for sample in samples if sample.old_logprobs is not None]
+    _require_all_or_none(len(parts), len(samples), "old_logprobs")
+    return torch.tensor([value for part in parts for value in part], dtype=torch.float32) if parts else None
+
+
+def _on_policy(samples: Sequence[TrainingSample], lengths: Tensor) -> Tensor | None:
+    marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
+    _require_all_or_none(len(marks), len(samples), "on_policy")
+    return torch.tensor(marks).repeat_interleave(lengths) if marks else None
+
+
+def _require_all_or_none(count: int, samples: int, name: str) -> None:
+    if count not in (0, samples):
+        raise PackingError(f"{count} of {samples} samples of a micro-batch have `{name}`; give it to all or to none")
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ class ReferencePolicy:
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
-        self._policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        self._policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self._policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False)
 

@@ -11,6 +11,7 @@ import torch
 
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.text_part import decoder_of
 
 
 def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *, keep_ends: bool = True) -> None:
@@ -24,6 +25,6 @@ def shard(policy: PackedPolicy, ranks: DistributedContext, dtype: torch.dtype, *
     mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
     causal: Any = policy.model
-    for layer in causal.base_model.layers:
+    for layer in decoder_of(causal).layers:
         fully_shard(layer, mesh=mesh, mp_policy=precision)
     fully_shard(policy, mesh=mesh, mp_policy=precision, reshard_after_forward=None if keep_ends else True)

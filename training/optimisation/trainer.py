@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from curation.records import GoldilocksError
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, PackingSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -34,9 +34,11 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
+from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
+from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
@@ -46,7 +48,9 @@ from training.optimisation.packing import (
     padding_share,
     plan_micro_batches,
 )
+from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
+from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -82,6 +86,8 @@ class Trainer:
         folder: the model to start from.
         recipe: temperature, packing, optimiser, precision.
         ranks: the processes.
+
+    ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext) -> None:
@@ -96,9 +102,11 @@ class Trainer:
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = sum(value.numel() for value in model.parameters())
-        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature)
+        self.packing, self.packing_note = packing_for(model, recipe.packing)
+        self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32)
+        self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             self.policy.parameters(),
@@ -109,9 +117,11 @@ class Trainer:
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
+            "score": self._score,
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
+            **self.scorer.tasks,
         }
 
     def follow(self) -> None:
@@ -126,14 +136,11 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
-        packing = self._recipe.packing
+        packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
-        shares = [
-            [_collate_share(samples, indices) for indices in share]
-            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
-        ]
-        read = sum(model_tokens(samples, indices) for indices in bins)
+        shares = self._shares(samples, bins)
+        read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
             loss,
@@ -148,10 +155,21 @@ class Trainer:
             1 - read / sum(lengths),
         )
 
-    def full_state_dict(self) -> dict[str, Tensor]:
-        """Return the full state dict under Hugging Face names, in the computing type.
+    def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
+        """Return the samples with the log-probabilities of their tokens under the present weights.
 
-        On one process in fp32 these are the very tensors in training: they change with the next step.
+        Raises:
+            PackingError: a sample does not fit into a micro-batch.
+        """
+        shares = self._shares(samples, plan_micro_batches(samples, self.packing))
+        scores: dict[int, list[float]] = self.ranks.run_on_all_ranks("score", self._work, shares, None)
+        return [replace(sample, old_logprobs=scores[index]) for index, sample in enumerate(samples)]
+
+    def full_state_dict(self) -> dict[str, Tensor]:
+        """Return the full state dict under the names of the checkpoint on disk, in the computing type.
+
+        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the
+        others may be the very tensors in training: they change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
@@ -176,6 +194,26 @@ class Trainer:
         """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
+    def _shares(self, samples: Sequence[TrainingSample], bins: Sequence[Sequence[int]]) -> list[list[MicroBatch]]:
+        """Return each rank's micro-batches."""
+        lengths = [sample.length for sample in samples]
+        return [
+            [_collate_share(samples, indices, self.packing) for indices in share]
+            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
+        ]
+
+    @torch.no_grad()
+    def _score(self, parts: list[MicroBatch], _: None) -> dict[int, list[float]]:
+        """Return the log-probabilities of the tokens of each sample, of all ranks, on rank 0."""
+        scores: dict[int, list[float]] = {}
+        for part in parts:
+            logprobs = self.policy(part.to(self.ranks.device)).logprobs.cpu()
+            for place, index in enumerate(part.sample_indices):
+                scores[index] = logprobs[part.sequence_index == place].tolist()
+        if self.ranks.sharded:
+            self.policy.reshard()  # type: ignore[operator]  # no backward pass comes to do it
+        return {index: values for part in self.ranks.gather(scores) for index, values in part.items()}
+
     def _step(
         self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
@@ -194,14 +232,12 @@ class Trainer:
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
         if not torch.isfinite(norm):
-            raise TrainingError(
-                f"optimiser step {self.steps_taken}: the gradient's norm is {float(norm)}; resume from the last "
-                "checkpoint with a lower optim.learning_rate"
-            )
+            raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
         self.steps_taken += 1
-        return float(self.ranks.all_reduce(loss)), float(norm), measured_over_ranks(statistics, self.ranks)
+        return total, float(norm), measured
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         """Return the micro-batch's loss, with gradient, and all of its statistics."""
@@ -216,22 +252,31 @@ class Trainer:
             part.mask,
             scores.entropy,
             self.reference.logprobs(part) if self.reference is not None else None,
+            part.old_logprobs,
+            part.on_policy,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
     def _weights(self, _: None, __: None) -> dict[str, Tensor]:
         if not self.ranks.sharded:
-            return {name: value.detach() for name, value in self.model.state_dict().items()}
+            own = {name: value.detach() for name, value in self.model.state_dict().items()}
+            return to_checkpoint_names(self.model, own)
         dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
         state: dict[str, Tensor] = {}
+        first = {id(value): name for name, value in self.model.named_parameters()}
+        tied = {name: first[id(value)] for name, value in self.model.named_parameters(remove_duplicate=False)}
         for name, value in self.model.state_dict().items():
+            if tied.get(name, name) != name:  # gathered already
+                if self.ranks.is_rank_zero:
+                    state[name] = state[tied[name]]
+                continue
             full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
             if self.ranks.is_rank_zero:
                 state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
                 if self.ranks.world_size > 1:
                     state[name] = state[name].cpu()
-        return state
+        return to_checkpoint_names(self.model, state) if self.ranks.is_rank_zero else state
 
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict import get_state_dict
@@ -263,12 +308,10 @@ def _without_warning() -> Iterator[None]:
         yield
 
 
-def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int]) -> MicroBatch:
+def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int], packing: PackingSettings) -> MicroBatch:
     """Return a micro-batch of these samples; where a rank has none, one of a sample that does not count."""
     if indices:
-        return collate([samples[index] for index in indices], tuple(indices))
+        return collate([samples[index] for index in indices], tuple(indices), shared=packing.shared)
     first = min(samples, key=lambda sample: sample.length)
-    idle = TrainingSample(
-        first.prompt_ids, first.response_ids, first.generator_logprobs, 0.0, 0.0, [False] * len(first.response_ids)
-    )
+    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
     return collate([idle], ())

@@ -1,6 +1,7 @@
 """From groups of judged rollouts to the trainer's samples, and what a batch looks like in numbers.
 
-Invariant: advantages and weights are made once for the whole minibatch, over all ranks' samples.
+Invariants: advantages and weights are made once for the whole minibatch, over all ranks' samples. Tokens with an
+impossible log-probability (`training.rollouts.impossible`) are not trained on, and weigh nothing.
 """
 
 from __future__ import annotations
@@ -10,32 +11,88 @@ from collections.abc import Sequence
 
 import torch
 
-from training.config import ObjectiveSettings
+from training.config import CollectorSettings, ObjectiveSettings
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
-from training.optimisation.trainer import StepResult
-from training.rollouts.rollout_scheduler import RolloutGroup
+from training.optimisation.trainer import StepResult, Trainer
+from training.rollouts.impossible import ImpossibleTokens, impossible_positions, possible_mask
+from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
 
 
-def build_samples(groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings) -> list[TrainingSample]:
-    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order."""
+def build_samples(
+    groups: Sequence[RolloutGroup[Rollout]], settings: ObjectiveSettings, version: int | None = None
+) -> list[TrainingSample]:
+    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
+
+    ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
+    A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
+    older weights see keys and values of those.
+    """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
+    masks = [possible_mask(rollout.completion.logprobs) for rollout in rollouts]
     credit_inputs = CreditInputs(
         [rollout.reward for rollout in rollouts],
-        torch.tensor([rollout.tokens for rollout in rollouts]),
+        torch.tensor(
+            [rollout.tokens if mask is None else sum(mask) for rollout, mask in zip(rollouts, masks, strict=True)]
+        ),
         torch.tensor([number for number, _ in numbered]),
     )
     credit = objective_of(settings).credit(credit_inputs, settings)
     completions = [rollout.completion for rollout in rollouts]
     advantages, weights = credit.advantages.tolist(), credit.token_weights.tolist()
     return [
-        TrainingSample(completion.prompt_ids, completion.token_ids, completion.logprobs, advantage, weight)
-        for completion, advantage, weight in zip(completions, advantages, weights, strict=True)
+        TrainingSample(
+            completion.prompt_ids,
+            completion.token_ids,
+            completion.logprobs,
+            advantage,
+            weight,
+            mask,
+            on_policy=set(completion.versions) == {version},
+        )
+        for completion, advantage, weight, mask in zip(completions, advantages, weights, masks, strict=True)
     ]
+
+
+def build_minibatches(
+    batch: RolloutBatch[Rollout], sizes: CollectorSettings, settings: ObjectiveSettings, trainer: Trainer
+) -> list[list[TrainingSample]]:
+    """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
+    minibatches = [
+        build_samples(groups, settings, batch.number if place == 0 else None)
+        for place, groups in enumerate(batch.minibatches(sizes))
+    ]
+    if objective_of(settings).needs(settings).old_logprobs:
+        minibatches[1:] = [trainer.with_old_logprobs(samples) for samples in minibatches[1:]]
+    return minibatches
+
+
+def check_logprobs(groups: Sequence[RolloutGroup[Rollout]], settings: CollectorSettings) -> ImpossibleTokens:
+    """Return how many tokens of a batch have an impossible log-probability.
+
+    Raises:
+        PolicyError: they are more than `CollectorSettings.max_impossible_share` allows.
+    """
+    impossible = _count_impossible(groups)
+    impossible.require_at_most(settings.max_impossible_share)
+    return impossible
+
+
+def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleTokens:
+    rollouts = [rollout for group in groups for _, rollout in group.rollouts]
+    tokens = sum(rollout.tokens for rollout in rollouts)
+    impossible = [
+        (rollout, places) for rollout in rollouts if (places := impossible_positions(rollout.completion.logprobs))
+    ]
+    if not impossible:
+        return ImpossibleTokens(0, tokens)
+    rollout, places = impossible[0]
+    count = sum(len(places) for _, places in impossible)
+    return ImpossibleTokens(count, tokens, rollout.completion.logprobs[places[0]], rollout.problem)
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
@@ -78,6 +135,14 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
         "policy/learning_rate": results[-1].learning_rate,
         **{f"policy/{name}": value for name, value in reduced.items()},
     }
+
+
+def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
+    """Return where the rollouts of a run are: counts by place, and the dropped ones by reason."""
+    names = ("running", "judging", "waiting", "ready", "admitted", "trained")
+    dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
+    queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
+    return {**queued, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:

@@ -4,7 +4,9 @@ A rollout is one generated response to one problem, what `curation` calls an att
 
 Invariants: a rollout that breaks the format never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
 excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
-index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint.
+index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint. Its text
+is in the model's own tags, with those in front that the prompt ended in; the verifier gets it in the house's form
+(`curation.thinking`). Its tokens are those that were sampled.
 
 Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
 """
@@ -13,12 +15,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from curation.policies.completions import TokenCompletion
+from curation.policies.chat_templates import apply_chat_template
+from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
 from curation.records import Outcome, PolicyError
+from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
 from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
@@ -37,13 +42,17 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked."""
+    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
+
+    ``answer`` is the final answer that was judged, None where there is none.
+    """
 
     problem: str
     completion: TokenCompletion
     reward: Reward
     outcome: Outcome | None
     method: str
+    answer: str | None = None
 
     @property
     def tokens(self) -> int:
@@ -75,6 +84,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "reward": asdict(rollout.reward),
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
         "method": rollout.method,
+        "answer": rollout.answer,
     }
 
 
@@ -83,7 +93,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), Reward(**row["reward"]), outcome, row["method"])
+    reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer)
 
 
 class RolloutRunner:
@@ -94,6 +105,9 @@ class RolloutRunner:
         seed: the run's.
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
+        tags: those that the model thinks in.
+
+    ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
 
     def __init__(
@@ -104,24 +118,20 @@ class RolloutRunner:
         rewards: RewardSettings,
         check_language: LanguageChecker | None,
         seed: int,
+        tags: ThinkingTags = THINK,
     ) -> None:
-        self.rewards = rewards
+        self.rewards, self.tags = rewards, tags
+        self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
         self._prompts: dict[str, tuple[int, ...]] = {}
+        self.generated, self.last_generated_at = 0, time.monotonic()
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
-            messages = self._prompt.messages(task.request)
-            if self._tokenizer.chat_template is None:
-                token_ids = tuple(self._tokenizer(plain_text(messages))["input_ids"])
-            else:
-                chat = self._tokenizer.apply_chat_template(
-                    messages, add_generation_prompt=True, tokenize=True, return_dict=True
-                )
-                token_ids = tuple(chat["input_ids"])
+            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
             self._prompts[task.id] = token_ids
         return token_ids
 
@@ -138,14 +148,15 @@ class RolloutRunner:
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
-        return completion
+        self.generated += 1
+        self.last_generated_at = time.monotonic()
+        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
+        return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
-        failure = format_error(completion.text, task.request.domain)
-        verdict: Verdict | None = None
-        if failure is None:
-            verdict = await self._verifiers.verify(task, completion.text, derive_seed(self._seed, f"tests:{group}"))
+        seed, text = derive_seed(self._seed, f"tests:{group}"), completion.text
+        failure, verdict = await judge_response(self._verifiers, task, text, seed, self.tags, completion.finish)
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
@@ -153,13 +164,48 @@ class RolloutRunner:
             len(completion.token_ids),
             verdict.outcome if verdict is not None else None,
             verdict.passed if verdict is not None else None,
+            self.tags,
+            completion.finish,
         )
         if self._check_language is None:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        method = verdict.method if verdict is not None else str(failure)
-        return Rollout(task.id, completion, reward, verdict.outcome if verdict is not None else None, method)
+        if verdict is None:
+            return Rollout(task.id, completion, reward, None, str(failure))
+        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+
+
+async def judge_response(
+    verifiers: Verifiers, task: TrainingTask, text: str, seed: int, tags: ThinkingTags, finish: str | None
+) -> tuple[str | None, Verdict | None]:
+    """Return what is wrong with a response's format, and its verdict; one of the two is None.
+
+    Args:
+        seed: draws the tests of a program; that of the response's group.
+        tags: those in which the text has its thoughts.
+        finish: how the response ended, as of a `TokenCompletion`.
+    """
+    failure = format_error(text, task.request.domain, tags, finish)
+    if failure is not None:
+        return failure, None
+    return None, await verifiers.verify(task, tags.house_form(text), seed, finish)
+
+
+def render_prompt(
+    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
+) -> tuple[int, ...]:
+    """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
+
+    Raises:
+        PolicyError: the template refuses the prompt.
+    """
+    messages = prompt.messages(task.request)
+    if tokenizer.chat_template is None:
+        return tuple(tokenizer(plain_text(messages))["input_ids"])
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}
+    chat = apply_chat_template(tokenizer, messages, **options)
+    return tuple(chat["input_ids"])
 
 
 def derive_seed(seed: int, name: str) -> int:

@@ -71,11 +71,17 @@ class Verifiers:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    async def verify(self, task: TrainingTask, text: str, seed: int) -> Verdict:
-        """Judge one rollout; ``seed`` is that of its group and draws a program's tests."""
-        judge_task = JudgeTask(
-            task.id, task.reference_answer or "", task.request.lang, (Response(text, None),), seed=seed
-        )
+    def version(self, domain: Domain) -> str:
+        """Return name and version of the verifier of a domain."""
+        return self._judges[domain].version
+
+    async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
+        """Judge one rollout, in the house's form; ``seed`` is that of its group and draws a program's tests.
+
+        ``finish`` says how it ended, as of a `TokenCompletion`.
+        """
+        response = Response(text, None, finish)
+        judge_task = JudgeTask(task.id, task.reference_answer or "", task.request.lang, (response,), seed=seed)
         submit = self._judges[task.request.domain].submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)

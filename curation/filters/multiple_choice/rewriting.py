@@ -26,6 +26,7 @@ from curation.filters.multiple_choice.options import split_options, tidy_option
 from curation.filters.multiple_choice.resolving import strip_markup
 from curation.languages.vocabulary import one_of
 from curation.records import DropReason
+from curation.thinking import split_response
 
 _PROBLEM = re.compile(r"<problem>(.*?)</problem>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -44,9 +45,9 @@ class ProposedRewriting:
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
     """Return the last rewriting in a response behind its thoughts; None where there is none, or it is NONE."""
-    if text is None:
+    response = split_response(text).answer if text is not None else None
+    if response is None:
         return None
-    response = text.rpartition("</think>")[2]
     matches = list(_PROBLEM.finditer(response))
     if not matches or matches[-1][1].strip().strip(".").upper() in ("", "NONE"):
         return None

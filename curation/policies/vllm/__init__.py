@@ -13,18 +13,22 @@ starts.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from curation.config import VllmPolicy
+from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
-from curation.policies.seeds import about_of, key_of, seed_of
+from curation.policies.completions import ResponseReader
+from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.vllm.engine import VllmEngine, sampling_params
 from curation.policies.vllm.startup import Launch, vllm_version
-from curation.prompts import SOLVING, Prompt, plain_text
+from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from curation.thinking import ThinkingTags
 
 _PROMPTS = 4096
 """Prompts whose tokens are remembered; a problem's attempts would have it tokenised n times."""
@@ -59,8 +63,10 @@ class Vllm:
         self.in_flight = settings.in_flight
         self.key: AttemptKey = key_of(settings, self._name(), prompt)
         self.too_long = 0
-        self._prompt = prompt or SOLVING[settings.prompt]
+        self._prompt = prompt or prompt_of(settings)
+        self._tags = ThinkingTags.of(settings.thinking)
         self._prompts: dict[tuple[str, ...], list[int]] = {}
+        self._added_stops: tuple[int, ...] = ()
         launch = Launch(
             str(self._local or settings.model),
             settings.model,
@@ -89,6 +95,8 @@ class Vllm:
                 f"model {self.settings.model}: decoding.max_tokens = {decoding.max_tokens} leaves no room for a prompt "
                 f"in a context of {context} tokens; lower it, or raise max_model_len."
             )
+        self._reader = ResponseReader(self.engine.vllm.get_tokenizer(), self._tags, decoding.stop)
+        self._added_stops = self._template_stops()
         return self
 
     async def __aexit__(
@@ -108,7 +116,7 @@ class Vllm:
             return None
         completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
         return Completion(
-            text=completion.text,
+            text=self._tags.house_form(self._reader.text(tokens, completion.token_ids, completion.text)),
             finish=completion.finish,
             tokens=len(completion.token_ids),
             token_ids=completion.token_ids if self.settings.keep_tokens else None,
@@ -153,8 +161,20 @@ class Vllm:
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = apply_chat_template(
+            tokenizer, messages, tokenize=False, add_generation_prompt=True, **self._tags.template_arguments
+        )
         return list(tokenizer.encode(text, add_special_tokens=False))
+
+    def _template_stops(self) -> tuple[int, ...]:
+        """Return the token that ends a turn of the chat template, where vLLM would not stop at it by itself."""
+        ends = self.engine.vllm.model_config.try_get_generation_config().get("eos_token_id")
+        own = () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
+        stops = stop_tokens(self.engine.vllm.get_tokenizer(), own)
+        if not stops.added or stops.turn_end is None:
+            return ()
+        print(f"model {self.settings.model}: {stops.phrase(self.engine.vllm.get_tokenizer())}", file=sys.stderr)
+        return (stops.turn_end,)
 
     def _sampling(self, problem: str, index: int) -> Any:
         decoding = self.settings.decoding
@@ -165,4 +185,5 @@ class Vllm:
             seed=seed_of(decoding.seed, problem, index),
             logprobs=self.settings.keep_tokens,
             stop=decoding.stop,
+            stop_token_ids=self._added_stops,
         )

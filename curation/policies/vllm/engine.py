@@ -151,8 +151,7 @@ class VllmEngine:
 
     @staticmethod
     async def _reload(engine: Any, folder: Path) -> None:
-        await engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
-        await engine.collective_rpc("pack_tied_layers")
+        await engine.collective_rpc("load_folder", args=(str(folder),))
 
 
 def sampling_params(

@@ -3,7 +3,8 @@
 It answers with tokens, log-probabilities of what was drawn from, and the version of the weights of every token, and it
 takes new weights while it generates, from a folder of safetensors that it sees (`curation.policies.vllm.worker`, so
 Goldilocks must be installed where it runs). Further options go to vLLM as they are: ``--api-key``,
-``--tensor-parallel-size``, ``--max-model-len``.
+``--tensor-parallel-size``, ``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for a run with
+`compute.head_dtype = "float32"`.
 
 vLLM offers weight updates in its development mode only, without asking for a key: whoever reaches the port can change
 the weights. So it listens on this machine alone unless ``--host`` says otherwise: let it be a private network's.
@@ -17,7 +18,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from curation.policies.checkpoints import folder_carries_state
 from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
 from curation.records import PolicyError
 
@@ -41,6 +44,8 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
     }
     # on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed
     flags = ["--enable-scale-out", *(["--enforce-eager", "--no-enable-chunked-prefill"] if on_cpu else [])]
+    if on_cpu and folder_carries_state(Path(model)):
+        flags.append("--no-enable-prefix-caching")  # of a state, it needs prompts in pieces
     pairs = [word for pair in options.items() for word in pair]
     return ["-m", "vllm.entrypoints.openai.api_server", *flags, *pairs, *further]
 

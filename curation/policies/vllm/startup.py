@@ -3,7 +3,8 @@
 Invariants:
   - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
   - the engine says errors only, and sends no statistics;
-  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed;
+  - on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed; nor is a prompt's
+    state kept for the next request where layers carry one, for which it would have to be read in pieces;
   - its processes end with the one that started it, however that ends (`curation.policies.watchdog`);
   - the names of its sockets, which vLLM leaves where they are, lie in a folder that goes with it
     (`curation.storage.scratch`);
@@ -25,9 +26,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from curation.config import EngineSettings
+from curation.config.engines import HeadDtype
+from curation.policies.checkpoints import folder_carries_state
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 
@@ -35,7 +39,7 @@ DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 """Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
 those of the request."""
 
-POLICY_WORKER = "curation.policies.vllm.tied.Worker"
+POLICY_WORKER = "curation.policies.vllm.reloading.Worker"
 TRAINED_WORKER = "curation.policies.vllm.worker.TrainedWorker"
 """What is mixed into vLLM's workers: where weights stay or are loaded from a folder, and where they are exchanged."""
 
@@ -65,7 +69,7 @@ class Launch:
 
     ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it. ``in_flight`` is
     how many requests it works on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs,
-    None where none do.
+    None where none do. ``head_dtype`` is what the output layer computes in.
     """
 
     model: str
@@ -74,6 +78,7 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
+    head_dtype: HeadDtype = "model"
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
@@ -149,7 +154,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "kv_cache_memory_bytes": cache * 2**20 if cache else None,
         "tensor_parallel_size": settings.tensor_parallel,
         "enforce_eager": _eager(settings, on_cpu),
-        "enable_prefix_caching": True,
+        "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
         "enable_chunked_prefill": False if on_cpu else None,
         **DRAWING,
         "worker_extension_cls": POLICY_WORKER if launch.transfer is None else TRAINED_WORKER,
@@ -157,6 +162,8 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "disable_log_stats": True,
         "seed": launch.seed,
     }
+    if launch.head_dtype != "model":
+        arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:
         from vllm.config import WeightTransferConfig
 

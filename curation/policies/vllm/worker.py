@@ -11,29 +11,16 @@ functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.policies.vllm.reloading import Worker, begin, finish, receive
 from curation.policies.vllm.startup import FOLDER_TRANSFER
-from curation.policies.vllm.tied import Worker, pack_tied
 
 
 class TrainedWorker(Worker):
     """Mixed into the worker; the methods are the base's."""
-
-
-def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
-    from safetensors import safe_open
-
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:  # vLLM would keep the old weights and say nothing
-        raise FileNotFoundError(f"{folder}: no weights here (no *.safetensors) as this machine sees it")
-    for path in files:
-        with safe_open(path, framework="pt") as tensors:
-            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
-                yield name, tensors.get_tensor(name)
 
 
 def _folder_transfer() -> type[Any]:
@@ -45,7 +32,6 @@ def _folder_transfer() -> type[Any]:
         WeightTransferInitInfo,
         WeightTransferUpdateInfo,
     )
-    from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
     @dataclass
     class NoInitInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
@@ -66,14 +52,13 @@ def _folder_transfer() -> type[Any]:
             pass
 
         def start_weight_update(self) -> None:
-            initialize_layerwise_reload(self.model)
+            begin(self.model)
 
         def receive_weights(self, update_info: FolderInfo) -> None:
-            self.model.load_weights(_tensors(Path(update_info.folder)))
+            receive(self.model, Path(update_info.folder))
 
         def finish_weight_update(self) -> None:
-            finalize_layerwise_reload(self.model, self.model_config)
-            pack_tied(self.model)
+            finish(self.model, self.model_config)
 
         def update_weights(self, update_info: dict[str, Any]) -> None:
             if self.device.type == "cpu":

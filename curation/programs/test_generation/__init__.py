@@ -11,7 +11,7 @@ from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.mutation import mutate_input
 from curation.programs.test_generation.selecting import select_tests
 
-VERSION = "test_generation@3"
+VERSION = "test_generation@4"
 
 __all__ = [
     "VERSION",

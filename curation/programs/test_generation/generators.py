@@ -7,11 +7,9 @@ input and exits with 0 where it is allowed. Whoever calls runs them in the sandb
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-_BLOCK = re.compile(r"^ {0,3}(`{3,})[ \t]*(\w*)[^\n`]*\n(.*?)^ {0,3}\1`*[ \t]*$", re.DOTALL | re.MULTILINE)
-_PYTHON = ("python", "py", "python3")
+from curation.verify.programs.extraction import LANGUAGES, CodeLang, code_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,5 @@ class GeneratorPrograms:
 
 def programs_in(response: str) -> GeneratorPrograms | None:
     """Return the programs in a response, after its thoughts; None where it holds no Python block."""
-    _, thought, after = response.partition("</think>")
-    text = (after if thought else response).replace("\r\n", "\n")
-    blocks = [code for _, name, code in _BLOCK.findall(text) if name.lower() in _PYTHON and code.strip()]
+    blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
     return GeneratorPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None) if blocks else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from curation.languages.vocabulary import one_of
+from curation.thinking import CLOSE, OPEN
 from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
 from curation.verify.answers.words import parse_choice
@@ -39,7 +40,7 @@ def extract_final(text: str) -> str:
     """Return the final answer of a text, or the text itself where it looks like nothing but an answer."""
     if len(text) > MAX_RESPONSE_CHARS:
         return text
-    if "boxed" in text or "fbox" in text or "think>" in text:
+    if "boxed" in text or "fbox" in text or OPEN in text or CLOSE in text:
         return _from_boxes(text)
     if '"' in text:
         text = clean_recorded_answer(text) or text
@@ -56,7 +57,7 @@ def extract_final(text: str) -> str:
 
 def _from_boxes(text: str) -> str:
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
-    if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind("</think>")):
+    if cue is not None and cue.start() > max(text.rfind("boxed"), text.rfind(CLOSE)):
         extracted = extract_answer(text[cue.start() :], lenient=True)
         if extracted is not None and extracted.method == "cue":
             return _cut_sentence(extracted.answer)

@@ -9,7 +9,8 @@ where there is none. A checker is either the flags of Kattis's default output va
 "expected"}]} or {"entry", "program", "setup"}.
 
 Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` (python or cpp) and ``code``, or ``response``:
-a model's whole text, whose program is found as in attempts. Rows out, in the submissions' order: ``id``, ``problem``,
+a model's whole text, whose program is found as in attempts; with ``finish`` = "stop" its end closes an open block. Rows
+out, in the submissions' order: ``id``, ``problem``,
 ``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null),
 ``method`` and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and
 ``method``.
@@ -31,6 +32,7 @@ from typing import Any
 
 from curation.records import JUDGING, SourceError, VerifierError
 from curation.storage.stages import atomic_replace
+from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison, comparison_of_flags
 from curation.verify.programs.extraction import LANGUAGES, CodeLang
@@ -48,11 +50,12 @@ def verify_programs(
     progress: Callable[[int], None] | None = None,
     *,
     every: bool = False,
+    tags: ThinkingTags = THINK,
 ) -> dict[str, int]:
     """Judge every submission, write the results to ``out``, and return the number of submissions per verdict.
 
-    ``progress`` is called with the number of submissions judged so far. Raises `SourceError` with the number of a line
-    that is no problem or no submission.
+    ``tags`` are those that responses think in. ``progress`` is called with the number of submissions judged so far.
+    Raises `SourceError` with the number of a line that is no problem or no submission.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -60,7 +63,7 @@ def verify_programs(
 
     def jobs() -> Iterator[Job]:
         for number, row in _rows(submissions):
-            job = _job(row, by_id, f"{submissions}, line {number}")
+            job = _job(row, by_id, f"{submissions}, line {number}", tags)
             waiting.append((row.get("id"), row["problem"]))
             yield job
 
@@ -173,7 +176,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, row
 
 
-def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str) -> Job:
+def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str, tags: ThinkingTags) -> Job:
     problem = problems.get(str(row.get("problem")))
     if problem is None:
         raise SourceError(f"{where}: there is no problem with the id {row.get('problem')!r}")
@@ -181,7 +184,7 @@ def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str
     if response is not None:
         if not isinstance(response, str) or "code" in row:
             raise SourceError(f"{where}: give either response, a string, or lang and code")
-        return problem, submission_in(Response(response, None))
+        return problem, submission_in(Response(tags.house_form(response), None, row.get("finish")))
     lang = LANGUAGES.get(str(row.get("lang")).lower())
     if lang is None:
         raise SourceError(f"{where}: lang is {row.get('lang')!r}; it must be python or cpp")

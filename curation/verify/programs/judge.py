@@ -33,7 +33,7 @@ from typing import Self
 
 from curation.records import Outcome, VerifierError
 from curation.verify.math_judge import JudgeResult, JudgeTask, ReferenceCheck, Response, Verdict
-from curation.verify.programs.extraction import extract_code, fenced
+from curation.verify.programs.extraction import FoundCode, extract_code, extract_program, fenced
 from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (
     TESTS_A_GROUP,
@@ -47,7 +47,7 @@ from curation.verify.programs.problem import (
 from curation.verify.programs.running import run_tests
 from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
 
-VERSION = "programs-3"
+VERSION = "programs-4"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
@@ -178,7 +178,7 @@ class ProgramJudge:
 
 def program_answer(response: Response) -> str | None:
     """Return the final answer of a code attempt; None where no block names a judged language."""
-    extracted = extract_code(response.text if response.text is not None else response.answer or "")
+    extracted = _program_in(response)
     if extracted.lang is None or extracted.code is None:
         return None
     return fenced(extracted.lang, extracted.code)
@@ -186,16 +186,24 @@ def program_answer(response: Response) -> str | None:
 
 def submission_of(answer: str) -> Submission | Unready:
     """Return the program of a final answer, or why there is none."""
-    extracted = extract_code(answer)
-    if extracted.lang is None or extracted.code is None:
-        return Unready(CodeVerdict.NA, extracted.why)
-    return Submission(extracted.lang, extracted.code)
+    return _as_submission(extract_program(answer))
 
 
 def submission_in(response: Response) -> Submission | Unready:
     """Return the program of a response by way of its final answer, as attempts are judged."""
     answer = program_answer(response)
-    return submission_of(response.text or response.answer or "" if answer is None else answer)
+    return _as_submission(_program_in(response)) if answer is None else submission_of(answer)
+
+
+def _program_in(response: Response) -> FoundCode:
+    text = response.text if response.text is not None else response.answer or ""
+    return extract_code(text, finished=response.finish == "stop")
+
+
+def _as_submission(found: FoundCode) -> Submission | Unready:
+    if found.lang is None or found.code is None:
+        return Unready(CodeVerdict.NA, found.why)
+    return Submission(found.lang, found.code)
 
 
 def run_program(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import polars as pl
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from curation.config import Band, SecondBand
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, OutcomeTally, StoppingRule
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.records import PASS_RATE, Outcome
+from curation.records import Outcome
+from tests.curation.difficulty.attempt_letters import rates_of
 
 KINDS: dict[str, AttemptOutcome] = {
     "c": (Outcome.CORRECT, 0),
@@ -56,40 +57,67 @@ def decided(band: Band) -> dict[OutcomeCounts, str | None]:
     ends = sorted(
         {counted(letters) for letters in itertools.combinations_with_replacement(KINDS, band.attempts)}, key=repr
     )
-    rows = [
-        {
-            **dict.fromkeys(PASS_RATE.names(), 0),
-            "problem": str(number),
-            "policy": "p@1",
-            "top_wrong_answer": "x",
-            "attempts": end.attempts,
-            "judged": end.judged,
-            "correct": end.correct,
-            "wrong": end.top_wrong,
-            "broken": end.attempts - end.judged,
-            "top_wrong_votes": end.top_wrong,
-        }
-        for number, end in enumerate(ends)
-    ]
-    reasons = decide(pl.DataFrame(rows, schema=PASS_RATE), band, "stage1")["reason"]
+    reasons = decide(rates_of(ends), band, "stage1")["reason"]
     return dict(zip(ends, reasons, strict=True))
+
+
+JUDGED = "c12n"
+"""What a failed verdict may turn out to be."""
+
+
+def resolved(letters: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All ways in which the failed verdicts of these attempts can turn out."""
+    return itertools.product(*(JUDGED if letter == "b" else letter for letter in letters))
 
 
 @pytest.mark.parametrize("name", BANDS)
 def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: str) -> None:
-    """Over ALL sequences: `sealed` is compared with what every completion decides."""
+    """Over ALL sequences: `is_decided` is compared with what every completion of unasked and failed ones decides."""
     band = BANDS[name]
     rule, ends = StoppingRule(band), decided(band)
 
-    def reachable(letters: tuple[str, ...]) -> set[str | None]:
+    @cache
+    def reachable(letters: tuple[str, ...]) -> frozenset[str | None]:
+        if "b" in letters:
+            return frozenset().union(*(reachable(tuple(sorted(way))) for way in resolved(letters)))
         if len(letters) == band.attempts:
-            reasons = {ends[counted(letters)]}
-        else:
-            reasons = set().union(*(reachable((*letters, letter)) for letter in KINDS))
-        assert rule.is_decided(counted(letters)) is (len(reasons) == 1), (letters, reasons)
-        return reasons
+            return frozenset({ends[counted(letters)]})
+        return frozenset().union(*(reachable(tuple(sorted((*letters, letter)))) for letter in f"{JUDGED}-"))
 
-    reachable(())
+    for length in range(band.attempts + 1):
+        for letters in itertools.combinations_with_replacement(KINDS, length):
+            reasons, now = reachable(tuple(sorted(letters))), counted(letters)
+            is_enough = now.judged >= band.least_judged or reasons == {"too_few_attempts"}
+            is_over = length == band.attempts
+            assert rule.is_decided(now) is (is_over or (is_enough and len(reasons) == 1)), (letters, reasons)
+
+
+@pytest.mark.parametrize("name", [name for name, band in BANDS.items() if band.attempts < 6])
+def test_failed_verdicts_that_are_judged_later_need_no_further_attempt(name: str) -> None:
+    """Over ALL sequences: the stop moves forward, never back, and the decision is the one of before or a new one."""
+    rule = StoppingRule(BANDS[name])
+
+    @cache
+    def stop(letters: tuple[str, ...]) -> tuple[int, str | None]:
+        at = rule.decided_after(seen("".join(letters)))
+        assert at is not None, letters
+        end = counted(letters[:at])
+        return at, rule.reason(end.correct, end.top_wrong, end.judged, end.attempts)
+
+    prefixes = set()
+    for letters in itertools.product("c12nb", repeat=BANDS[name].attempts):
+        at, reason = stop(letters)
+        prefixes.add((letters[:at], reason))
+    for prefix, reason in prefixes:
+        for way in resolved(prefix):
+            assert reason in (stop(way)[1], "verifier_failed"), (prefix, way)
+
+
+def test_a_forecast_waits_for_failed_verdicts() -> None:
+    rule = StoppingRule(Band(), error_rate=0.2)
+    assert rule.should_stop(counted("ccccccc"))
+    assert not rule.should_stop(counted("cccccccb"))
+    assert rule.should_stop(counted("c" * 13 + "b"))
 
 
 @pytest.mark.parametrize("name", BANDS)
@@ -142,7 +170,10 @@ def test_what_lies_behind_the_stop_counts_for_nothing(letters: list[str], seed: 
         ("c" * 16, 13),  # 13 of 16 is too easy whatever the last three say
         ("1" * 16, 9),  # a majority of 16
         ("n" * 16, 16),  # never solved is known at the end only
-        ("b" * 16, 9),  # eight of sixteen must be judged
+        ("b" * 16, 16),  # nothing is known before the last, and what failed may be judged again
+        ("c" * 12 + "bbbb", 16),  # 12 or 13 may be correct
+        ("c" * 13 + "bbb", 13),
+        ("b" + "n" * 8 + "c" + "n" * 6, 10),  # 1 + 1 + 6 may be correct, 1 + 6 agree
         ("cnnnnnnnn", 8),  # 8 left: no answer can have a majority, nor 13 be correct
         ("cccccnnnnn", 9),  # 5 + 7 = 12 may be kept
         ("cccccccnnn", None),  # 7 + 6 = 13 may not

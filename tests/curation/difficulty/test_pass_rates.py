@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 
 import polars as pl
 import pytest
@@ -13,36 +14,10 @@ from hypothesis import strategies as st
 
 from curation.config import Band, SecondBand
 from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
-from curation.records import ATTEMPT, DECISION, PASS_RATE, VERDICT, DropReason, Outcome
+from curation.records import ATTEMPT, DECISION, PASS_RATE, DropReason, Outcome
+from tests.curation.difficulty.attempt_letters import verdicts
 
-ANSWERS = {"c": Outcome.CORRECT, "n": Outcome.NO_ANSWER, "t": Outcome.TIMEOUT, "b": Outcome.BROKEN}
 STAGE1, STAGE2 = Band(), SecondBand()
-
-
-def verdicts(**attempts: str) -> pl.DataFrame:
-    """Attempts as one letter each: c correct, n no answer, t timeout, b broken, 1 2 3 wrong in that answer class."""
-    rows = []
-    for problem, letters in attempts.items():
-        for index, letter in enumerate(letters.replace(" ", "")):
-            outcome = ANSWERS.get(letter, Outcome.WRONG)
-            wrong = outcome is Outcome.WRONG
-            answer = f"{letter}.{index}" if wrong else "ref" if outcome is Outcome.CORRECT else None
-            rows.append(
-                {
-                    "problem": problem,
-                    "policy": "weak@1",
-                    "prompt": "p",
-                    "sampling": "s",
-                    "index": index,
-                    "verifier": "v@1",
-                    "reference": "ref",
-                    "outcome": outcome.value,
-                    "answer": answer,
-                    "answer_class": int(letter) if wrong else 0 if outcome is Outcome.CORRECT else None,
-                    "method": "",
-                }
-            )
-    return pl.DataFrame(rows, schema=VERDICT)
 
 
 def rates(**attempts: str) -> pl.DataFrame:
@@ -112,7 +87,7 @@ def test_only_the_asked_problems_are_counted_in_the_asked_order() -> None:
     ],
 )
 def test_the_wilson_interval(correct: int, judged: int, low: float, high: float) -> None:
-    row = rates(x=of(judged, correct) + "tb").row(0, named=True)
+    row = rates(x=of(judged, correct)).row(0, named=True)
     assert row["low"] == pytest.approx(low, abs=1e-6)
     assert row["high"] == pytest.approx(high, abs=1e-6)
     z, k, n = 1.959963984540054, correct, judged
@@ -120,6 +95,13 @@ def test_the_wilson_interval(correct: int, judged: int, low: float, high: float)
     assert row["low"] == pytest.approx((2 * k + z * z - root) / (2 * (n + z * z)), abs=1e-12)
     assert row["high"] == pytest.approx((2 * k + z * z + root) / (2 * (n + z * z)), abs=1e-12)
     assert 0.0 <= row["low"] <= row["pass_rate"] <= row["high"] <= 1.0
+
+
+def test_the_interval_is_wide_enough_for_every_outcome_of_the_failed_verdicts() -> None:
+    row = rates(x="c" * 5 + "n" * 7 + "ttbb").row(0, named=True)
+    none, all_ = (rates(x=of(16, correct)).row(0, named=True) for correct in (5, 9))
+    assert row["pass_rate"] == 5 / 12
+    assert (row["low"], row["high"]) == (none["low"], all_["high"])
 
 
 @pytest.mark.parametrize(
@@ -152,10 +134,13 @@ def test_the_band_and_its_two_edges(band: Band, n: int, least: int, most: int) -
     [
         (of(16, 12), None),
         (of(16, 13), "too_easy"),
-        ("c" * 12 + "tttt", "too_easy"),  # 12 of 12 judged: a failure is no wrong answer that lowers the rate
-        ("c" * 9 + "nnn" + "bbbb", None),  # 9 of 12 judged is 0.75
-        ("c" * 10 + "nn" + "bbbb", "too_easy"),
-        ("n" * 8 + "t" * 8, "never_solved"),  # exactly half could be judged
+        ("c" * 12 + "tttt", "verifier_failed"),  # 12 to 16 of 16
+        ("c" * 13 + "ttt", "too_easy"),
+        ("c" * 9 + "nnn" + "bbbb", "verifier_failed"),  # 9 of 12 judged is 0.75, and so is 12 of 16, but not 13
+        ("c" * 8 + "nnnn" + "bbbb", None),
+        ("c" * 12 + "nn" + "bb", "verifier_failed"),
+        ("n" * 8 + "t" * 8, "verifier_failed"),  # half could be judged, and one of the others may be correct
+        ("n" * 15 + "t", "verifier_failed"),
         ("n" * 7 + "t" * 9, "verifier_failed"),
         ("c" * 7 + "b" * 9, "verifier_failed"),
         ("t" * 16, "verifier_failed"),
@@ -168,7 +153,7 @@ def test_the_band_and_its_two_edges(band: Band, n: int, least: int, most: int) -
         (of(8, 7), "too_easy"),
     ],
 )
-def test_failures_of_the_verifier_count_neither_way(letters: str, reason: str | None) -> None:
+def test_failures_of_the_verifier_decide_nothing(letters: str, reason: str | None) -> None:
     assert why(STAGE1, letters) == reason
 
 
@@ -183,8 +168,9 @@ def test_failures_of_the_verifier_count_neither_way(letters: str, reason: str | 
         ("1" * 5 + "2" * 4 + "n" * 7, "never_solved"),  # nine are wrong, but no nine agree
         ("2" * 9 + "1" * 4 + "c" * 3, "suspected_wrong_label"),
         ("1" * 9 + "c" * 3 + "t" * 4, "suspected_wrong_label"),
-        ("1" * 7 + "c" * 5 + "t" * 4, "suspected_wrong_label"),  # 7 of 12 judged
-        ("1" * 6 + "c" * 6 + "t" * 4, None),  # 6 of 12 judged
+        ("1" * 7 + "c" * 5 + "t" * 4, "verifier_failed"),  # 7 to 11 of 16
+        ("1" * 5 + "c" * 7 + "t" * 4, "verifier_failed"),  # 5 to 9 of 16
+        ("1" * 4 + "c" * 8 + "t" * 4, None),  # 4 to 8 of 16
         ("1" * 7 + "t" * 9, "verifier_failed"),  # too few judged to believe anything
         ("c" * 9 + "1" * 7, None),
         ("c" * 13 + "1" * 3, "too_easy"),
@@ -197,8 +183,9 @@ def test_a_majority_against_the_reference(letters: str, reason: str | None) -> N
 def test_a_majority_of_few_needs_its_votes() -> None:
     four = Band(attempts=4)
     assert why(four, "111c") == "suspected_wrong_label"
-    assert why(four, "11nt") == "never_solved"  # two of three judged agree, three votes are wanted
-    assert why(Band(attempts=4, wrong_label_votes=2), "11nt") == "suspected_wrong_label"
+    assert why(four, "11n") == "never_solved"  # two of three judged agree, three votes are wanted
+    assert why(four, "11nt") == "verifier_failed"  # … and the fourth may be the third
+    assert why(Band(attempts=4, wrong_label_votes=2), "11n") == "suspected_wrong_label"
     assert why(four, "11cc") is None
     assert why(Band(attempts=4, wrong_label_share=0.75), "111c") is None
     assert why(Band(attempts=4, wrong_label_share=0.75), "1111") == "suspected_wrong_label"
@@ -288,6 +275,12 @@ BANDS = st.builds(
 def expected(band: Band, letters: str) -> str | None:
     """The rules once more, in words of plain Python."""
     judged = [letter for letter in letters if letter not in "tb"]
+    failed = len(letters) - len(judged)
+    if failed and len(letters) >= (band.min_judged or math.ceil(band.attempts / 2)):
+        if len(judged) < (band.min_judged or math.ceil(band.attempts / 2)):
+            return "verifier_failed"
+        ways = {expected(band, "".join((*judged, *way))) for way in combinations_with_replacement("c123n", failed)}
+        return ways.pop() if len(ways) == 1 else "verifier_failed"
     correct = judged.count("c")
     votes = max(judged.count(letter) for letter in "123")
     least = band.min_judged or math.ceil(band.attempts / 2)
@@ -330,15 +323,9 @@ def test_the_order_of_the_verdict_rows_does_not_matter(letters: str, seed: int) 
 def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:
     frame = verdicts(x="c1ntbc", y="c")
     labels = [True, True, False, True, True, False, None]
-    attempts = frame.select("problem", "policy", "prompt", "sampling", "index").with_columns(
-        pl.lit(None, pl.String).alias("text"),
-        pl.lit(None, pl.String).alias("answer"),
-        pl.lit(None, pl.String).alias("finish"),
-        pl.lit(None, pl.Int32).alias("tokens"),
-        pl.Series("label", labels),
-        pl.lit(None, ATTEMPT["token_ids"]).alias("token_ids"),
-        pl.lit(None, ATTEMPT["logprobs"]).alias("logprobs"),
-    )
+    attempts = frame.select("problem", "policy", "prompt", "sampling", "index").with_columns(pl.Series("label", labels))
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in ATTEMPT.items() if name not in attempts.columns]
+    attempts = attempts.with_columns(missing)
     compared, differs = disagreements_with_labels(frame, attempts.select(ATTEMPT.names()))
     assert compared == 4  # the verifier's own failures and the attempt without a label are not compared
     assert differs.select("problem", "index", "label", "outcome").rows() == [

@@ -85,8 +85,8 @@ def test_older_attempts_count_less() -> None:
 
 
 def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -> None:
-    table = decisions(("open", "too_few_attempts", 1, 2))
-    assert chosen(table, trained()) == {"open": "unsettled"}
+    table = decisions(("open", "too_few_attempts", 1, 2), ("failed", "verifier_failed", 0, 10))
+    assert chosen(table, trained()) == {"open": "unsettled", "failed": "unsettled"}
     assert chosen(decisions(("edge", None, 1, 16), policy="new@1"), trained()) == {}
 
 

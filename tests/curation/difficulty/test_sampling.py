@@ -148,3 +148,31 @@ def test_the_judge_gives_futures_that_say_what_judge_says() -> None:
         assert [future.result() for future in futures] == [result.verdicts for result in judge.judge(tasks)]
         found = judge.submit(tasks[1], ["(x-1)(x+1)", None])
         assert [verdict.outcome.value for verdict in found.result()] == ["correct", "no_answer"]
+
+
+class Summing(Drawn):
+    """Gives as every second answer a sum that takes the verifier its time, as the others a wrong number."""
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        done = await super().answer(problem, index)
+        assert done is not None
+        final = r"\sum_{k=0}^{\infty}\frac{1}{2^k}" if index % 2 else str(100 + index)
+        return Completion(rf"\boxed{{{final}}}", done.finish, done.tokens)
+
+
+def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_the_sampling(tmp_path: Path) -> None:
+    rule = StoppingRule(Band())
+    policy, (problem,) = Summing(), problems(1)
+    store = AttemptStore(tmp_path, KEY)
+    with MathJudge(1, limit_s=0.01) as judge:
+        sampler = Sampler(policy, store, judge, rule)
+
+        async def run() -> list[SampledProblem]:
+            return [one async for one in sampler.run([SamplingRequest(problem, "7")])]
+
+        (sampled,) = asyncio.run(run())
+        assert judge._pool.restarts == 1
+    store.close()
+    assert [sampled.verdicts[index].outcome.value for index in range(16)] == ["wrong", "timeout"] * 8
+    assert decisions([sampled], rule)["reason"].to_list() == ["verifier_failed"]
+    assert sampler.progress.dropped == {"verifier_failed": 1}

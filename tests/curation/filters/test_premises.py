@@ -27,6 +27,7 @@ from curation.storage.attempts import AttemptStore
         ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", PremiseVote.SOUND),
         ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", PremiseVote.SOUND),
         ("<think>It goes on and on. VERDICT: SOUND", PremiseVote.UNREADABLE),
+        ("VERDICT: MISSING? No.</think>VERDICT: SOUND", PremiseVote.SOUND),
         ("VERDICT: SOUND or MISSING", PremiseVote.UNREADABLE),
         ("VERDICT:", PremiseVote.UNREADABLE),
         ("The problem is sound.", PremiseVote.UNREADABLE),

@@ -101,6 +101,17 @@ def texts(answers: list[Completion | None]) -> list[str | None]:
     return [answered.text if answered is not None else None for answered in answers]
 
 
+def test_servers_are_asked_for_tags_that_may_be_special_tokens() -> None:
+    bodies = {}
+    for thinking in ("<think>", "[THINK]", "none"):
+        policy = Endpoint(settings("http://localhost:1/v1", prompt="solve", thinking=thinking), Path())
+        bodies[thinking] = policy._body(asked(0), 0)
+    assert [body.get("skip_special_tokens") for body in bodies.values()] == [None, False, None]
+    systems = [body["messages"][0]["content"] for body in bodies.values()]
+    assert ["[THINK]" in system for system in systems] == [False, True, False]
+    assert ["<think>" in system for system in systems] == [True, False, False]
+
+
 def test_each_attempt_is_answered_once_and_the_load_is_spread(start: Start) -> None:
     servers = [start("slow " * 40), start("slow " * 40)]
     answers = inside(settings(*servers, per_server=4), lambda policy: answer_all(policy, 40))

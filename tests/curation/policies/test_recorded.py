@@ -273,3 +273,12 @@ def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:
     assert policy(tmp_path / "moved", columns).key == first
     lines(tmp_path, NESTED[:1])
     assert policy(tmp_path, columns).key != first
+
+
+def test_attempts_in_other_tags_are_handed_out_in_the_form_of_the_house(tmp_path: Path) -> None:
+    lines(tmp_path, [{"question": SUM, "run": "[THINK]2 + 3[/THINK]\\boxed{5}"}])
+    columns = {"problem": "question", "text": "run"}
+    as_written, read = policy(tmp_path, columns), policy(tmp_path, columns, thinking="[THINK]")
+    assert handed(as_written, (SUM, [0]))[0][2] == "[THINK]2 + 3[/THINK]\\boxed{5}"
+    assert handed(read, (SUM, [0]))[0][2] == "<think>2 + 3</think>\\boxed{5}"
+    assert as_written.key != read.key

@@ -118,6 +118,7 @@ def test_replies_are_read_behind_the_thoughts() -> None:
     reply = "<think><translation>no</translation></think><translation>\nOui ?\n</translation> <answer>oui</answer>"
     assert read_reply(reply) == ("Oui ?", "oui", ())
     assert read_reply("Oui ?") == (None, None, ())
+    assert read_reply("<think><translation>Oui ?</translation>") == (None, None, ())  # a draft
     assert read_reply("<translation>Q</translation><options>\nA) 1\nB) 2\n</options>")[2] == ("A) 1", "B) 2")
 
 

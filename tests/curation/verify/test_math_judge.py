@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ from curation.records import Outcome, SourceError
 from curation.verify import answers
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
+from curation.verify.worker import Guard
+from curation.verify.worker_pool import WorkerPool
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
@@ -59,6 +63,39 @@ def test_references_are_checked() -> None:
     assert [check.usable for check in found] == [True, False, True, False, True]
     assert all(check.failure is None for check in found)
     assert found[1].reason == "it is empty"
+
+
+def test_a_reference_that_cannot_be_checked_in_time_is_no_bad_reference() -> None:
+    long = "+".join(f"x^{{{power}}}y" for power in range(440)) + "=0"
+    with MathJudge(workers=1, limit_s=0.01) as judge:
+        late, plain = judge.check([(long, "en"), ("5", "en")])
+    assert (late.usable, late.failure) == (False, Outcome.TIMEOUT)
+    assert late.reason == "verifying the reference against itself ended as timeout"
+    assert plain.usable
+    with MathJudge(workers=1, limit_s=30) as judge:
+        (patient,) = judge.check([(long, "en")])
+    assert (patient.usable, patient.failure) == (True, None)
+
+
+def die(job: Any, guard: Guard) -> Any:
+    """Work of a worker that dies before it announces any step."""
+    os._exit(3)
+
+
+def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> None:
+    judge = MathJudge(workers=1)
+    judge._pool = WorkerPool("tests.curation.verify.test_math_judge:die", 1)
+    with judge:
+        checks = list(judge.check([("x+1", "en"), ("5", "en")]))
+        (result,) = judge.judge([task("x+1", "1+x", None, "y", "1+x")])
+        pairs = list(judge.compare_pairs([("x+1", "1+x"), ("5", "5")]))
+    assert [(check.usable, check.failure) for check in checks] == [(False, Outcome.BROKEN), (True, None)]
+    assert checks[0].reason.startswith("the worker died (status 3")
+    outcomes = [verdict.outcome for verdict in result.verdicts]
+    assert outcomes == [Outcome.BROKEN, Outcome.NO_ANSWER, Outcome.BROKEN, Outcome.BROKEN]
+    assert [verdict.answer_class for verdict in result.verdicts] == [None] * 4
+    assert result.verdicts[0].method.startswith("the worker died (status 3")
+    assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
 
 
 def test_same_compares_pairs() -> None:

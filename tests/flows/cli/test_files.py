@@ -206,3 +206,14 @@ def test_source_and_meta_are_read_where_they_are_named(field: str, tmp_path: Pat
     assert goldilocks("classify", path, "--out", out).status == 0
     assert goldilocks("classify", path, "--out", out, "--map", f"{field}=of").status == 0
     assert json.loads(out.read_text())["keep"]
+
+
+def test_responses_may_think_in_other_tags(tmp_path: Path) -> None:
+    pairs = write_jsonl(tmp_path / "pairs.jsonl", [{"gold": "4", "pred": "[THINK]\\boxed{4}[/THINK]I do not know."}])
+    out = tmp_path / "out.jsonl"
+    verdicts = []
+    for options in ([], ["--thinking", "[THINK]"]):
+        assert goldilocks("verify", "answers", pairs, "--out", out, "--workers", "1", *options).status == 0
+        verdicts.append(lines(out)[0]["verdict"])
+    assert verdicts == ["correct", "wrong"]
+    assert "--thinking 'think' is no tag" in refusal("verify", "answers", pairs, "--out", out, "--thinking", "think")

@@ -182,14 +182,13 @@ def test_a_cluster_makes_the_same_bytes_and_loses_nothing_with_a_node(cluster: A
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path) -> None:
-    from curation.config import VerifySettings
     from flows.run.runner_ray import ray_runner
 
     local = ran(tmp_path, tmp_path / "local", "local")
     assert len(local["runs"]) == 4 * 3 * 2  # type: ignore[arg-type]
     with killing_a_node(cluster, tmp_path / "killed", "execution_matrix", 1):
         assert ran(tmp_path, tmp_path / "killed", "ray") == local
-    with ProgramJudge(known, 1, 1) as judge, ray_runner(VerifySettings()) as runner:
+    with ProgramJudge(known, 1, 1) as judge, ray_runner() as runner:
         made = [shard.notes for _, shard in runner.map((n, partial(judged, judge)) for n in range(2))]
     assert made == [{"0 correct": 1, "1 wrong": 1}] * 2
 
@@ -197,10 +196,9 @@ def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_an_error_of_the_work_is_the_users_to_mend(cluster: Any) -> None:
-    from curation.config import VerifySettings
     from flows.run.runner_ray import ray_runner
 
-    with ray_runner(VerifySettings()) as runner, pytest.raises(SourceError, match="the work says no"):
+    with ray_runner() as runner, pytest.raises(SourceError, match="the work says no"):
         list(runner.map([(0, refuses)]))
 
 

@@ -18,6 +18,7 @@ from training.config import ComputeSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.objectives.importance import Correction, Mask, NoCorrection, SequenceMask, Truncate
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.optimisation.distributed import DistributedContext
 
@@ -65,7 +66,7 @@ def test_the_loss_by_hand() -> None:
     assert (numbers["clip_high"], numbers["clip_low"]) == (0.25, 0.25)
     assert numbers["ratio_mean"] == pytest.approx(1.0)
     assert numbers["ratio_max"] == pytest.approx(1.5)
-    assert numbers["mismatch_max"] == pytest.approx(math.log(2))
+    assert numbers["log_ratio_max"] == pytest.approx(math.log(2))
     assert numbers["kl_generator"] == pytest.approx((0.5 - math.log(1.5) - 0.5 - math.log(0.5)) / 2)
 
 
@@ -87,6 +88,70 @@ def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: f
     assert float(inputs.logprobs.grad) == pytest.approx(0.0 if clipped else -advantage * ratio)
     numbers = summary(inputs, GrpoSettings())
     assert numbers["clip_low"] + numbers["clip_high"] == clipped
+
+
+def test_one_token_cannot_outweigh_a_batch() -> None:
+    """Log-ratio 30 with A < 0: the printed objective's gradient is 1e13; at 9 it is the printed one."""
+    for log_ratio, loss, slope in ((30.0, math.exp(10), 0.0), (9.0, math.exp(9), math.exp(9))):
+        inputs = inputs_of([0.0], [-log_ratio], advantage=-1.0)
+        found, _ = grpo_loss(inputs, GrpoSettings())
+        found.backward()
+        assert found.item() == pytest.approx(loss)
+        assert inputs.logprobs.grad is not None
+        assert float(inputs.logprobs.grad) == pytest.approx(slope)
+    numbers = summary(inputs_of([0.0, 0.0], [-30.0, -9.0], advantage=-1.0), GrpoSettings())
+    assert numbers["ratio_clamped"] == 0.5
+    assert numbers["ratio_max"] == pytest.approx(math.exp(20))  # measured ratios stay finite too
+    assert math.isfinite(summary(inputs_of([0.0], [-800.0], advantage=-1.0), GrpoSettings())["kl_generator"])
+
+
+@pytest.mark.parametrize(("ratio", "advantage"), [(2.9, -1.0), (3.1, -1.0), (0.01, -1.0), (3.1, 1.0), (0.01, 1.0)])
+def test_the_clamp_at_log_3_is_the_dual_clip_at_3(ratio: float, advantage: float) -> None:
+    """max(min(r A, clip(r) A), 3 A) where A < 0, and no other change (arXiv 1912.09729)."""
+    logprob = torch.tensor([math.log(ratio)], dtype=torch.float64, requires_grad=True)
+    gain = torch.minimum(logprob.exp() * advantage, logprob.exp().clamp(0.8, 1.28) * advantage)
+    dual = torch.maximum(gain, torch.tensor(3.0 * advantage)) if advantage < 0 else gain
+    inputs = inputs_of([math.log(ratio)], [0.0], advantage)
+    loss, _ = grpo_loss(inputs, GrpoSettings(max_log_ratio=math.log(3)))
+    loss.backward()
+    (-dual).sum().backward()
+    assert loss.item() == pytest.approx(-dual.item())
+    torch.testing.assert_close(inputs.logprobs.grad, logprob.grad)
+
+
+def test_ordinary_ratios_give_the_printed_loss_bit_by_bit() -> None:
+    inputs = random_minibatch(5, 8)
+    counts = inputs.mask
+    assert counts is not None
+    ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0).exp()
+    advantage = inputs.advantages[inputs.sequence_index]
+    weight = torch.where(counts, inputs.token_weights[inputs.sequence_index], 0.0)
+    printed = -(weight * torch.minimum(ratio * advantage, ratio.clamp(1 - 0.2, 1 + 0.28) * advantage)).sum()
+    loss, _ = grpo_loss(inputs, GrpoSettings())
+    wanted, found = (torch.autograd.grad(one, inputs.logprobs)[0] for one in (printed, loss))
+    assert loss.item() == printed.item()
+    assert torch.equal(found, wanted)
+
+
+def test_engine_and_staleness_are_measured_apart() -> None:
+    """Log-ratios 0.1 and -0.3 where trainer and generator have the same weights, 1 and -2 elsewhere; one masked."""
+    log_ratios, same = [0.1, -0.3, 1.0, -2.0, 5.0], [True, True, False, False, True]
+    mask = torch.tensor([True, True, True, True, False])
+    inputs = replace(inputs_of(log_ratios, [0.0] * 5, 1.0), mask=mask, on_policy=torch.tensor(same))
+    numbers = values(policy_statistics(inputs))
+    assert numbers["mismatch_share"] == 0.5
+    assert numbers["mismatch_mean"] == pytest.approx(0.2)
+    assert numbers["mismatch_max"] == pytest.approx(0.3)
+    assert numbers["mismatch_k1"] == pytest.approx(0.1)
+    assert numbers["mismatch_kl"] == pytest.approx((math.exp(0.1) - 1.1 + math.exp(-0.3) - 0.7) / 2)
+    assert (numbers["stale_mean"], numbers["stale_max"]) == pytest.approx((1.5, 2.0))
+    assert numbers["stale_kl"] == pytest.approx((math.e - 2 + math.exp(-2) + 1) / 2)
+    unknown = values(policy_statistics(replace(inputs, on_policy=None)))
+    assert not [name for name in unknown if name.startswith(("mismatch", "stale"))]
+    stale = values(policy_statistics(replace(inputs, on_policy=torch.zeros(5, dtype=torch.bool))))
+    assert stale["mismatch_share"] == 0
+    assert math.isnan(stale["mismatch_kl"])  # not 0: nothing was measured
+    assert stale["mismatch_max"] == -math.inf
 
 
 def test_token_weights_by_hand() -> None:
@@ -129,6 +194,8 @@ def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
         mask=torch.rand(tokens, generator=chance) > 0.2,
         entropy=noise(tokens),
         reference_logprobs=noise(tokens) - 2,
+        old_logprobs=noise(tokens) * 0.7 - 2,
+        on_policy=torch.rand(tokens, generator=chance) > 0.5,
     )
 
 
@@ -136,10 +203,8 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     """A micro-batch of some of the sequences, numbered anew."""
     rows = torch.cat([(inputs.sequence_index == one).nonzero().flatten() for one in sequences])
     lengths = torch.tensor([int((inputs.sequence_index == one).sum()) for one in sequences])
-    part = {
-        name: getattr(inputs, name)[rows]
-        for name in ("logprobs", "generator_logprobs", "mask", "entropy", "reference_logprobs")
-    }
+    own = ("logprobs", "generator_logprobs", "mask", "entropy", "reference_logprobs", "old_logprobs", "on_policy")
+    part = {name: getattr(inputs, name)[rows] for name in own}
     chosen = torch.tensor(sequences)
     return ObjectiveInputs(
         **part,
@@ -150,9 +215,14 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["reward", "square"]))
-def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> None:
-    objective = GrpoSettings(kl_coef=0.3, kl_form=form, entropy_coef=0.1)  # type: ignore[arg-type]
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 8),
+    st.sampled_from(["reward", "square"]),
+    st.sampled_from([NoCorrection(), Truncate(kind="truncate"), Mask(kind="mask"), SequenceMask(kind="sequence_mask")]),
+)
+def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str, correction: Correction) -> None:
+    objective = GrpoSettings(kl_coef=0.3, kl_form=form, entropy_coef=0.1, correction=correction)  # type: ignore[arg-type]
     inputs = random_minibatch(seed, count)
     whole, own = grpo_loss(inputs, objective)
     (wanted,) = torch.autograd.grad(whole, inputs.logprobs)
@@ -167,7 +237,8 @@ def test_micro_batches_add_up_to_the_whole(seed: int, count: int, form: str) -> 
     torch.testing.assert_close(sum(losses), whole)
     torch.testing.assert_close(torch.autograd.grad(sum(losses), inputs.logprobs)[0], wanted)  # type: ignore[arg-type]
     numbers = values(reduce(added, sums))
-    assert numbers == pytest.approx(values(joined(policy_statistics(inputs), own)))
+    # where no token counts, means are NaN in both
+    assert numbers == pytest.approx(values(joined(policy_statistics(inputs), own)), nan_ok=True)
 
 
 def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
@@ -185,7 +256,9 @@ def test_a_micro_batch_without_tokens() -> None:
     empty = inputs_of([], [], advantage=1.0)
     assert grpo_loss(empty, GrpoSettings())[0].item() == 0
     numbers = summary(empty, GrpoSettings())
-    assert (numbers["clip_low"], numbers["ratio_mean"], numbers["ratio_max"]) == (0, 0, -math.inf)
+    assert math.isnan(numbers["clip_low"])  # a share of nothing is not 0
+    assert math.isnan(numbers["ratio_mean"])
+    assert numbers["ratio_max"] == -math.inf
 
 
 def test_terms_that_lack_their_input_are_refused() -> None:

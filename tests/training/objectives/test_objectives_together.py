@@ -101,7 +101,7 @@ def test_a_tiny_model_learns() -> None:
         scheduler.mark_trained(batch)
         scheduler.mark_updated()
     assert first is not None
-    assert first["mismatch_max"].value < 1e-4  # nothing was trained yet: the same model on both sides
+    assert first["log_ratio_max"].value < 1e-4  # nothing was trained yet: the same model on both sides
     assert first["entropy"].count == 64 * LENGTH
     assert 0 < first["entropy"].value < torch.tensor(float(VOCABULARY)).log().item()
     assert sum(rates[-3:]) / 3 > sum(rates[:3]) / 3 + 0.2

@@ -232,30 +232,41 @@ def test_what_the_attention_does_not_know_is_refused() -> None:
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     edges = torch.tensor([0, 3], dtype=torch.int32)
     module = torch.nn.Identity()
-    with pytest.raises(ConfigError, match="window of 2 tokens"):
-        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, sliding_window=2)
+    with pytest.raises(ConfigError, match="position_bias"):
+        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, position_bias=tensors[0])
+    with pytest.raises(ConfigError, match="look ahead"):
+        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, is_causal=False)
     with pytest.raises(ConfigError, match="dropout"):
         packed_attention(module, *tensors, None, 0.1, cu_seq_lens_q=edges, max_length_q=3)
 
 
-def test_models_that_change_their_logits_are_refused() -> None:
+def test_a_model_that_changes_its_logits_in_an_unknown_way_is_refused() -> None:
     model = llama()
     model.config.logit_scale = 0.5
     with pytest.raises(ConfigError, match="logit_scale"):
         PackedPolicy(model, PackingSettings())
 
 
+def test_attention_within_chunks_is_refused() -> None:
+    model = llama()
+    model.config.layer_types, model.config.attention_chunk_size = ["chunked_attention", "full_attention"], 8
+    with pytest.raises(ConfigError, match="chunks of 8 tokens"):
+        PackedPolicy(model, PackingSettings())
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
-def test_flash_attention_agrees_with_one_call_per_sequence() -> None:
+@pytest.mark.parametrize("window", [None, 9])
+def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -> None:
     chance = torch.Generator().manual_seed(0)
     query = torch.randn(1, 4, 300, 64, generator=chance)
     key, value = (torch.randn(1, 2, 300, 64, generator=chance) for _ in range(2))
     edges = torch.tensor([0, 7, 150, 151, 300], dtype=torch.int32)
     module = torch.nn.Identity()
-    wanted, _ = packed_attention(module, query, key, value, None, cu_seq_lens_q=edges, max_length_q=149)
+    rule: dict[str, Any] = {"max_length_q": 149, "sliding_window": window}
+    wanted, _ = packed_attention(module, query, key, value, None, cu_seq_lens_q=edges, **rule)
     halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
-    found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), max_length_q=149)
+    found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), **rule)
     torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
 
 

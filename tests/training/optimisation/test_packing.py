@@ -186,3 +186,13 @@ def test_every_sample_is_packed_once() -> None:
 def test_samples_that_do_not_fit_together_are_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(PackingError, match=message):
         sample(**{"prompt": [1], "response": [2, 3], **changed})  # type: ignore[arg-type]
+
+
+def test_prompts_need_not_be_shared_and_nothing_need_be_packed() -> None:
+    samples = [sample([1, 2], [3, 4]), sample([8], [9]), sample([1, 2], [5])]
+    (whole,) = pack_samples(samples, PackingSettings(micro_batch_tokens=20, shared=False))
+    assert (whole.unrolled, whole.packed, whole.num_tokens) == (None, None, 9)
+    assert whole.num_tokens == model_tokens(samples, [0, 1, 2], shared=False) > model_tokens(samples, [0, 1, 2])
+    alone = pack_samples(samples, PackingSettings(micro_batch_tokens=20, single=True))
+    assert [batch.sample_indices for batch in alone] == [(0,), (2,), (1,)]
+    assert all(batch.unrolled is None for batch in alone)

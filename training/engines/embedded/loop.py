@@ -11,7 +11,8 @@ A rollout is curation's attempt; the logs and checkpoints keep the name ``attemp
 
 Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
 checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
-logs belong to the same moment; a failure in a task ends the run with its own error.
+logs belong to the same moment; a failure in a task ends the run with its own error; a run never waits for what cannot
+come, and never stays silent (`StallMonitor`, `Heartbeat`).
 
 Not here: what a step does (`training.optimisation.trainer`), building the parts (`training.engines.embedded.run`).
 """
@@ -19,24 +20,32 @@ Not here: what a step does (`training.optimisation.trainer`), building the parts
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from curation.storage.stages import atomic_write
+from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.evaluation.evaluate import EvaluationResult, evaluate
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
-from training.generation.generators import GeneratorPool
-from training.generation.weight_sync import WeightPublisher, WeightSync
+from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, JsonlLog, restore_trainer, save_checkpoint
-from training.optimisation.trainer import StepResult, Trainer, TrainingError
-from training.recipe import TrainRecipe
-from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics
-from training.rollouts.curriculum.controller import CurriculumController
+from training.optimisation.checkpoint import Checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.trainer import StepResult, TrainingError
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, rollout_origin
+from training.rollouts.batches import (
+    batch_metrics,
+    build_minibatches,
+    check_logprobs,
+    format_rollouts,
+    policy_metrics,
+    queue_metrics,
+)
 from training.rollouts.rollout_scheduler import (
     GroupDecision,
     RolloutBatch,
@@ -44,33 +53,15 @@ from training.rollouts.rollout_scheduler import (
     RolloutRequest,
     RolloutScheduler,
 )
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
+from training.rollouts.stall_monitor import STALLED, StallMonitor
 from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    pass
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
-
-
-@dataclass(slots=True)
-class LoopComponents:
-    """The parts of a loop; `training.engines.embedded.run` builds them."""
-
-    recipe: TrainRecipe
-    out: Path
-    tasks: Mapping[str, TrainingTask]
-    held_out_tasks: Sequence[TrainingTask]
-    trainer: Trainer
-    tokenizer: PreTrainedTokenizerBase
-    generators: GeneratorPool
-    weight_sync: WeightSync
-    rollouts: RolloutRunner
-    curriculum: CurriculumController
-    logs: Mapping[str, JsonlLog]
-    metrics_logger: MetricsLogger
-    publisher: WeightPublisher | None = None
 
 
 class TrainingLoop:
@@ -81,12 +72,17 @@ class TrainingLoop:
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
+        self._saved_step = self.step
         self.evaluations: dict[int, EvaluationResult] = {}
+        collector, logger = components.recipe.collector, components.metrics_logger
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(
-            components.recipe.collector, self._decide_group, self._curriculum.draw_problem
+            collector, self._decide_group, self._curriculum.draw_problem
         )
         self._groups = SampledGroupStats()
-        self._timer = Timer(components.recipe.collector.n_async)
+        self._timer = Timer(collector.n_async)
+        stall = components.recipe.stall
+        self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
+        self._heartbeat = Heartbeat(logger, self._rollouts, stall.progress_s, collector.n_batch, self.scheduler.ledger)
         self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
@@ -100,11 +96,13 @@ class TrainingLoop:
         """
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
+            heartbeat = asyncio.create_task(self._heartbeat.run())
             try:
                 await self._begin()
                 while self.step < self._recipe.steps:
                     await self._run_step()
             finally:
+                heartbeat.cancel()
                 await self._stop()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
@@ -123,11 +121,16 @@ class TrainingLoop:
     async def _run_step(self) -> None:
         recipe, metrics_logger = self._recipe, self._components.metrics_logger
         batch = await self._next_batch()
-        metrics = batch_metrics(batch.groups, batch.number)
-        results = []
-        for groups in batch.minibatches(recipe.collector):
-            samples = build_samples(groups, self._curriculum.objective)
-            results.append(await self._on_thread(self._components.trainer.step, samples, self._curriculum.objective))
+        self._heartbeat.begin(self.step + 1, TRAINING)
+        if (impossible := check_logprobs(batch.groups, recipe.collector)).count:
+            metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
+        metrics = {**batch_metrics(batch.groups, batch.number), "policy/impossible_tokens": float(impossible.count)}
+        trainer, objective, results = self._components.trainer, self._curriculum.objective, []
+        started_at = monotonic()
+        minibatches = await self._on_thread(build_minibatches, batch, recipe.collector, objective, trainer)
+        self._timer.add_trainer_time(monotonic() - started_at)
+        for samples in minibatches:
+            results.append(await self._on_thread(trainer.step, samples, objective))
             self._timer.add_trainer_time(results[-1].seconds)
         self.scheduler.mark_trained(batch)
         self.step += 1
@@ -140,13 +143,14 @@ class TrainingLoop:
         speeds = self._speed_metrics(results)
         if self._components.held_out_tasks and (self.step % recipe.evaluation.every == 0 or last):
             metrics |= await self._evaluation(self.step)
-        metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers(), **self._queue_metrics()}
+        metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
+        metrics |= queue_metrics(self.scheduler.ledger())
         metrics_logger.log_step(self.step, metrics, format_rollouts(batch.groups, recipe.logged_rollouts))
         self._update_curriculum(metrics)
         self._groups.clear()
         self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
-            await self._save(self._state())
+            await self._save()
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
         """Show the step to the curriculum, log what it changes, and take over its rewards."""
@@ -164,19 +168,46 @@ class TrainingLoop:
         self._rollouts.rewards = self._curriculum.rewards
 
     async def _next_batch(self) -> RolloutBatch[Rollout]:
+        """Return the next batch, as soon as it is complete.
+
+        Raises:
+            TrainingError: there is nothing to learn from, or nothing is under way that could fill the batch.
+        """
+        self._heartbeat.begin(self.step + 1, COLLECTING)
         while True:
             if self._recipe.synchronous:
-                await self._run_synchronous_batch()
+                under_way = await self._run_synchronous_batch()
             else:
                 self._start_rollouts()
+                under_way = len(self._in_flight)
             if self._error is not None:
                 raise self._error
             batch = self.scheduler.next_batch()
             if batch is not None:
                 return batch
+            if self._stall_monitor.is_stalled:
+                await self._end_stalled()
+            if not under_way:
+                raise TrainingError(
+                    f"step {self.step + 1} can get no batch: no attempt is under way and no further problem can be "
+                    f"drawn ({self.scheduler.ledger()}); look at the data and the curriculum"
+                )
             if not self._recipe.synchronous:
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def _end_stalled(self) -> NoReturn:
+        """Save the steps that no checkpoint holds yet, and end the run."""
+        if self.step > self._saved_step:
+            await self._save()
+        out = self._components.out
+        message = (
+            f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
+            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}; with `--set "
+            "stall.stop_after=0` it goes on whatever comes."
+        )
+        atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
+        raise TrainingError(message)
 
     def _start_rollouts(self) -> None:
         """Start as many rollouts as the scheduler admits."""
@@ -197,10 +228,9 @@ class TrainingLoop:
             self._start_rollouts()
             self._record_rollout(request, await self._rollouts.verify(self._task(request), completion, request.group))
         self._start_rollouts()
-        self._changed.set()
 
-    async def _run_synchronous_batch(self) -> None:
-        """Generate all that is admitted together, judge it, and record it in order."""
+    async def _run_synchronous_batch(self) -> int:
+        """Generate all that is admitted together, judge it, record it in order, and return how many there were."""
         requests = list(iter(self.scheduler.admit, None))
         self._timer.set_busy_slots(len(requests))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
@@ -219,6 +249,7 @@ class TrainingLoop:
             else:
                 self.scheduler.mark_generated(request)
                 self._record_rollout(request, next(judged))
+        return len(requests)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | None:
         """Generate one rollout; return None where the generator cannot.
@@ -233,6 +264,7 @@ class TrainingLoop:
         except PolicyError as error:
             self._consecutive_failures += 1
             self._components.metrics_logger.log_message(f"problem {request.problem}: {error}")
+            self._stall_monitor.record_failure(request.problem, str(error))
             if self._consecutive_failures > self._recipe.collector.n_async:
                 raise
             return None
@@ -242,6 +274,8 @@ class TrainingLoop:
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
         self._components.logs["attempts"].append({**row, **rollout.row()})
+        origin = rollout_origin(TRAINING_ATTEMPTS, self.step, request.version, rollout, request.group)
+        self._components.attempt_log.record(self._task(request), rollout, request.index, origin)
         self.scheduler.mark_judged(request, rollout)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
@@ -251,18 +285,21 @@ class TrainingLoop:
             rollouts[0].problem, self.step, sum(rollout.reward.correct for rollout in judged), len(judged)
         )
         settings = self._recipe.objective
-        return objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)
+        decision = objective_of(settings).decide([rollout.reward for rollout in rollouts], settings)
+        self._stall_monitor.record_group(rollouts, decision)
+        return decision
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._in_flight.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._error = self._error or task.exception()
-            self._changed.set()
+        self._changed.set()
 
     async def _update_generators(self) -> float:
         """Give the newest weights to the generators, and publish them where they are due; return the seconds of the
         first.
         """
+        self._heartbeat.begin(self.step, UPDATING)
         version, every, publisher = (
             self.scheduler.batches_taken,
             self._recipe.checkpoints.publish,
@@ -275,12 +312,19 @@ class TrainingLoop:
         return seconds
 
     async def _evaluation(self, step: int) -> dict[str, float]:
+        self._heartbeat.begin(step, EVALUATING)
+
+        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
+            origin = rollout_origin(EVALUATION_ATTEMPTS, step, self.scheduler.version, rollout, group)
+            self._components.attempt_log.record(task, rollout, index, origin)
+
         result = await evaluate(
             self._rollouts,
             self._components.generators,
             self._components.held_out_tasks,
             self._recipe.evaluation.attempts,
             self._max_tokens,
+            record,
         )
         self.evaluations[step] = result
         self._components.metrics_logger.log_message(
@@ -303,13 +347,6 @@ class TrainingLoop:
             **self._components.trainer.throughput(results),
         }
 
-    def _queue_metrics(self) -> dict[str, float]:
-        ledger = self.scheduler.ledger()
-        names = ("running", "judging", "waiting", "ready", "admitted", "trained")
-        dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
-        queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
-        return {**queued, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
-
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment: no other task runs meanwhile."""
         return {
@@ -318,8 +355,11 @@ class TrainingLoop:
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 
-    async def _save(self, state: Mapping[str, Any]) -> None:
+    async def _save(self) -> None:
+        self._heartbeat.begin(self.step, SAVING)
         settings = self._recipe.checkpoints
+        state, parts = self._state(), self._components.attempt_log.checkpoint()
+        state["attempt_parts"] = await asyncio.wrap_future(parts)
 
         def save() -> None:
             save_checkpoint(
@@ -333,6 +373,7 @@ class TrainingLoop:
             )
 
         await self._on_thread(save)
+        self._saved_step = self.step
 
     async def _stop(self) -> None:
         """Abort what is under way; it is counted as dropped."""

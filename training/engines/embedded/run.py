@@ -4,11 +4,14 @@
     OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
     OUT/attempts.jsonl     every judged rollout (curation's attempt): problem, step, outcome, tokens, reward by
                            component
+    OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
+                           (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/plots/, summary.json
+    OUT/stalled.json       why the run ended where there was nothing to learn from
 
 Under torchrun every process calls `train`; rank 0 does all but its share of the gradient steps.
 
@@ -20,19 +23,23 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curation.prompts import SOLVING
+from curation.policies.chat_templates import StopTokens, folder_stop_tokens
+from curation.policies.checkpoints import folder_revision
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
+from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.loop import LoopComponents, TrainingLoop
+from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.loop import TrainingLoop
+from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool, TorchGenerator
@@ -45,8 +52,10 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.stall_monitor import STALLED
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -84,6 +93,35 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         context.close()
 
 
+def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
+    """Check the recipe's model with its prompt, its packing and its generators, train nothing, and return the results.
+
+    Where a check before generation fails no generator is started. Under torchrun only rank 0's results are not empty.
+
+    Raises:
+        GoldilocksError: the recipe or an engine has a fault that the user can mend.
+    """
+    folder = model_folder(recipe, recipe_folder)
+    context = DistributedContext(recipe.compute)
+    try:
+        trainer = Trainer(folder, recipe, context)
+        if not context.is_rank_zero:
+            trainer.follow()
+            return []
+        tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
+        preflight = Preflight(recipe, folder, trainer, load_tokenizer(folder), tasks)
+        if all(result.passed for result in preflight.before_generation()):
+            asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
+        return preflight.results
+    finally:
+        context.close()
+
+
+async def _check_generators(preflight: Preflight, generators: Sequence[Generator]) -> None:
+    async with GeneratorPool(generators) as pool:
+        await preflight.of_generators(pool)
+
+
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     """Return the folder of the model to start from.
 
@@ -105,6 +143,10 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
+    _end_where_trained(trainer, folder_stop_tokens(folder, tokenizer))
+    preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
+    if preflight is not None:
+        require_passed(preflight.before_generation(), recipe.model)
     curriculum = CurriculumController(tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
@@ -115,7 +157,13 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         )
         check_language = _language_checker() if recipe.rewards.language else None
         rollouts = RolloutRunner(
-            tokenizer, SOLVING[recipe.prompt], verifiers, curriculum.rewards, check_language, recipe.seed
+            tokenizer,
+            recipe.solving_prompt,
+            verifiers,
+            curriculum.rewards,
+            check_language,
+            recipe.seed,
+            recipe.tags,
         )
         metrics_logger = MetricsLogger(
             out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
@@ -123,6 +171,9 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():
             metrics_logger.log_message(f"warning: {warning}")
+        if trainer.packing_note is not None:
+            metrics_logger.log_message(trainer.packing_note)
+        attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder))
         weight_sync = stack.enter_context(WeightSync(pool))
         publisher = WeightPublisher(out / "published", trainer.model, tokenizer) if recipe.checkpoints.publish else None
@@ -139,9 +190,10 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             curriculum,
             logs,
             metrics_logger,
+            attempt_log,
             publisher,
         )
-        summary = asyncio.run(_run(components, checkpoint))
+        summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -149,8 +201,14 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
     return out / "model"
 
 
-async def _run(components: LoopComponents, checkpoint: Checkpoint | None) -> dict[str, Any]:
+async def _run(
+    components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
+) -> dict[str, Any]:
     async with components.generators:
+        if preflight is not None:
+            require_passed(await preflight.of_generators(components.generators), components.recipe.model)
+            for line in preflight.lines():
+                components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)
         ledger = await loop.run()
     return {
@@ -162,6 +220,12 @@ async def _run(components: LoopComponents, checkpoint: Checkpoint | None) -> dic
     }
 
 
+def _end_where_trained(trainer: Trainer, stops: StopTokens) -> None:
+    """Let the model that is saved name every token that ended its responses in training."""
+    if stops.added:
+        trainer.model.generation_config.eos_token_id = list(stops.ids)
+
+
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     """Build the recipe's generators, not yet running."""
     settings = recipe.generator
@@ -169,7 +233,8 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
         from training.generation.vllm_generators import VllmGenerator
 
         n_async = recipe.collector.n_async
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async)]
+        head = recipe.compute.head_dtype
+        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
@@ -182,6 +247,7 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
             temperature=recipe.temperature,
             dtype=settings.dtype,
             device=settings.device,
+            head_dtype=recipe.compute.head_dtype,
         )
         for _ in range(settings.engines)
     ]
@@ -202,6 +268,7 @@ def _claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume
             raise StoreError(f"{out} holds a run already; resume it, or give another folder")
     elif resume:
         raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    (out / STALLED).unlink(missing_ok=True)
     table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
     write_run_file(out, {"kind": "training", **table})
 
@@ -217,6 +284,28 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
     finally:
         for log in logs.values():
             log.close()
+
+
+def _attempt_log(
+    recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
+) -> AttemptLog:
+    """Return the log of the run's texts, cut back to the checkpoint."""
+    drawing = {
+        "temperature": recipe.temperature,
+        "max_tokens": recipe.max_tokens or recipe.rewards.max_length,
+        "seed": recipe.seed,
+    }
+    purposes = (
+        AttemptPurpose(TRAINING_ATTEMPTS, recipe.collector.group_size, drawing),
+        AttemptPurpose(EVALUATION_ATTEMPTS, recipe.evaluation.attempts, drawing),
+    )
+
+    def policy() -> str:
+        return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
+
+    kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
+    prompt = recipe.solving_prompt.version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
 def _language_checker() -> LanguageChecker:

@@ -60,7 +60,16 @@ def test_a_rewriting_is_read_behind_the_thoughts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", "<problem>NONE</problem>", "<problem> </problem>", "I cannot.", "<problem>x"]
+    "text",
+    [
+        None,
+        "",
+        "<problem>NONE</problem>",
+        "<problem> </problem>",
+        "I cannot.",
+        "<problem>x",
+        "<think><problem>x</problem>",
+    ],
 )
 def test_no_rewriting_is_none_and_refused(text: str | None) -> None:
     assert read_rewriting(text) is None

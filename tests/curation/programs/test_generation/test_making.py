@@ -89,6 +89,8 @@ def test_programs_of_a_response() -> None:
     assert programs_in(said) == GeneratorPrograms("print(1)\n", "assert input()\n")
     assert programs_in("```python\nprint(1)\n```") == GeneratorPrograms("print(1)\n", None)
     assert programs_in("no code") is None
+    assert programs_in("<think>```python\nprint(1)\n```") is None  # a draft
+    assert programs_in("- One:\n  ```python\n  print(1)\n  ```") == GeneratorPrograms("print(1)\n", None)
 
 
 def test_the_prompt_holds_the_statement_and_the_count() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.verify.programs.extraction import CodeLang, extract_code
+from curation.verify.programs.extraction import CodeBlock, CodeLang, code_blocks, extract_code
 
 
 def test_the_first_block_after_the_thoughts() -> None:
@@ -59,3 +59,43 @@ def test_a_longer_fence_may_hold_a_shorter_one() -> None:
 
 def test_windows_line_ends() -> None:
     assert extract_code("```python\r\nprint(1)\r\n```\r\n").code == "print(1)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. First read:\n\n   ```python\n   if 1:\n       print(1)\n   ```\n\n2. Done.",
+        "- ```python\n  if 1:\n      print(1)\n  ```",
+        "* a\n  10. b\n\n      ```python\n      if 1:\n          print(1)\n      ```",
+        "-\t```python\n\tif 1:\n\t    print(1)\n\t```",
+        "  ```python\n  if 1:\n      print(1)\n```",  # the fences need not stand alike
+        "1. So:\n   ```python\nif 1:\n    print(1)\n   ```",  # nor the code
+    ],
+)
+def test_a_block_in_a_list_loses_the_indentation_of_its_fence(text: str) -> None:
+    found = extract_code(text)
+    assert (found.lang, found.code) == (CodeLang.PYTHON, "if 1:\n    print(1)\n")
+
+
+def test_a_fence_in_a_string_of_the_code_ends_no_block() -> None:
+    code = 'def f():\n    """Show.\n\n    ```\n    f()\n    ```\n    """\n'
+    assert extract_code(f"```python\n{code}```").code == code
+    in_list = "".join(f"   {line}\n" if line else "\n" for line in code.splitlines())
+    assert extract_code(f"1. So:\n\n   ```python\n{in_list}   ```").code == code
+
+
+def test_the_end_of_a_finished_response_closes_an_open_block() -> None:
+    assert extract_code("So:\n```python\nprint(1)\n", finished=True).code == "print(1)\n"
+    assert extract_code("So:\n```python\nprint(1)", finished=True).code == "print(1)"
+    assert extract_code("- So:\n  ```python\n  print(1)", finished=True).code == "print(1)"
+    assert "not closed" in extract_code("So:\n```python\nprint(1)").why
+    assert "empty" in extract_code("So:\n```python", finished=True).why
+    assert "never end" in extract_code("<think>```python\nprint(1)\n```", finished=True).why
+
+
+def test_all_blocks_with_their_names() -> None:
+    text = "<think>```a\n1\n```</think>```text\n2\n```\n\n```\n3\n```\n```{.Python}\n\n```\n```cpp\n4"
+    assert code_blocks(text) == [CodeBlock("text", "2\n"), CodeBlock("", "3\n")]
+    assert code_blocks(text, finished=True)[-1] == CodeBlock("cpp", "4", is_closed=False)
+    assert "'text', which is not judged" in extract_code(text).why  # the first one is the answer
+    assert code_blocks("<think>```a\n1\n```") == []

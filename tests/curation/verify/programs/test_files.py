@@ -63,6 +63,21 @@ def test_a_file_of_submissions_is_judged(tmp_path: Path, capsys: pytest.CaptureF
     assert "sandbox" in printed
 
 
+def test_responses_may_think_in_other_tags_and_end_in_an_open_block(tmp_path: Path) -> None:
+    draft, program = "\n```python\nprint(2)\n```\n", "```python\nprint(int(input()) + 1)\n"
+    rows = [
+        {"id": "whole", "problem": "next", "response": f"[THINK]{draft}[/THINK]{program}```"},
+        {"id": "open", "problem": "next", "response": f"[THINK]{draft}[/THINK]{program}", "finish": "stop"},
+        {"id": "cut", "problem": "next", "response": f"[THINK]{draft}[/THINK]{program}"},
+    ]
+    problems, submissions = write(tmp_path / "p.jsonl", PROBLEMS), write(tmp_path / "s.jsonl", rows)
+    verdicts = []
+    for thinking in ("[THINK]", "<think>"):
+        verify_code_file(problems, submissions, tmp_path / "out.jsonl", workers=2, thinking=thinking)
+        verdicts.append([json.loads(line)["verdict"] for line in (tmp_path / "out.jsonl").read_text().splitlines()])
+    assert verdicts == [["AC", "AC", "NA"], ["WA", "WA", "WA"]]
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

@@ -137,6 +137,13 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
         Outcome.NO_ANSWER,
         Outcome.CORRECT,
     ]
+    unclosed = tuple(Response(right.removesuffix("\n```"), None, finish) for finish in ("stop", "length", None))
+    ends = ProgramJudge(problems.__getitem__, 7, runner=runner).submit(JudgeTask("next", "", "en", unclosed)).result()
+    assert [one.outcome for one in ends] == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
+    tag = JudgeTask("next", "", "en", (Response("```python\nt = '</think>'\nprint(int(input()) + 1)\n```", None),))
+    answer = "```python\nt = '</think>'\nprint(int(input()) + 1)\n```"  # a final answer has no thoughts
+    judge = ProgramJudge(problems.__getitem__, 7, runner=runner)
+    assert judge.submit(tag, [answer]).result()[0].outcome is Outcome.CORRECT
     assert first.problem == "next"
     assert first.verdicts[1].method.startswith("WA on test 0")
     assert (second.verdicts[0].outcome, third.verdicts[0].outcome) == (Outcome.BROKEN, Outcome.NO_ANSWER)

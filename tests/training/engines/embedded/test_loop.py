@@ -51,13 +51,13 @@ def test_single_failures_are_counted_and_the_run_goes_on(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int) -> None:
     with_generator(monkeypatch, every=0, dies=20)
-    made = small(collector={"max_staleness": staleness}, evaluation={"data": None})
+    made = small(collector={"max_staleness": staleness}, evaluation={"data": None}, checks=False)
     with pytest.raises(PolicyError, match="the engine is gone"):
         run.train(made, Path(), tmp_path / "run")
 
 
 def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int) -> Verdict:
+    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int, finish: str | None) -> Verdict:
         raise VerifierError("the verifier keeps dying")
 
     monkeypatch.setattr(Verifiers, "verify", judge)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import tomli_w
 import torch
@@ -24,6 +25,7 @@ from tests.waiting import PATIENCE_S, wait_until
 from training.evaluation.metrics import read_metrics
 from training.optimisation.model import load_model
 from training.recipe import TrainRecipe
+from training.rollouts.attempt_log import read_attempts, verdict_tables
 
 STEPS = 5
 SYNCHRONOUS: dict[str, Any] = {"collector": {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}}
@@ -67,6 +69,12 @@ def weights(out: Path) -> bytes:
     return (out / "model/model.safetensors").read_bytes()
 
 
+def texts(out: Path) -> dict[str, bytes]:
+    """The attempts and verdicts that the run keeps, file by file."""
+    files = [path for name in ("attempts", "verdicts") for path in (out / name).rglob("*") if path.is_file()]
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+
 def policy(out: Path) -> list[dict[str, float]]:
     """What does not depend on the clock."""
     groups = ("reward/", "batch/", "sampled/", "policy/", "length/", "age/", "evaluation/")
@@ -89,6 +97,7 @@ def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, 
     assert policy(out) == policy(undisturbed / "run")
     assert lines(out / "batches.jsonl") == lines(undisturbed / "run" / "batches.jsonl")
     assert lines(out / "attempts.jsonl") == lines(undisturbed / "run" / "attempts.jsonl")
+    assert texts(out) == texts(undisturbed / "run")
 
 
 def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) -> None:
@@ -99,6 +108,14 @@ def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) ->
     assert len(trained) == len(set(trained)) == 16 * STEPS
     judged = [(row["group"], row["index"]) for row in lines(out / "attempts.jsonl")]
     assert len(judged) == len(set(judged))
+    kept = read_attempts(out, ["problem", "index", "rollout_group", "step", "tokens"], purpose="training")
+    named = [(row["group"], row["problem"], row["step"], row["tokens"]) for row in lines(out / "attempts.jsonl")]
+    assert sorted(kept.select("rollout_group", "problem", "step", "tokens").rows()) == sorted(named)
+    assert kept.select("problem", "index").n_unique() == kept.height
+    evaluated = read_attempts(out, ["problem", "index", "step"], purpose="evaluation")
+    assert evaluated.n_unique() == evaluated.height == 6 * 2 * 4  # at steps 0, 2, 4 and 5
+    verdicts = pl.concat(verdict_tables(out))
+    assert verdicts.select("problem", "sampling", "index").n_unique() == kept.height + evaluated.height
     ledger = json.loads((out / "summary.json").read_text())["ledger"]
     assert ledger["trained"] == len(trained)
     assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())

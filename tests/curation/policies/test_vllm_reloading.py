@@ -1,4 +1,4 @@
-"""Weights that are tied, exchanged in the policy's engine: what `curation.policies.vllm.tied` mends.
+"""Weights that are tied, exchanged in the policy's engine: what `curation.policies.vllm.reloading` mends.
 
 The engine for training is tested where models of the embedded kind are made:
 tests/training/generation/test_vllm_generators.py.

@@ -1,0 +1,106 @@
+"""Verdicts that failed: how they are named, and how they are replaced once they were judged again.
+
+A verdict fails where the verifier was killed at its limit (TIMEOUT) or failed itself (BROKEN). One comparison serves
+all attempts with one answer, so they fail together. `curation.difficulty.early_stopping.StoppingRule.is_certain` says
+what they leave undecided; `curation.difficulty.pass_rates.decide` puts their names into the evidence.
+
+Invariants: a verdict that did not fail is never changed; answers that are new to a problem's classes get numbers behind
+those that it has. Pure functions over frames; nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from curation.records import Outcome
+from curation.verify.math_judge import Verdict
+
+FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
+"""Outcomes that are the verifier's own failures."""
+
+SHOWN_ANSWERS = 4
+"""Most failed comparisons that the evidence of one problem names."""
+
+SHOWN_CHARACTERS = 60
+"""Of an answer, a reference and what failed, in the evidence."""
+
+
+def has_failed() -> pl.Expr:
+    """Return whether a `VERDICT` row is a failure of the verifier."""
+    return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
+
+
+def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return problem and ``failures`` in words, of each problem with failed verdicts: attempts, answer, what failed.
+
+    Args:
+        verdicts: the `VERDICT` rows of one policy and one verifier that count.
+
+    Example: ``attempts 10-15 answered '\\\\frac{1}{3}' against '0.333': timeout (killed at its limit)``
+    """
+    comparisons = (
+        verdicts.filter(has_failed())
+        .sort("problem", "index")
+        .group_by("problem", "reference", "answer", "outcome", "method", maintain_order=True)
+        .agg("index")
+    )
+    named: dict[str, list[str]] = {}
+    for problem, reference, answer, outcome, method, indices in comparisons.iter_rows():
+        against = f"against {_brief(reference)}" if reference else "on the tests"
+        text = f"{_ranges(indices)} answered {_brief(answer or '')} {against}: {outcome} ({_brief(method, bare=True)})"
+        named.setdefault(problem, []).append(text)
+    rows = [(problem, _joined(texts)) for problem, texts in named.items()]
+    return pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
+
+
+def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
+    """Return one problem's verdicts with what the failed ones became when the whole problem was judged again.
+
+    Args:
+        verdicts: `VERDICT` rows of one problem, in the order of the index.
+        again: the new verdict on each of them. What did not fail before keeps its row, whatever is said of it now.
+    """
+    known: dict[int, int] = {0: 0}  # new class: the class that the problem's verdicts have for it
+    old = list(verdicts.select("outcome", "answer_class").iter_rows())
+    for (outcome, answer_class), verdict in zip(old, again, strict=True):
+        if outcome not in FAILED and answer_class and verdict.answer_class:
+            known.setdefault(verdict.answer_class, answer_class)
+    highest = max((answer_class for _, answer_class in old if answer_class is not None), default=0)
+    rows = []
+    columns = ("outcome", "answer_class", "method")
+    for (outcome, answer_class, method), verdict in zip(verdicts.select(columns).iter_rows(), again, strict=True):
+        if outcome not in FAILED:
+            rows.append((outcome, answer_class, method))
+            continue
+        if verdict.answer_class is not None and verdict.answer_class not in known:
+            highest += 1
+            known[verdict.answer_class] = highest
+        new_class = known[verdict.answer_class] if verdict.answer_class is not None else None
+        rows.append((verdict.outcome.value, new_class, verdict.method))
+    replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
+    return verdicts.with_columns(replaced)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - SHOWN_ANSWERS} more" if len(texts) > SHOWN_ANSWERS else ""
+    return "; ".join(texts[:SHOWN_ANSWERS]) + more
+
+
+def _ranges(indices: Sequence[int]) -> str:
+    """Return ascending indices in words: attempts 1, 4-6."""
+    runs: list[list[int]] = []
+    for index in indices:
+        if runs and index == runs[-1][1] + 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    text = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
+    return f"attempt {text}" if len(indices) == 1 else f"attempts {text}"
+
+
+def _brief(text: str, *, bare: bool = False) -> str:
+    """Return the beginning of a foreign text on one line, without control characters; quoted unless ``bare``."""
+    shown = repr(text[:SHOWN_CHARACTERS] + "…" if len(text) > SHOWN_CHARACTERS else text)
+    return shown[1:-1] if bare else shown

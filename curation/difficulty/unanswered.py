@@ -1,0 +1,97 @@
+"""Whether most responses of a policy are of no use: without an answer that can be read, or cut off for want of room.
+
+That is a fault of a setting, not of the problems, and it costs a whole stage. `ResponseTally.is_alarming` says so as
+soon as it is certain: from `MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems on (responses to one problem are
+alike), once Hoeffding's lower limit of the useless share, which errs in 1 of 100 cases, lies above one half.
+`most_are_useless` says it without that limit, for the end of a stage.
+
+Not here: who is told, and how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log, sqrt
+
+from curation.policies.excerpt import excerpt
+
+MIN_RESPONSES, MIN_PROBLEMS = 32, 4
+
+ERROR_RATE = 0.01
+"""How often Hoeffding's limit is wrong, at one look."""
+
+CUT_OFF, NO_ANSWER = "cut off", "no answer"
+
+
+@dataclass(slots=True)
+class ResponseTally:
+    """Counts of judged responses. A response that was cut off counts as that, whatever it answers.
+
+    ``example`` names the last response of each kind by problem and index.
+    """
+
+    judged: int = 0
+    useless: dict[str, int] = field(default_factory=lambda: {CUT_OFF: 0, NO_ANSWER: 0})
+    examples: dict[str, tuple[str, int]] = field(default_factory=dict)
+    problems: set[str] = field(default_factory=set)  # the first of them, up to MIN_PROBLEMS
+
+    def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> None:
+        """Count one response."""
+        self.judged += 1
+        if len(self.problems) < MIN_PROBLEMS:
+            self.problems.add(problem)
+        if is_cut_off or not has_answer:
+            kind = CUT_OFF if is_cut_off else NO_ANSWER
+            self.useless[kind] += 1
+            self.examples[kind] = problem, index
+
+    @property
+    def share(self) -> float:
+        """Return the useless share of the judged responses."""
+        return sum(self.useless.values()) / self.judged if self.judged else 0.0
+
+    @property
+    def most_are_useless(self) -> bool:
+        """Return whether more than half of the responses are useless."""
+        return self.share > 0.5
+
+    @property
+    def is_alarming(self) -> bool:
+        """Return whether it is certain that more than half of the responses will be useless."""
+        if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
+            return False
+        return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
+
+    @property
+    def main_kind(self) -> str:
+        """Return the more frequent kind of useless responses."""
+        return max(self.useless, key=lambda kind: self.useless[kind])
+
+    def alarm(self, text: str | None) -> UselessResponses:
+        """Return what is to be said; ``text`` is the example of the main kind."""
+        kind = self.main_kind
+        return UselessResponses(self.judged, dict(self.useless), kind, *self.examples[kind], text)
+
+
+@dataclass(frozen=True, slots=True)
+class UselessResponses:
+    """Most responses are of no use: counts by kind, the more frequent kind, and one response of it.
+
+    Example: ``UselessResponses(48, {"cut off": 40, "no answer": 2}, "cut off", "5f0c…", 3, "Let me think …")``
+    """
+
+    judged: int
+    counts: dict[str, int]
+    kind: str
+    problem: str
+    index: int
+    text: str | None
+
+    def sentence(self, advice: str) -> str:
+        """Return it as a sentence for people; ``advice`` says which setting to look at."""
+        total = sum(self.counts.values())
+        counts = ", ".join(f"{kind} {count:,}" for kind, count in self.counts.items() if count)
+        return (
+            f"{total:,} of the first {self.judged:,} responses ({100 * total / self.judged:.0f} %) are of no use "
+            f"({counts}): {advice}. One of them, problem {self.problem}, attempt {self.index}: {excerpt(self.text)}"
+        )

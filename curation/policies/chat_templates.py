@@ -1,0 +1,128 @@
+"""What a model's chat template makes of a chat: the prompt's text, and the token that ends an answer.
+
+A template and the tokens at which generation stops come from different files and need not agree: a base model's
+generation settings often name ``<|endoftext|>`` alone, while its template ends every turn with ``<|im_end|>``. The
+model then goes on behind its answer until it is cut off. So the template's token always ends a response here
+(`stop_tokens`), and whoever starts a model says where it had to be added.
+
+Tokenizers are those of transformers, handed in: nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from curation.policies.checkpoints import end_tokens
+from curation.prompts.base import Message
+from curation.records import PolicyError
+
+_ANSWER = "The answer is 2."
+_QUESTION: Message = {"role": "user", "content": "What is 1 + 1?"}
+_CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWER})
+
+
+@dataclass(frozen=True, slots=True)
+class StopTokens:
+    """The tokens that end a response.
+
+    ``turn_end`` is the one that the chat template puts behind an answer; None where it puts none, or ends turns in
+    letters. ``added`` says that the model's own settings do not name it.
+
+    Example: ``StopTokens((151643, 151645), 151645, added=True)``
+    """
+
+    ids: tuple[int, ...]
+    turn_end: int | None
+    added: bool
+
+    def phrase(self, tokenizer: Any) -> str:
+        """Return in words what ends a response."""
+        names = ", ".join(f"{tokenizer.decode([token])} ({token})" for token in self.ids)
+        if self.turn_end is None:
+            return f"{names} end a response; the chat template ends turns with no token of its own"
+        if not self.added:
+            return f"{names} end a response"
+        return (
+            f"{names} end a response; the last was added, for the chat template ends turns with it and the model's "
+            "generation settings do not name it"
+        )
+
+
+def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:
+    """Return what the tokenizer's chat template makes of a chat; ``options`` are those of transformers' method.
+
+    Raises:
+        PolicyError: the template refuses the chat, as some refuse every system message.
+    """
+    from jinja2.exceptions import TemplateError
+
+    try:
+        return tokenizer.apply_chat_template(list(messages), **options)
+    except TemplateError as error:
+        advice = "mend its chat_template"
+        if any(message["role"] == "system" for message in messages):
+            advice = 'set prompt = "plain", or take a chat_template that puts the system message somewhere'
+        raise PolicyError(
+            f"{getattr(tokenizer, 'name_or_path', 'the tokenizer')}: the chat template refuses the prompt "
+            f"({str(error).rstrip('.')}); {advice}."
+        ) from error
+
+
+def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
+    """Return the tokens that end a response: the model's ``own``, the tokenizer's, and the template's.
+
+    Raises:
+        PolicyError: there is none.
+    """
+    known = list(own)
+    if tokenizer.eos_token_id is not None:
+        known.append(int(tokenizer.eos_token_id))
+    turn_end = turn_end_token(tokenizer)
+    ids = dict.fromkeys([*known, *([] if turn_end is None else [turn_end])])
+    if not ids:
+        name = getattr(tokenizer, "name_or_path", "the model")
+        raise PolicyError(
+            f"{name}: neither generation_config.json nor the tokenizer names an end token, so that no response would "
+            "ever end; set `eos_token_id` in generation_config.json."
+        )
+    return StopTokens(tuple(ids), turn_end, turn_end is not None and turn_end not in known)
+
+
+def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
+    """Return the tokens that end a response of the model in a folder, see `stop_tokens`."""
+    return stop_tokens(tokenizer, end_tokens(folder))
+
+
+def turn_end_token(tokenizer: Any) -> int | None:
+    """Return the special token that the chat template puts behind an answer.
+
+    Where it puts nothing there, it is the one that opens the user's next turn, as with GLM. None where there is no
+    template, it refuses such a chat, or ends turns with plain letters.
+    """
+    if getattr(tokenizer, "chat_template", None) is None:
+        return None
+    for chat in (_CHAT, (*_CHAT, _QUESTION)):
+        try:
+            text = apply_chat_template(tokenizer, chat, tokenize=False)
+        except PolicyError:
+            return None
+        _, found, tail = text.rpartition(_ANSWER)
+        if not found:
+            return None
+        if tail.strip():
+            return _first_special(tokenizer, tail)
+    return None
+
+
+def _first_special(tokenizer: Any, tail: str) -> int | None:
+    """Return the token that ``tail`` begins with, white space aside; None where it is no special one."""
+    special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+    for token in tokenizer.encode(tail, add_special_tokens=False):
+        if token in special:
+            return int(token)
+        if tokenizer.decode([token]).strip():
+            return None
+    return None

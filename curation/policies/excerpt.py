@@ -1,0 +1,32 @@
+"""A response as it may be shown in a message: on one line, short, and harmless to the terminal that shows it.
+
+Not here: which response is shown.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+EXCERPT_CHARACTERS = 240
+"""A longer response is shown by its beginning and its end."""
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories that move the cursor, turn the writing direction, or cannot be encoded."""
+
+
+def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
+    """Return a response in quotes, its control characters and line breaks as spaces, its middle left out where long.
+
+    Example: ``excerpt("17 + 25\\n= 42") == '"17 + 25 = 42"'``
+    """
+    if text is None:
+        return "(no text)"
+    half = max(characters // 2, 1)
+    is_cut = len(text) > 8 * characters
+    if is_cut:  # no more is looked at than may be shown
+        text = f"{text[: 4 * characters]} {text[-4 * characters :]}"
+    visible = "".join(" " if unicodedata.category(char) in _INVISIBLE else char for char in text)
+    line = " ".join(visible.split())
+    if is_cut or len(line) > characters:
+        line = f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
+    return f'"{line}"'

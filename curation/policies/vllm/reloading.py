@@ -1,0 +1,146 @@
+"""New weights for a model that runs in vLLM, from a folder of safetensors, and what vLLM forgets about them.
+
+They go layer by layer into the tensors that are in use, by vLLM's own reloading: `begin`, `receive`, `finish`. Found
+with vLLM 0.32.0, each without a word from it, and mended here:
+  - an output layer tied to the embedding, on a CPU: the checkpoint has one name for both, so its packed copy stays old,
+    and the model answers with its old output layer (`pack_tied`);
+  - the experts of a mixture, on a CPU: new weights are put, unpacked, where packed ones are read (`forget_experts`,
+    before it begins, so that they are set up as they were at first);
+  - weights that a model copies into place itself (the experts and sinks of gpt-oss), anywhere: they were copied into
+    nothing, and the old ones stayed (`_receive_again`).
+
+Runs inside the engine; vLLM is needed by functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from curation.policies.watchdog import Watchdog
+
+
+class Worker(Watchdog):
+    """Methods that a vLLM worker gains; called by `collective_rpc`."""
+
+    model_runner: Any
+    vllm_config: Any
+
+    def load_folder(self, folder: str) -> None:
+        """Exchange the weights for those of a folder."""
+        from vllm.config import set_current_vllm_config
+
+        model = self.model_runner.get_model()
+        with set_current_vllm_config(self.vllm_config):
+            if any(Path(folder).glob("*.safetensors")):
+                begin(model)
+                receive(model, Path(folder))
+                finish(model, self.vllm_config.model_config)
+            else:
+                self.model_runner.reload_weights(weights_path=folder)
+
+
+def begin(model: Any) -> None:
+    """Make the model ready for new weights."""
+    from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
+
+    forget_experts(model)
+    initialize_layerwise_reload(model)
+
+
+def receive(model: Any, folder: Path) -> None:
+    """Load the folder's tensors, which need not be all that the model has.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    model.load_weights(_tensors(folder))
+    if missed := _missed_layers(model):
+        _receive_again(model, folder, missed)
+
+
+def finish(model: Any, model_config: Any) -> None:
+    """Put what was received to use; what was not stays as it was."""
+    from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
+
+    finalize_layerwise_reload(model, model_config)
+    pack_tied(model)
+
+
+def forget_experts(model: Any) -> int:
+    """Let the experts of every mixture on a CPU be packed when weights are next loaded; return how many layers do."""
+    count = 0
+    for module in model.modules():
+        method: Any = getattr(module, "quant_method", None)
+        if getattr(method, "moe_kernel", None) is not None and next(module.parameters()).device.type == "cpu":
+            method.moe_kernel = None
+            count += 1
+    return count
+
+
+def pack_tied(model: Any) -> int:
+    """Pack anew every layer that keeps its weights beside their packed copy; return how many there were."""
+    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
+    for layer in packed_layers:
+        layer.quant_method.process_weights_after_loading(layer)
+    return len(packed_layers)
+
+
+def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
+    """Return the layers of the language model that have parameters and were given none, with vLLM's notes on them.
+
+    An output layer may be tied. Towers for images and sound are not trained, so nothing comes for them.
+    """
+    from vllm.model_executor.layers.attention import is_deferred_attention_layer
+    from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+    from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
+
+    language_model = model.get_language_model() if hasattr(model, "get_language_model") else model
+    missed = []
+    for layer in language_model.modules():
+        info = get_layerwise_info(layer)
+        waits = info.can_load() and info.load_numel <= 0 and any(value.is_meta for value in _own_parameters(layer))
+        if waits and not isinstance(layer, ParallelLMHead) and not is_deferred_attention_layer(layer):
+            missed.append((layer, info))
+    return missed
+
+
+def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
+    """Load the folder anew with memory for these layers, and put to use what was written to it.
+
+    Raises:
+        RuntimeError: a layer was written to in part.
+    """
+    from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
+    from vllm.model_executor.model_loader.reload.meta import materialize_layer
+
+    begin(model)  # once more for all the others, which have been put to use and would take nothing more
+    for layer, info in missed:
+        materialize_layer(layer, info)
+        for value in _own_parameters(layer):
+            if value.is_floating_point():
+                value.data.fill_(float("nan"))
+    model.load_weights(_tensors(folder))
+    for layer, info in missed:
+        empty = [bool(value.isnan().any()) for value in _own_parameters(layer) if value.is_floating_point()]
+        if not any(empty):
+            _layerwise_process(layer, info)
+        elif not all(empty):
+            raise RuntimeError(f"{type(layer).__name__} took a part of its new weights only")
+
+
+def _own_parameters(layer: Any) -> list[Any]:
+    return [value for value in layer._parameters.values() if value is not None]
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    from safetensors import safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:  # vLLM would keep the old weights and say nothing
+        raise FileNotFoundError(f"{folder}: no weights here (no *.safetensors) as this machine sees it")
+    for path in files:
+        with safe_open(path, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+                yield name, tensors.get_tensor(name)

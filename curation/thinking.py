@@ -1,0 +1,129 @@
+"""Thinking aloud: the tags between which a model writes its thoughts, and the parts of a response.
+
+A response begins with its thoughts in tags, and the answer follows them. Within the house the tags are ``<think>`` and
+``</think>`` (`THINK`): policies hand texts over, and stores keep them, in that form, whatever tags the model writes.
+So whoever reads a stored text needs to know nothing else: `split_response` is the one reader.
+
+Which tags a model writes is a setting, `thinking` of a policy or of a training recipe, and becomes a `ThinkingTags`.
+The form spans prompt and response: where a chat template ends in an open tag, `ThinkingTags.end_of` finds it, and it is
+put in front of the text. The tokens stay those that were sampled.
+
+Not here: tags guessed from a template. It names tags that it takes out of earlier turns as well, and need not name
+those that the model writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+OPEN, CLOSE = "<think>", "</think>"
+
+NONE = "none"
+"""The setting for a model that does not think aloud."""
+
+_SETTING = re.compile(r"([<\[])([^<>\[\]/\s]+)([>\]])")
+_SPACE_CHARS = 64
+"""White space behind an open tag, at the end of a prompt, that is looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingTags:
+    """The tags that a model writes; both are empty where it does not think aloud.
+
+    Example: ``ThinkingTags.of("[THINK]") == ThinkingTags("[THINK]", "[/THINK]")``
+    """
+
+    open: str
+    close: str
+
+    @classmethod
+    def of(cls, setting: str | Sequence[str]) -> ThinkingTags:
+        """Return the tags that a setting means.
+
+        Args:
+            setting: an opening tag in angle or square brackets, whose closing tag has a slash; or both tags; or
+                `none`.
+
+        Raises:
+            ValueError: it is none of these, or one of the tags is a part of the other.
+        """
+        if setting == NONE:
+            return cls("", "")
+        if not isinstance(setting, str):
+            opening, closing = setting
+            if not opening or not closing or opening in closing or closing in opening:
+                raise ValueError(f"{list(setting)!r}: give two tags, neither of which is a part of the other")
+            return cls(opening, closing)
+        match = _SETTING.fullmatch(setting)
+        if match is None or match[1] + match[3] not in ("<>", "[]"):
+            raise ValueError(f'{setting!r} is no tag; write "<think>", "[THINK]", ["OPENING", "CLOSING"] or "{NONE}"')
+        return cls(setting, f"{match[1]}/{match[2]}{match[3]}")
+
+    @property
+    def are_used(self) -> bool:
+        """Return whether the model thinks aloud."""
+        return bool(self.open)
+
+    @property
+    def template_arguments(self) -> dict[str, bool]:
+        """Return what a chat template is told: not to have the model think, by the names that templates go by."""
+        return {} if self.are_used else {"enable_thinking": False, "thinking": False}
+
+    def end_of(self, prompt: str) -> str:
+        r"""Return the end of a rendered prompt that is the response's: an open tag, or a pair with nothing in it.
+
+        Empty where the prompt ends in neither. White space is part of it: ``"<think>\n"``.
+        """
+        if not self.are_used:
+            return ""
+        tail = prompt[-len(self.open) - len(self.close) - _SPACE_CHARS :]
+        match = re.search(rf"{re.escape(self.open)}\s*(?:{re.escape(self.close)}\s*)?\Z", tail)
+        return match[0] if match is not None else ""
+
+    def without_prompt(self, text: str) -> str:
+        """Return a response whose prompt nobody knows, with the open tag in front where it has a closing one only."""
+        before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
+        return self.open + text if closing and self.open not in before else text
+
+    def house_form(self, text: str) -> str:
+        """Return a response with `THINK` in the place of these tags, and these in the place of `THINK`.
+
+        For a model that thinks in other tags, ``<think>`` is a word like any other: it opens no thoughts, and a text
+        with it keeps no form, before the exchange and after it. A second exchange gives the text back.
+        """
+        if not self.are_used or self == THINK:
+            return text
+        exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
+        longest_first = sorted(exchanged, key=len, reverse=True)
+        return re.sub("|".join(map(re.escape, longest_first)), lambda match: exchanged[match[0]], text)
+
+
+THINK = ThinkingTags(OPEN, CLOSE)
+"""The tags of the house, and of most models."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseParts:
+    """A response's thoughts, empty where there are none, and its answer, None where the thoughts never end.
+
+    Example: ``ResponseParts("2 + 2", "4")``
+    """
+
+    thoughts: str
+    answer: str | None
+
+
+def split_response(text: str) -> ResponseParts:
+    """Split a text in the house's form: the answer is what follows the last closing tag, or the whole text.
+
+    A closing tag without an opening one is accepted: of recorded attempts, the template may have opened it.
+
+    Example: ``split_response("<think>2 + 2</think>4") == ResponseParts("2 + 2", "4")``
+    """
+    thoughts, closing, answer = text.rpartition(CLOSE)
+    if closing:
+        return ResponseParts(thoughts.removeprefix(OPEN), answer)
+    _, opening, unfinished = text.partition(OPEN)
+    return ResponseParts(unfinished, None) if opening else ResponseParts("", text)

@@ -1,0 +1,143 @@
+"""What failed verdicts leave undecided, by enumeration; how they are named; what becomes of them when judged again."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+from curation.config import Band, SecondBand
+from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
+from curation.difficulty.failed_verdicts import failed_verdicts, replace_failed
+from curation.difficulty.pass_rates import counted_verdicts, decide, pass_rates
+from curation.records import Outcome
+from curation.verify.math_judge import Verdict
+from tests.curation.difficulty.attempt_letters import rates_of, verdicts
+
+STAGE1, STAGE2 = Band(), SecondBand()
+
+
+def counts_of(correct: int, top_wrong: int, others: int, failed: int) -> OutcomeCounts:
+    """Counts of 16 attempts; the others gave an answer each that nobody else gave."""
+    total = correct + top_wrong + others + failed
+    return OutcomeCounts(correct, max(top_wrong, min(1, others)), total - failed, total, total)
+
+
+@pytest.mark.parametrize("band", [STAGE1, STAGE2, Band(min_correct=3, max_pass_rate=0.5), Band(min_judged=2)])
+def test_every_completion_of_the_failed_verdicts_decides_alike_or_the_verifier_has_failed(band: Band) -> None:
+    """Over all (correct, rival, wrong, failed) of 16: against every way in which the failed ones can turn out."""
+    n = band.attempts
+    states = [
+        (correct, top_wrong, others, n - correct - top_wrong - others)
+        for correct in range(n + 1)
+        for top_wrong in range(n + 1 - correct)
+        for others in range(n + 1 - correct - top_wrong)
+    ]
+    assert len(states) == math.comb(n + 3, 3)
+    frame = rates_of([counts_of(*state) for state in states])
+    reasons = dict(zip(states, decide(frame, band, "stage1")["reason"].to_list(), strict=True))
+    rule = StoppingRule(band)
+    for (correct, top_wrong, others, failed), reason in reasons.items():
+        completions = set()
+        for solved in range(failed + 1):
+            for agreeing in range(failed - solved + 1):  # with the rival, with another answer, with one another
+                votes = {top_wrong + agreeing, max(top_wrong, agreeing + min(1, others)), max(top_wrong, agreeing)}
+                completions |= {reasons[correct + solved, most, n - correct - solved - most, 0] for most in votes}
+        is_judged = n - failed >= band.least_judged
+        wanted = completions.pop() if len(completions) == 1 and is_judged else "verifier_failed"
+        assert reason == wanted, (correct, top_wrong, others, failed)
+        now = counts_of(correct, top_wrong, others, failed)
+        assert rule.reason(now.correct, now.top_wrong, now.judged, now.attempts) == reason
+
+
+@pytest.mark.parametrize("band", [STAGE1, Band(min_judged=2)])
+def test_that_failed_verdicts_share_an_answer_decides_nothing_more(band: Band) -> None:
+    """One comparison serves all attempts with one answer; told of it, the rule would say the same.
+
+    Each bundle of failed attempts is correct as a whole, or the rival, or another answer.
+    """
+    n, rule = band.attempts, StoppingRule(band)
+    for failed in range(2, n - band.least_judged + 1):
+        for correct in range(n - failed + 1):
+            for top_wrong in range(n - failed - correct + 1):
+                alone = rule.is_certain(correct, top_wrong, failed, n)
+                for first in range(1, failed):  # bundles of two sizes
+                    ways = {
+                        rule.reason(
+                            correct + sum(size for size, fate in fates if fate == "c"),
+                            max(
+                                top_wrong + sum(size for size, fate in fates if fate == "1"),
+                                sum(size for size, fate in fates if fate == "2"),
+                            ),
+                            n,
+                            n,
+                        )
+                        for one in "c12n"
+                        for two in "c12n"
+                        for fates in (((first, one), (failed - first, two)),)
+                    }
+                    assert (len(ways) == 1) is alone
+
+
+def test_six_that_timed_out_are_named() -> None:
+    """0 correct, 10 wrong, 6 timed out of 16: all six gave one answer, which may be the right one."""
+    frame = verdicts(x="1234512345" + "t" * 6).with_columns(
+        pl.when(pl.col("outcome") == "timeout")
+        .then(pl.lit("x^2\n+\x1b[31m" + "1" * 99))
+        .otherwise("answer")
+        .alias("answer"),
+        pl.when(pl.col("outcome") == "timeout").then(pl.lit("killed at its limit")).otherwise("method").alias("method"),
+    )
+    rule = StoppingRule(STAGE1)
+    measured = pass_rates(pl.Series(["x"]), frame, "weak@1", rule)
+    (row,) = decide(measured, STAGE1, "stage1", rule, failed_verdicts(counted_verdicts(frame, rule))).to_dicts()
+    assert row["reason"] == "verifier_failed"
+    assert row["evidence"] == (
+        "the verifier failed on 6 of 16 attempts, which could decide; of 10 judged 0 are correct, 2 agree on another: "
+        r"attempts 10-15 answered 'x^2\n+\x1b[31m" + "1" * 50 + "…' against 'ref': timeout (killed at its limit)"
+    )
+
+
+def test_failed_verdicts_that_can_change_nothing_are_not_named() -> None:
+    frame = verdicts(x="c" * 13 + "ttt", y="1" * 9 + "t" * 7)
+    decided = decide(pass_rates(pl.Series(["x", "y"]), frame, "weak@1"), STAGE1, "stage1", None, failed_verdicts(frame))
+    assert decided["reason"].to_list() == ["too_easy", "suspected_wrong_label"]
+    assert decided["evidence"].to_list() == [
+        "13 of 13 correct, at most 9 wanted",
+        "9 of 9 agree on 1.0, 0 on the reference",
+    ]
+
+
+def test_what_is_judged_again_replaces_failures_only() -> None:
+    """Classes keep their numbers; an answer that is new to them gets the next one."""
+    frame = verdicts(x="c12ttbtt")
+    again = [
+        Verdict(Outcome.CORRECT, "ref", 0, "again"),
+        Verdict(Outcome.WRONG, "1.1", 2, "again"),  # the classes are numbered otherwise this time
+        Verdict(Outcome.TIMEOUT, "2.2", None, "again"),  # was judged before, and stays so
+        Verdict(Outcome.CORRECT, "a", 0, "again"),
+        Verdict(Outcome.WRONG, "b", 1, "again"),
+        Verdict(Outcome.WRONG, "c", 2, "again"),
+        Verdict(Outcome.WRONG, "b", 1, "again"),
+        Verdict(Outcome.TIMEOUT, "d", None, "killed"),
+    ]
+    replaced = replace_failed(frame, again)
+    assert replaced.schema == frame.schema
+    assert replaced[:3].equals(frame[:3])
+    assert replaced[3:].select("outcome", "answer_class", "method").rows() == [
+        ("correct", 0, "again"),
+        ("wrong", 3, "again"),
+        ("wrong", 1, "again"),
+        ("wrong", 3, "again"),
+        ("timeout", None, "killed"),
+    ]
+    kept = [name for name in frame.columns if name not in ("outcome", "answer_class", "method")]
+    assert replaced.select(kept).equals(frame.select(kept))
+
+
+def test_a_class_that_is_right_by_now_lends_no_number() -> None:
+    """An answer that was taken for the reference's and no longer is would lend class 0 to what equals it."""
+    frame = verdicts(x="ct")
+    again = [Verdict(Outcome.WRONG, "ref", 1, ""), Verdict(Outcome.WRONG, "a", 1, "")]
+    assert replace_failed(frame, again)["answer_class"].to_list() == [0, 1]

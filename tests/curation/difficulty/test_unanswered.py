@@ -1,0 +1,110 @@
+"""Responses of no use: told as soon as it is certain, once, with one of them; and not told where half are fine."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from curation.config import Band
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.sampling import Sampler, SamplingRequest
+from curation.difficulty.sampling_tables import stored_answers
+from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally, UselessResponses
+from curation.records import Completion, PromptRequest
+from curation.storage.attempts import AttemptStore
+from curation.verify.math_judge import MathJudge
+from tests.curation.drawn import KEY, Drawn, problems
+
+RAMBLE = "I do not know\x07 how to do this"
+
+
+class Rambling(Drawn):
+    """Says nothing that can be read in a share of its responses; every other one of these is cut off."""
+
+    useless = 1.0
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        whole = await super().answer(problem, index)
+        assert whole is not None
+        if random.Random(f"{problem.id} {index} useless").random() >= self.useless:
+            return whole
+        return Completion(RAMBLE, "length" if index % 2 else "stop", 16)
+
+
+def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[UselessResponses, int]]:
+    """Sample, and return each alarm with the number of attempts that had been made."""
+    store = AttemptStore(folder, KEY)
+    said: list[tuple[UselessResponses, int]] = []
+    asked = problems(count)
+    held = stored_answers(store, [one.id for one in asked], 16)
+    with MathJudge(1) as judge:
+
+        def hear(responses: UselessResponses) -> None:
+            said.append((responses, sampler.progress.attempts))
+
+        sampler = Sampler(policy, store, judge, StoppingRule(Band()), alarm=hear)
+
+        async def run() -> None:
+            async for _ in sampler.run(SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked):
+                pass
+
+        asyncio.run(run())
+    store.compact()
+    store.close()
+    return said
+
+
+def test_a_mute_model_is_told_after_some_dozens_of_attempts(tmp_path: Path) -> None:
+    ((responses, attempts),) = sample(Rambling(), tmp_path)
+    assert MIN_RESPONSES <= responses.judged <= attempts < 5 * MIN_RESPONSES
+    assert sum(responses.counts.values()) == responses.judged
+    assert responses.text == RAMBLE
+    sentence = responses.sentence("raise max_tokens")
+    assert f"{responses.judged} of the first {responses.judged} responses (100 %) are of no use (cut off " in sentence
+    assert "raise max_tokens. One of them, problem p" in sentence
+    assert sentence.endswith(': "I do not know how to do this"')
+
+
+def test_attempts_that_were_stored_by_a_killed_run_are_told_too(tmp_path: Path) -> None:
+    sample(Rambling(), tmp_path)
+    policy = Rambling()
+    ((responses, attempts),) = sample(policy, tmp_path)
+    assert attempts == 0
+    assert responses.kind == "no answer"  # that they were cut off is not read again
+    assert responses.text == RAMBLE
+
+
+@pytest.mark.parametrize("useless", [0.0, 0.4])
+def test_nothing_is_said_where_less_than_half_is_useless(tmp_path: Path, useless: float) -> None:
+    policy = Rambling()
+    policy.useless = useless
+    assert sample(policy, tmp_path) == []
+
+
+def test_a_small_stage_is_told_at_its_end(tmp_path: Path) -> None:
+    ((responses, attempts),) = sample(Rambling(), tmp_path, count=2)
+    assert attempts == responses.judged == 32
+
+
+def test_responses_to_few_problems_say_little_about_the_others() -> None:
+    tally = ResponseTally()
+    for index in range(100):
+        tally.add("p1", index, has_answer=False, is_cut_off=False)
+    assert tally.most_are_useless
+    assert not tally.is_alarming
+    for number in range(2, 5):
+        tally.add(f"p{number}", 0, has_answer=True, is_cut_off=False)
+    assert tally.is_alarming
+
+
+@pytest.mark.parametrize(
+    ("useless", "judged", "alarming"), [(24, 32, False), (25, 32, True), (60, 100, False), (66, 100, True)]
+)
+def test_the_limit_narrows_with_the_number_of_responses(useless: int, judged: int, alarming: bool) -> None:
+    tally = ResponseTally()
+    for number in range(judged):
+        tally.add(f"p{number}", 0, has_answer=number >= useless, is_cut_off=False)
+    assert tally.is_alarming is alarming

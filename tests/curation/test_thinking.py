@@ -1,0 +1,127 @@
+"""Thinking tags: settings, what of a prompt is the response's, one form for all texts, thoughts apart from answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from curation.config.policies import RecordedPolicy, TorchPolicySettings
+from curation.policies.seeds import about_of, key_of
+from curation.thinking import THINK, ResponseParts, ThinkingTags, split_response
+
+MISTRAL = ThinkingTags.of("[THINK]")
+
+
+@pytest.mark.parametrize(
+    ("setting", "opening", "closing"),
+    [
+        ("<think>", "<think>", "</think>"),
+        ("[THINK]", "[THINK]", "[/THINK]"),
+        ("<seed:think>", "<seed:think>", "</seed:think>"),
+        (("<|begin|>", "<|end|>"), "<|begin|>", "<|end|>"),
+        ("none", "", ""),
+    ],
+)
+def test_settings(setting: str | tuple[str, str], opening: str, closing: str) -> None:
+    assert ThinkingTags.of(setting) == ThinkingTags(opening, closing)
+    assert ThinkingTags.of(setting).are_used == (setting != "none")
+    assert TorchPolicySettings(model="m", thinking=setting).thinking == setting
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["", "think", "None", "</think>", "<think]", "<think", "< think>", ("<a>", ""), ("<a>", "<a>"), ("a", "ab")],
+)
+def test_what_is_no_tag_is_refused(setting: str | tuple[str, str]) -> None:
+    with pytest.raises(ValidationError, match=r"is no tag|neither of which"):
+        TorchPolicySettings(model="m", thinking=setting)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "end"),
+    [
+        ("<|assistant|>\n<think>\n", "<think>\n"),
+        ("<|assistant|><think>", "<think>"),
+        ("<|assistant|>\n<think>\n\n</think>\n\n", "<think>\n\n</think>\n\n"),
+        ("<|assistant|>\n", ""),
+        ("<think>old</think>4<|user|>more<|assistant|>", ""),
+        ("write <think> first<|assistant|>", ""),
+        ("<think>\nfirst", ""),
+        ("</think>", ""),
+        ("", ""),
+    ],
+)
+def test_the_end_of_a_prompt_that_is_the_responses(prompt: str, end: str) -> None:
+    assert THINK.end_of(prompt) == end
+    assert MISTRAL.end_of(prompt) == ThinkingTags.of("none").end_of(prompt) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "house"),
+    [
+        ("[THINK]a[/THINK]b", "<think>a</think>b"),
+        ("[THINK]a", "<think>a"),
+        ("[THINK]a </think>[/THINK]b", "<think>a [/THINK]</think>b"),  # a word of the text ends no thoughts
+        ("<think>a</think>b", "[THINK]a[/THINK]b"),  # these are not its tags
+        ("b", "b"),
+    ],
+)
+def test_the_form_of_the_house(text: str, house: str) -> None:
+    assert MISTRAL.house_form(text) == house
+    assert THINK.house_form(text) == ThinkingTags.of("none").house_form(text) == text
+
+
+def test_tags_that_are_parts_of_longer_words_are_no_obstacle() -> None:
+    tags = ThinkingTags.of(("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"))
+    assert tags.house_form(f"{tags.open}a{tags.close}b") == "<think>a</think>b"
+
+
+@given(st.lists(st.sampled_from(["[THINK]", "[/THINK]", "<think>", "</think>", "a", " "])).map("".join))
+def test_nothing_is_lost_or_taken_for_a_tag(text: str) -> None:
+    house = MISTRAL.house_form(text)
+    assert house.count("<think>") == text.count("[THINK]")
+    assert house.count("</think>") == text.count("[/THINK]")
+    assert MISTRAL.house_form(house) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("<think>a</think>b", ("a", "b")),
+        ("a</think>b", ("a", "b")),  # the template opened it
+        ("<think>\n\n</think>\n\nb", ("\n\n", "\n\nb")),
+        ("b", ("", "b")),
+        ("<think>a", ("a", None)),
+        ("so <think>a", ("a", None)),
+        ("<think>a</think>b</think>c", ("a</think>b", "c")),
+        ("", ("", "")),
+    ],
+)
+def test_thoughts_and_answer(text: str, parts: tuple[str, str | None]) -> None:
+    assert split_response(text) == ResponseParts(*parts)
+
+
+def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
+    assert THINK.without_prompt("a</think>b") == "<think>a</think>b"
+    for text in ("<think>a</think>b", "<think>a", "b"):
+        assert THINK.without_prompt(text) == text
+    assert ThinkingTags.of("none").without_prompt("a</think>b") == "a</think>b"
+
+
+def test_defaults_leave_keys_and_digests_as_they_were() -> None:
+    plain = TorchPolicySettings(model="m")
+    assert "thinking" not in plain.model_dump() | plain.model_dump(mode="json") | dict(about_of(plain))
+    recorded = RecordedPolicy.model_validate({"kind": "recorded", "name": "a@1", "path": "p", "columns": {"text": "t"}})
+    assert "thinking" not in recorded.model_dump_json()
+    own = TorchPolicySettings(model="m", prompt="plain", thinking="[THINK]")
+    assert own.model_dump(mode="json")["thinking"] == about_of(own)["thinking"] == "[THINK]"
+    keys = {key_of(one, "m@1") for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}
+    assert len(keys) == 3  # the texts of other tags are other attempts, also under the same prompt
+    assert key_of(plain, "m@1").prompt == "solve@1"
+
+
+def test_templates_are_told_not_to_think() -> None:
+    assert THINK.template_arguments == MISTRAL.template_arguments == {}
+    assert ThinkingTags.of("none").template_arguments == {"enable_thinking": False, "thinking": False}

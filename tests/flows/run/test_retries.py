@@ -1,0 +1,193 @@
+"""What the verifier failed on: named, judged again by the next run with higher limits, and not for ever."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from curation.records import problem_id
+from curation.storage.stages import read_table
+from flows.publish.versions import decisions_of, stored_versions
+from flows.run import retries
+from tests.flows.conftest import Tiny, goldilocks, published, stamps, tries, write_jsonl
+
+RECIPE = """
+name = "slow"
+shard_rows = 1
+workers = 1
+
+[verify]
+limit_s = 0.01    # what needs a worker takes longer
+retry_factor = 3000
+
+[[sources]]
+name = "school"
+kind = "jsonl"
+path = "problems.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final" }
+
+[stage1]
+band = { attempts = 4 }
+
+[stage1.policy]
+kind = "recorded"
+name = "weak@1"
+path = "weak.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text" }
+"""
+SUM = r"\sum_{k=0}^{\infty}\frac{1}{2^k}"
+PLAIN, SLOW, CLEAR = "What is 17 + 25?", "What is 6 minus 4?", "What is 5 plus 6?"
+CURVE = "On which curve does the point lie?"
+LONG = "+".join(f"x^{{{k}}}y" for k in range(440)) + "=0"
+PROBLEMS = {  # reference, final answers; the verifier takes its time over the sum
+    PLAIN: ("42", "42 42 1 2"),
+    SLOW: ("2", f"7 {SUM} 9 {SUM}"),
+    CLEAR: ("11", f"12 12 12 {SUM}"),
+    CURVE: (LONG, "1 3 4 5"),
+}
+
+
+@pytest.fixture
+def slow(prefect_server: str, tmp_path: Path) -> Tiny:
+    """A recipe whose verifier fails on what takes its time; not run yet."""
+    home = tmp_path / "inputs"
+    home.mkdir()
+    rows = [{"question": statement, "final": reference} for statement, (reference, _) in PROBLEMS.items()]
+    write_jsonl(home / "problems.jsonl", rows)
+    made = [tries(statement, reference, finals) for statement, (reference, finals) in PROBLEMS.items()]
+    write_jsonl(home / "weak.jsonl", made)
+    (home / "slow.toml").write_text(RECIPE)
+    return Tiny(home / "slow.toml", tmp_path / "run")
+
+
+def decisions(run: Tiny) -> Mapping[str, Mapping[str, Any]]:
+    """The decisions of the published verifier, by statement."""
+    mark = json.loads((run.folder / "curated" / ".published.json").read_text())
+    frame = read_table(run.folder / "decisions" / "stage1" / mark["verifier"], "decisions")
+    names = {problem_id(statement): statement for statement in PROBLEMS}
+    return {names[row["problem"]]: row for row in frame.iter_rows(named=True)}
+
+
+def verdicts_folder(run: Tiny) -> Path:
+    (folder,) = (run.folder / "verdicts" / "stage1").iterdir()
+    return folder
+
+
+def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> None:
+    first = slow.run()
+    assert first.status == 0, first.err
+    before = decisions(slow)
+    assert {statement: row["reason"] for statement, row in before.items()} == {
+        PLAIN: None,
+        SLOW: "verifier_failed",
+        CLEAR: "suspected_wrong_label",  # three of four agree, whatever the fourth says
+    }
+    failed = before[SLOW]
+    assert failed["evidence"] == (
+        "the verifier failed on 2 of 4 attempts, which could decide; of 2 judged 0 are correct, 1 agree on another: "
+        f"attempts 1, 3 answered {SUM!r} against '2': timeout (killed at its limit)"
+    )
+    assert (failed["pass_rate"], failed["low"]) == (0.0, 0.0)
+    assert failed["high"] > 0.8  # both may be correct
+    dropped = published(slow.folder, "dropped").select("statement", "reason", "stage").rows()
+    assert (CURVE, "verifier_failed", "references") in dropped
+    assert "the next run judges them again (retry 1 of 2)" in first.out
+    explained = goldilocks("explain", slow.folder, problem_id(SLOW)).out
+    assert failed["evidence"] in explained
+    assert "2 timed out, 0 broken" in explained
+
+    frames = read_table(verdicts_folder(slow), "verdicts")
+    untouched = {name: stamp for name, stamp in stamps(verdicts_folder(slow)).items() if name.endswith("00000.parquet")}
+    second = slow.run()
+    assert second.status == 0, second.err
+    after = decisions(slow)
+    assert {statement: row["reason"] for statement, row in after.items()} == {
+        PLAIN: None,
+        SLOW: None,
+        CLEAR: "suspected_wrong_label",
+        CURVE: "never_solved",
+    }
+    assert (after[SLOW]["correct"], after[SLOW]["judged"]) == (2, 4)
+    assert "judges them again" not in second.out
+    names = frames["problem"].unique().implode()
+    again = read_table(verdicts_folder(slow), "verdicts").filter(pl.col("problem").is_in(names))
+    good = pl.col("outcome") != "timeout"
+    assert again.filter(frames["outcome"] != "timeout").equals(frames.filter(good))
+    assert again.filter(good).height == again.height
+    assert untouched.keys() <= stamps(verdicts_folder(slow)).keys()
+    assert slow.table("data").height == 2
+
+    settled = stamps(slow.folder)
+    assert slow.run().status == 0
+    assert {name for name, stamp in stamps(slow.folder).items() if settled.get(name) != stamp} <= {"run.json", ".lock"}
+
+
+@pytest.mark.slow
+def test_what_keeps_failing_is_given_up_and_costs_nothing_more(slow: Tiny) -> None:
+    said = [slow.run("verify.retry_factor=1") for _ in range(4)]
+    assert [one.status for one in said] == [0] * 4
+    assert ["retry 1 of 2" in one.out for one in said] == [True, False, False, False]
+    assert ["retry 2 of 2" in one.out for one in said] == [False, True, False, False]
+    assert "no further run judges them again" in said[2].out
+    assert decisions(slow)[SLOW]["reason"] == "verifier_failed"
+    assert json.loads((verdicts_folder(slow) / retries.FILE).read_text()) == {"round": 2}
+    more = slow.run("verify.retries=3")
+    assert "retry 3 of 3" in more.out
+    assert slow.run("verify.retries=3").status == 0
+    assert decisions(slow)[SLOW]["reason"] is None  # with the recipe's own factor, to the power of 3
+
+
+@pytest.mark.slow
+def test_a_round_that_was_killed_goes_on_with_the_same_limits(slow: Tiny, tmp_path: Path) -> None:
+    assert slow.run("verify.retry_factor=1").status == 0
+    undisturbed = slow.copy(tmp_path / "copy")
+    folder = verdicts_folder(slow)
+    assert undisturbed.run("verify.retry_factor=1").status == 0
+    shutil.copytree(verdicts_folder(undisturbed), tmp_path / "done")
+    # killed when the first of two shards with failures had been made again
+    failing = [path.name for path in sorted((folder / "shards").iterdir()) if retries.FAILED in path.read_text()]
+    assert len(failing) == 2
+    (folder / "DONE.json").unlink()
+    shutil.copy(tmp_path / "done" / "shards" / failing[0], folder / "shards" / failing[0])
+    assert slow.run("verify.retry_factor=1").status == 0
+    wanted = {path.relative_to(tmp_path / "done"): path.read_bytes() for path in (tmp_path / "done").rglob("*.*")}
+    assert {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} == wanted
+
+
+def test_rejudge_carries_the_round_out(slow: Tiny) -> None:
+    assert slow.run().status == 0
+    said = goldilocks("rejudge", slow.folder)
+    assert said.status == 0, said.err
+    assert f"stage1  {problem_id(SLOW)}  verifier_failed → kept\n" in said.out
+    assert "was timeout (killed at its limit), is correct (" in said.out
+
+
+def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
+    """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
+    settings = "refresh.change_probability=1", "refresh.probe_share=0", "refresh.retry_share=0"
+    assert slow.run(*settings).status == 0
+    assert retries.pending_round(verdicts_folder(slow)) == 1
+    write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])
+    policy = tmp_path / "newer.toml"
+    policy.write_text(
+        '[policy]\nkind = "recorded"\nname = "weak@2"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    said = goldilocks("refresh", slow.folder, "--policy", policy)
+    assert said.status == 0, said.err
+    assert said.out.startswith("judged again: 1 problems (unsettled 1) with 4 new attempts")
+    rows = {row["problem"]: row for row in decisions_of(slow.folder, 2).iter_rows(named=True)}
+    row = rows[problem_id(SLOW)]
+    assert (row["policy"], row["reason"], row["correct"], row["judged"]) == ("weak@2", None, 1, 4)
+    before = slow.table("data")
+    assert slow.run(*settings).status == 0
+    assert [version.origin for version in stored_versions(slow.folder)] == ["run", "refresh"]
+    assert slow.table("data").equals(before)
+    assert retries.pending_round(verdicts_folder(slow)) == 0

@@ -1,0 +1,74 @@
+"""A model whose answers cannot be read, through the whole line: `goldilocks run` says so once a stage, and logs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from curation.config.policies import RecordedPolicy
+from curation.records import Completion
+from flows.run.run_folder import Run, new_run
+from flows.stages.asking import ResponseWatch
+from tests.flows.conftest import Said, goldilocks, write_jsonl, write_tiny
+
+RAMBLE = "I do not know how [bold]to[/bold] do this\x1b[31m, sorry"
+
+
+def warnings(folder: Path) -> list[tuple[str, str]]:
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [(row["stage"], row["warning"]) for row in rows if "warning" in row]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_stage_that_reads_no_answers_is_told(
+    prefect_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    recipe = write_tiny(tmp_path / "in")
+    rows = [json.loads(line) for line in (tmp_path / "in" / "weak.jsonl").read_text().splitlines()]
+    write_jsonl(
+        tmp_path / "in" / "weak.jsonl", [{**row, "tries": [{"text": RAMBLE, "right": False}] * 4} for row in rows]
+    )
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")  # the bar is drawn, and the warning stands above it
+    said: Said = goldilocks("run", recipe, "--out", tmp_path / "run")
+    assert said.status == 0
+    ((stage, warning),) = warnings(tmp_path / "run")
+    assert stage == "stage1.attempts"
+    assert " responses (100 %) are of no use (no answer " in warning
+    assert "look at `stage1.policy.columns`" in warning
+    assert warning.endswith('"I do not know how [bold]to[/bold] do this [31m, sorry"')
+    assert said.err.count("warning: stage1.attempts: ") == 1
+    assert warning in said.err.replace("\r", "")
+    assert "stage2.attempts: " not in said.err
+
+
+@pytest.fixture
+def some_run(tmp_path: Path) -> Run:
+    run = new_run(write_tiny(tmp_path / "in"), [], tmp_path / "run")
+    run.folder.mkdir()
+    return run
+
+
+def test_other_stages_that_ask_a_model_are_told_once(some_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = RecordedPolicy(kind="recorded", name="m@1", path="x", columns={"problem": "q", "text": "t"})
+    watch = ResponseWatch(some_run, "premises", "premises", settings, lambda text: "VERDICT" in text)
+    watch.add("p0", 0, Completion("VERDICT: SOUND", "stop", 3))
+    for number in range(100):
+        watch.add(f"p{number % 7}", 1 + number, Completion(f"hm {number}", "length", 3))
+    watch.close()
+    ((stage, warning),) = warnings(some_run.folder)
+    assert stage == "premises"
+    assert warning.startswith("31 of the first 32 responses (97 %) are of no use (cut off 31): ")
+    assert warning.endswith('attempt 31: "hm 30"')
+    assert capsys.readouterr().err == f"warning: premises: {warning}\n"
+
+
+def test_a_stage_that_is_answered_says_nothing(some_run: Run) -> None:
+    settings = RecordedPolicy(kind="recorded", name="m@1", path="x", columns={"problem": "q", "text": "t"})
+    watch = ResponseWatch(some_run, "premises", "premises", settings, lambda text: "VERDICT" in text)
+    for number in range(50):
+        watch.add(f"p{number}", 0, Completion("VERDICT: SOUND" if number % 2 else "hm", "stop", 3))
+    watch.close()
+    assert not (some_run.folder / "metrics.jsonl").exists()

@@ -1,0 +1,86 @@
+"""Prompts under a chat template: refused, without their system message, or without room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from curation.policies.chat_templates import stop_tokens
+from curation.prompts import PLAIN, SOLVE, Prompt
+from curation.records import Domain, PromptRequest
+from training.checks.prompts import check_prompts, check_room, short_tasks
+from training.checks.results import CheckResult
+from training.config import PackingSettings
+from training.embedded_model import WEIGHTS
+from training.optimisation.model import load_tokenizer
+from training.rollouts.tasks import TrainingTask
+
+TASKS = [
+    TrainingTask(PromptRequest(f"p{n}", f"What is {'1 + ' * n}1?", Domain.MATH, "en"), str(n + 1)) for n in range(20)
+]
+TURNS = "{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% endfor %}"
+
+
+@pytest.fixture
+def tokenizer() -> Any:
+    return load_tokenizer(WEIGHTS)
+
+
+def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[CheckResult]:
+    tokenizer.chat_template = template or tokenizer.chat_template
+    return check_prompts(tokenizer, prompt, TASKS, stop_tokens(tokenizer, [2]))
+
+
+def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
+    template, ends = asked(tokenizer, PLAIN)
+    assert template.passed
+    assert (template.detail, ends.detail) == ("", "<|end|> (2) end a response")
+    assert asked(tokenizer, SOLVE, TURNS)[0].detail == ""
+
+
+def test_a_template_without_the_system_message_says_so(tokenizer: Any) -> None:
+    template, _ = asked(tokenizer, SOLVE)
+    assert template.passed
+    assert template.detail == "it leaves the system message of solve@1 out"
+
+
+def test_a_template_that_refuses_the_prompt_is_a_refusal(tokenizer: Any) -> None:
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    (template,) = asked(tokenizer, SOLVE, refusing + TURNS)
+    assert "System role not supported" in template.detail
+    assert template.advice.startswith('set prompt = "plain"')
+    assert all(result.passed for result in asked(tokenizer, PLAIN, refusing + TURNS))
+
+
+def room(tokenizer: Any, context: int, max_tokens: int, **packing: Any) -> CheckResult:
+    return check_room(
+        tokenizer, PLAIN, TASKS, context=context, max_tokens=max_tokens, packing=PackingSettings(**packing)
+    )
+
+
+def test_room_is_that_of_the_longest_prompt(tokenizer: Any) -> None:
+    fits = room(tokenizer, 256, 100)
+    longest = fits.figure
+    assert longest is not None
+    assert longest > 38  # nineteen times two tokens
+    assert (fits.passed, fits.detail) == (True, "")
+    cut = room(tokenizer, 120, 100)
+    assert cut.passed
+    assert cut.detail.endswith(f"cut at {120 - longest} tokens, not 100")
+    full = room(tokenizer, 40, 100)
+    assert (full.passed, full.tolerance) == (False, 40)
+
+
+def test_a_sequence_that_no_micro_batch_holds_is_refused_before_it_is_made(tokenizer: Any) -> None:
+    small = room(tokenizer, 256, 100, micro_batch_tokens=110)
+    longest = room(tokenizer, 256, 100).figure
+    assert longest is not None
+    assert f"set packing.micro_batch_tokens = {int(longest) + 100}, packing.oversized" in small.advice
+    assert room(tokenizer, 256, 100, micro_batch_tokens=110, oversized="alone").passed
+    assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
+
+
+def test_short_prompts_are_taken_to_generate_from() -> None:
+    assert [task.id for task in short_tasks(reversed(TASKS))] == [f"p{n}" for n in range(8)]
+    assert short_tasks(TASKS[:1]) == TASKS[:1]

@@ -1,0 +1,153 @@
+"""A run that learns nothing, or waits for what does not come, says so; where it ends, it can go on later."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.policies.completions import TokenCompletion
+from tests.training.engines.embedded.test_run import lines, small
+from tests.waiting import until
+from training.embedded_model.problems import Split
+from training.engines.embedded import run
+from training.evaluation.metrics import MetricsLogger
+from training.generation.generators import Generator, TorchGenerator, Weights
+from training.optimisation.trainer import TrainingError
+from training.recipe import TrainRecipe
+from training.rollouts.attempt_log import count_attempts, read_attempts
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.tasks import load_tasks
+
+MODES = pytest.mark.parametrize("staleness", [0, 1])
+
+
+class Reticent(TorchGenerator):
+    """A real generator that says the same to every problem, with colours, from a version of its weights on."""
+
+    since_version, version = 0, 0
+    says = "\x1b[31mI would rather not.\x1b[0m\nAsk again."
+
+    async def update_weights(self, weights: Weights, version: int) -> float:
+        self.version = version
+        return await super().update_weights(weights, version)
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
+        if self.version < self.since_version:
+            return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+        return TokenCompletion(tuple(prompt_ids), (5, 6), (-1.0, -1.0), (0, 0), self.says, "stop")
+
+
+class Silent(TorchGenerator):
+    """A real generator that answers nothing before something was said."""
+
+    said: Sequence[str] = ()
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
+        await until(lambda: any("no attempt was finished" in line for line in self.said))
+        return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+
+
+def generate_with(monkeypatch: pytest.MonkeyPatch, kind: type[TorchGenerator], **attributes: Any) -> None:
+    def build(recipe: TrainRecipe, folder: Path) -> list[Generator]:
+        generator = kind(folder, capacity=16)
+        for name, value in attributes.items():
+            setattr(generator, name, value)
+        return [generator]
+
+    monkeypatch.setattr(run, "build_generators", build)
+
+
+def quick(staleness: int, **changes: Any) -> TrainRecipe:
+    return small(**{"collector": {"max_staleness": staleness}, "evaluation": {"data": None}, **changes})
+
+
+@MODES
+def test_a_mute_run_speaks_and_ends_and_can_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, staleness: int
+) -> None:
+    made, out = quick(staleness, steps=1), tmp_path / "run"
+    with monkeypatch.context() as patch:
+        generate_with(patch, Reticent)
+        with pytest.raises(TrainingError) as raised:
+            run.train(made, Path(), out)
+    said = capsys.readouterr().err
+    assert said.count("warning: nothing to learn from so far: 64 attempts without a group to train on.") == 1
+    assert "Commonest (100 %): format: does not start with <think>: " in said
+    assert '"[31mI would rather not. [0m Ask again."' in said
+    assert "\x1b" not in said
+    stopped_after = re.search(r"nothing to learn from: (\d+) attempts without a group", str(raised.value))
+    assert stopped_after is not None
+    assert 256 <= int(stopped_after[1]) < 400  # the loop looks when it is its turn
+    assert f"`goldilocks train --resume {out}` goes on from step 0" in str(raised.value)
+    assert read_attempts(out, ["text"])["text"].unique().to_list() == [Reticent.says]  # to be looked at
+    run.train(made, Path(), out, resume=True)
+    assert [row["step"] for row in lines(out / "batches.jsonl")] == [1]
+    assert Reticent.says not in read_attempts(out, ["text"])["text"].to_list()  # the run began anew
+
+
+def test_steps_that_were_taken_are_saved_before_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made, out = quick(1, steps=3, checkpoints={"every": 20}), tmp_path / "run"
+    with monkeypatch.context() as patch:
+        generate_with(patch, Reticent, since_version=1)
+        with pytest.raises(TrainingError, match=r"goes on from step [12]"):
+            run.train(made, Path(), out)
+    taken = len(lines(out / "batches.jsonl"))
+    assert [path.name for path in (out / "checkpoints").iterdir()] == [f"step-{taken:08}"]
+    run.train(made, Path(), out, resume=True)
+    assert [row["step"] for row in lines(out / "batches.jsonl")] == [1, 2, 3]
+    judged = [(row["group"], row["index"]) for row in lines(out / "attempts.jsonl")]
+    kept = read_attempts(out, ["problem", "index", "rollout_group"])
+    assert len(judged) == len(set(judged)) == kept.height == kept.unique().height
+    assert count_attempts(out) == {"training": kept.height}
+
+
+@MODES
+def test_problems_that_are_too_easy_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int) -> None:
+    made = quick(staleness, data={"problems": 1}, stall={"warn_after": 4, "stop_after": 8})
+    (task,) = load_tasks(made.data, Split.TRAIN, Path()).values()
+    generate_with(monkeypatch, Reticent, says=f"<think></think>\\boxed{{{task.reference_answer}}}")
+    with pytest.raises(TrainingError, match=r"groups: all_correct \d+\. .*: correct: the problems are too easy"):
+        run.train(made, Path(), tmp_path / "run")
+
+
+@MODES
+def test_no_problem_to_draw_is_an_error_and_no_endless_loop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
+) -> None:
+    monkeypatch.setattr(CurriculumController, "draw_problem", lambda _: None)
+    with pytest.raises(TrainingError, match="no further problem can be drawn"):
+        run.train(quick(staleness), Path(), tmp_path / "run")
+
+
+@MODES
+def test_generators_that_do_not_answer_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
+) -> None:
+    said: list[str] = []
+    log_message = MetricsLogger.log_message
+
+    def listen(self: MetricsLogger, text: str) -> None:
+        said.append(text)
+        log_message(self, text)
+
+    monkeypatch.setattr(MetricsLogger, "log_message", listen)
+    generate_with(monkeypatch, Silent, said=said)
+    run.train(quick(staleness, steps=1, stall={"progress_s": 0.05}), Path(), tmp_path / "run")
+    first = next(line for line in said if "no attempt was finished" in line)
+    assert first.startswith("step 1: collecting a batch for ")
+    assert "0 attempts generated meanwhile; 0 of 16 ready to be trained on" in first
+    assert "16 being generated" in first
+    assert "look at the generators" in first
+
+
+def test_a_run_without_the_end_goes_on(tmp_path: Path) -> None:
+    """Where it is switched off, a run of which only few groups teach anything gets its steps."""
+    made = quick(1, steps=1, stall={"warn_after": 1, "stop_after": 0})
+    run.train(made, Path(), tmp_path / "run")
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["steps"] == 1

@@ -1,0 +1,208 @@
+"""Every family of models, tiny and random: packed as unpacked, sampled with torch, a step, saved, loaded again.
+
+What vLLM makes of them: tests/training/generation/test_vllm_families.py.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from curation.policies.checkpoints import fitting, tensor_shapes
+from curation.records import ConfigError, PolicyError, StoreError
+from tests.places import ROOT
+from tests.training.families import FAMILIES, families_table, make_family, text_model
+from tests.training.optimisation.test_trainer import recipe
+from training.config import PackingSettings
+from training.generation.batched_decoding import DecodingEngine, DecodingRequest
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.distributed import DistributedContext
+from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.packing import TrainingSample, pack_samples
+from training.optimisation.recurrent_layers import packing_for
+from training.optimisation.trainer import Trainer
+
+QUICK = ("mistral3", "qwen3_moe", "gemma3", "lfm2")
+"""One of each kind: a part of a larger model, a mixture, windows in some layers, a state."""
+
+EVERY = [pytest.param(family, marks=() if family in QUICK else pytest.mark.slow) for family in FAMILIES]
+PACKING = PackingSettings(micro_batch_tokens=256)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    """Such small tensors are quicker with one, above all where other tests run beside."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("families")
+
+
+@pytest.fixture(params=EVERY)
+def folder(request: pytest.FixtureRequest, folders: Path) -> Path:
+    """A folder with a model of the family, made once."""
+    family: str = request.param
+    return folders / family if (folders / family).is_dir() else make_family(family, folders / family)
+
+
+def samples(seed: int = 0) -> list[TrainingSample]:
+    """Two responses to one prompt, and one to another, longer than the windows."""
+    chance = random.Random(seed)
+
+    def tokens(count: int) -> list[int]:
+        return [chance.randrange(10, 250) for _ in range(count)]
+
+    shared = tokens(9)
+    pairs = [(shared, tokens(21)), (shared, tokens(30)), (tokens(5), tokens(40))]
+    return [TrainingSample(prompt, answer, [-6.0] * len(answer), 1.0, 0.01) for prompt, answer in pairs]
+
+
+def plain_logprobs(model: Any, prompt: Any, response: Any) -> Tensor:
+    """One sequence alone, as transformers computes it."""
+    logits = model(input_ids=torch.tensor([[*prompt, *response]]), use_cache=False).logits[0].float()
+    scored = logits[len(prompt) - 1 : -1].log_softmax(-1)
+    return scored.gather(-1, torch.tensor(list(response))[:, None])[:, 0]
+
+
+def test_packed_is_unpacked(folder: Path) -> None:
+    """Log-probabilities and all gradients; prompts shared, and one sequence after another."""
+    made, plain = samples(), load_model(folder)
+    wanted = [plain_logprobs(plain, one.prompt_ids, one.response_ids) for one in made]
+    torch.cat(wanted).square().sum().backward()
+    policy = PackedPolicy(load_model(folder), PACKING)
+    (batch,) = pack_samples(made, PACKING)
+    found = policy(batch).logprobs
+    torch.testing.assert_close(found, torch.cat([wanted[index] for index in batch.sample_indices]), atol=1e-4, rtol=0)
+    found.square().sum().backward()
+    ours: Any = policy.model
+    for (name, one), (_, other) in zip(ours.named_parameters(), plain.named_parameters(), strict=True):
+        assert one.grad is not None, name
+        scale = float(other.grad.abs().max()) + 1e-6
+        torch.testing.assert_close(one.grad / scale, other.grad / scale, atol=1e-4, rtol=0, msg=name)
+
+
+def test_torch_samples_it(folder: Path) -> None:
+    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
+    model = load_model(folder).requires_grad_(False)
+    engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
+    prompts = [one.prompt_ids for one in samples()]
+    requests = [
+        DecodingRequest(tuple(prompt), count, random.Random(count))
+        for prompt, count in zip(prompts, (4, 24, 18), strict=True)
+    ]
+    engine.step(requests[:2])
+    engine.step(requests[2:])
+    while engine.active:
+        engine.step()
+    for request in requests:
+        wanted = plain_logprobs(model, request.prompt_ids, request.token_ids)
+        torch.testing.assert_close(torch.tensor(request.logprobs), wanted, atol=1e-4, rtol=0)
+
+
+def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
+    """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
+    values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})
+    trainer = Trainer(folder, values, DistributedContext(values.compute))
+    before = {name: value.clone() for name, value in trainer.full_state_dict().items() if not value.is_meta}
+    assert trainer.packing_note is None
+    figures = trainer.step(samples(), GrpoSettings(eps_high=100.0))
+    assert figures.micro_batches == 1
+    state = trainer.full_state_dict()
+    unchanged = [name for name, value in before.items() if torch.equal(state[name], value)]
+    assert len(unchanged) < len(before) / 4, unchanged
+    assert fitting(folder, state).keys() <= before.keys()
+
+    again = tmp_path / "again"
+    save_model(trainer.model, load_tokenizer(folder), again, state=state)
+    assert tensor_shapes(again) == tensor_shapes(folder)
+    assert configuration(again) == configuration(folder)
+    trained = {name for name, value in state.items() if not value.is_meta}
+    for name, value in stored(folder).items():
+        assert name in trained or torch.equal(stored(again)[name], value), name
+
+    reloaded, ids = load_model(again), torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]])
+    wanted = reloaded(input_ids=ids).logits
+    torch.testing.assert_close(text_model(again)(input_ids=ids).logits, wanted, atol=1e-5, rtol=0)
+    assert not torch.equal(load_model(folder)(input_ids=ids).logits, wanted)
+
+    engine = DecodingEngine(load_model(folder).requires_grad_(False), [2], slots=1, temperature=1.0, top_p=1.0)
+    engine.load(state)
+    torch.testing.assert_close(engine.model(input_ids=ids).logits, wanted, atol=1e-6, rtol=0)
+    engine.load(stored(folder))
+    assert not torch.allclose(engine.model(input_ids=ids).logits, wanted)
+    engine.load(stored(again))
+    torch.testing.assert_close(engine.model(input_ids=ids).logits, wanted, atol=1e-6, rtol=0)
+
+
+def configuration(folder: Path) -> Any:
+    """Without the types of the weights, which are those that are trained."""
+
+    table = (folder / "config.json").read_text()
+    return json.loads(table, object_pairs_hook=lambda pairs: {key: one for key, one in pairs if key != "dtype"})
+
+
+def stored(folder: Path) -> dict[str, Tensor]:
+    from training.generation.generators import read_weights
+
+    return read_weights(folder)
+
+
+def test_the_readme_has_a_row_for_every_family_and_no_other() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Model families")[1].split("\n## ")[0]
+    assert [row for row in section.splitlines() if row.startswith("| `")] == families_table()
+
+
+def test_attention_within_chunks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="chunks of 8 tokens"):
+        PackedPolicy(load_model(make_family("llama4", tmp_path / "llama4")), PACKING)
+
+
+def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
+    model = load_model(make_family("qwen3", tmp_path / "qwen3"))
+    assert packing_for(model, PACKING) == (PACKING, None)
+    model.config.layer_types = ["full_attention", "retention"] * 2
+    packing, note = packing_for(model, PACKING)
+    assert packing.single
+    assert note == (
+        "model qwen3 has layers that may carry a state from token to token, so a micro-batch is one sequence, as with "
+        "packing.single = true."
+    )
+    assert packing_for(model, packing) == (packing, None)
+
+
+def test_a_layer_with_a_state_does_not_run_without_boundaries(tmp_path: Path) -> None:
+    policy = PackedPolicy(load_model(make_family("lfm2", tmp_path / "lfm2")), PACKING)
+    with pytest.raises(ValueError, match="PackedPolicy"):
+        policy.model(input_ids=torch.tensor([[5, 6, 7]]))
+
+
+def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> None:
+    folder = make_family("mistral3", tmp_path / "mistral3")
+    model, tokenizer = load_model(folder), load_tokenizer(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(StoreError, match="not there any more"):
+        save_model(model, tokenizer, tmp_path / "again")
+
+
+def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    folder = make_family("qwen3", tmp_path / "qwen3")
+    weights = stored(folder)
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(PolicyError, match=r"lack 1 tensors.*layers\.1\.mlp\.up_proj"):
+        load_model(folder)

@@ -1,0 +1,154 @@
+"""Generator = trainer: the log-probabilities that come with generated tokens are those that the trainer finds.
+
+First with the weights that both loaded from the model's folder. Then *after an update*: some weights of the trainer
+change, the generators get them as they get every step's, and must say what the changed trainer says; an update that
+does not reach a tensor shows, which it would not with the weights that are there already. At last they get the first
+weights back, and the trainer has them again, to the bit.
+
+Invariant: while the changed weights are in, tokens carry a version that no step has, so that nothing cached survives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from curation.policies.completions import TokenCompletion
+from curation.records import PolicyError
+from training.checks.results import EXACT, CheckResult, mean_difference
+from training.generation.generators import GeneratorPool
+from training.optimisation.packing import TrainingSample
+from training.optimisation.scoring import PolicyScorer
+
+TOKENS = 16
+"""Tokens generated for each prompt."""
+
+CHANGED_VERSION = -1
+"""Version of the changed weights: below that of every step."""
+
+_ARRIVE = "weights arrive"
+_MOVED_SHARE = 0.1
+"""In half precision, changed weights may round as much as this share of what the change moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorChecks:
+    """The checks of running generators.
+
+    Args:
+        pool: the generators; each is asked every prompt.
+        scorer: the trainer's.
+        state: gathers the trainer's weights, as an update takes them.
+        prompts: rendered, a few.
+        kind: of the generator, as the recipe has it.
+        tolerance: in nats, see `training.checks.results`.
+    """
+
+    pool: GeneratorPool
+    scorer: PolicyScorer
+    state: Callable[[], Mapping[str, Tensor]]
+    prompts: Sequence[Sequence[int]]
+    kind: str
+    tolerance: float
+
+    async def run(self) -> list[CheckResult]:
+        """Return the results; the second only where the first passed."""
+        completions = await self._sample()
+        scored = await self._score(completions)
+        as_loaded = await self._as_loaded(completions, scored)
+        return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
+
+    async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+        figure = self._difference(completions, scored)
+        detail, advice = "", ""
+        if figure > self.tolerance:
+            detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
+            advice = await self._advice(completions)
+        return CheckResult("generator = trainer", figure, self.tolerance, detail, advice)
+
+    async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
+        """Return what to set where generator and trainer differ."""
+        if self.scorer.temperature != 1:
+            raw = await self._score(completions, temperature=1.0)
+            if self._difference(completions, raw) <= self.tolerance:
+                return (
+                    "it is that from before the temperature: start the server with `python -m "
+                    "curation.policies.vllm.serving`, or set temperature = 1"
+                )
+        if self.kind == "endpoint":
+            return "start the servers with `python -m curation.policies.vllm.serving` and the model's own dtype"
+        return "set generator.dtype and compute.dtype to one type, and take weights that are not quantised"
+
+    async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+        """Return whether changed weights reach the generators, and the first ones again after them."""
+        await asyncio.to_thread(self.scorer.flip_weights)
+        try:
+            if refusal := await self._update(CHANGED_VERSION):
+                return refusal
+            moved = mean_difference(await self._score(before), scored)
+            changed = await self._sample()
+            figure = self._difference(changed, await self._score(changed))
+        finally:
+            await asyncio.to_thread(self.scorer.flip_weights)
+        if refusal := await self._update(0):
+            return refusal
+        again = await self._sample()
+        figure = max(figure, self._difference(again, await self._score(again)))
+        tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
+        if figure <= tolerance:
+            return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
+        detail = (
+            f"after an update the generator's log-probabilities differ from the trainer's by {figure:.2g} nats on "
+            f"average, where the update moved them by {moved:.2g}"
+        )
+        return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
+
+    async def _update(self, version: int) -> CheckResult | None:
+        """Give the trainer's weights to the generators; return a result where they refuse them."""
+        try:
+            await self.pool.update_weights(await asyncio.to_thread(self.state), version)
+        except PolicyError as error:
+            return CheckResult(_ARRIVE, None, None, str(error).rstrip("."), self._update_advice())
+        return None
+
+    def _update_advice(self) -> str:
+        if self.kind == "torch":
+            return "generate with vLLM (generator.kind), or take another model"
+        return "the engine does not load this architecture's weights while it runs; set generator.kind = torch"
+
+    async def _sample(self) -> list[TokenCompletion]:
+        """Return a response of every member to every prompt; single ones may fail, as in a run.
+
+        Raises:
+            PolicyError: all failed.
+        """
+        asked = [
+            member.generate(prompt, seed=seed, max_tokens=TOKENS)
+            for member in self.pool.members
+            for seed, prompt in enumerate(self.prompts)
+        ]
+        completions, failures = [], []
+        for answer in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(answer, PolicyError):
+                failures.append(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer.token_ids:
+                completions.append(answer)
+        if failures and not completions:
+            raise failures[0]
+        return completions
+
+    async def _score(self, completions: Sequence[TokenCompletion], temperature: float | None = None) -> list[Tensor]:
+        samples = [
+            TrainingSample(one.prompt_ids, one.token_ids, [0.0] * len(one.token_ids), 0.0, 0.0) for one in completions
+        ]
+        return await asyncio.to_thread(lambda: self.scorer.logprobs(samples, temperature=temperature))
+
+    @staticmethod
+    def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
+        return mean_difference([torch.tensor(one.logprobs) for one in completions], scored)

@@ -1,0 +1,145 @@
+"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever lies beside it.
+
+Two figures. *Packed = unpacked* compares what a step computes with each sequence alone through transformers' own
+forward pass: attention, positions, boundaries and output layer are all in it, and in half precision so is rounding.
+*Sequences apart* packs twice, with other tokens in the other sequences: the same operations on the same shapes, so that
+next to nothing rounds differently and a small leak is seen in half precision too.
+
+Where one fails, packings that are slower are tried, and the first that passes is the advice.
+
+Not here: how sequences are packed (`training.optimisation.packing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from training.checks.results import EXACT, ISOLATED, ROUNDED, CheckResult, mean_difference
+from training.config import PackingSettings
+from training.optimisation.packing import TrainingSample
+from training.optimisation.scoring import PolicyScorer
+
+_PROMPT = 20
+"""Of a rendered prompt so many last tokens are taken."""
+
+_DRAWN = (3, 2, 1)
+"""Further tokens of each prompt; only the first prompt has rendered ones behind them. The others are as short as can
+be, so that what leaks into a prompt is still there where its response begins."""
+
+_RESPONSES = ((20, 16), (24, 20), (12, 9))
+"""Tokens of the responses, by prompt. So the sequences have 43, 39, 26, 22, 13 and 10 tokens, and every packing has the
+second of a prompt directly behind the first."""
+
+_LONGEST_WINDOW = 1024
+"""A window of attention is tried with a sequence that is longer where it has at most so many tokens."""
+
+_SLOWER: Mapping[str, Mapping[str, bool]] = {
+    "set packing.shared = false": {"shared": False},
+    "set packing.single = true": {"single": True},
+}
+"""Packings to try, from quick to slow."""
+
+_RANDOM = ("dropout", "pdrop", "jitter")
+"""Parts of the names under which configurations keep what is random in a forward pass."""
+
+
+def probe_samples(
+    prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
+) -> list[TrainingSample]:
+    """Return samples to pack: three prompts with two responses each, of tokens drawn from ``token_ids``.
+
+    ``prompt`` is a rendered one. With the ``window`` of an attention, one more sample is longer than that.
+    """
+    chance = Random(seed)
+    samples = []
+    for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):
+        start = [*chance.choices(token_ids, k=drawn), *rendered]
+        samples += [_sample(start, chance.choices(token_ids, k=length)) for length in lengths]
+    if window is not None and window <= _LONGEST_WINDOW:
+        samples.insert(0, _sample(chance.choices(token_ids, k=window), chance.choices(token_ids, k=_PROMPT)))
+    return samples
+
+
+def check_packing(
+    scorer: PolicyScorer,
+    samples: Sequence[TrainingSample],
+    token_ids: Sequence[int],
+    config: Mapping[str, Any],
+    *,
+    rounded: bool,
+) -> list[CheckResult]:
+    """Return the results of both figures.
+
+    Args:
+        samples: from `probe_samples`.
+        token_ids: from which other tokens are drawn.
+        config: the model's configuration.
+        rounded: whether the trainer computes in half precision.
+    """
+    tolerances = (ROUNDED if rounded else EXACT, ISOLATED if rounded else EXACT)
+    plain = scorer.logprobs(samples, plain=True)
+    others = _with_other_first_responses(samples, token_ids)
+
+    def figures(packing: PackingSettings) -> tuple[float, float]:
+        packed, beside = (scorer.logprobs(batch, packing=packing) for batch in (samples, others))
+        kept = [place for place, (sample, other) in enumerate(zip(samples, others, strict=True)) if sample is other]
+        apart = mean_difference(*([rows[place] for place in kept] for rows in (packed, beside)))
+        return mean_difference(packed, plain), apart
+
+    def passes(packing: PackingSettings) -> bool:
+        return all(figure <= most for figure, most in zip(figures(packing), tolerances, strict=True))
+
+    (packed, apart), advice = figures(scorer.packing), ""
+    if packed > tolerances[0] or apart > tolerances[1]:
+        slower = {text: scorer.packing.model_copy(update=dict(update)) for text, update in _SLOWER.items()}
+        working = (text for text, packing in slower.items() if packing != scorer.packing and passes(packing))
+        advice = next(working, None) or _other_advice(config)
+    return [
+        CheckResult(
+            "packed = unpacked",
+            packed,
+            tolerances[0],
+            f"a token's log-probability is {packed:.2g} nats off on average where its sequence is packed"
+            if packed > tolerances[0]
+            else "",
+            advice if packed > tolerances[0] else "",
+        ),
+        CheckResult(
+            "sequences apart",
+            apart,
+            tolerances[1],
+            f"other sequences in the micro-batch change a token's log-probability by {apart:.2g} nats on average"
+            if apart > tolerances[1]
+            else "",
+            advice if apart > tolerances[1] else "",
+        ),
+    ]
+
+
+def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
+    return TrainingSample(prompt, response, [0.0] * len(response), 0.0, 0.0)
+
+
+def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
+    """Return the samples; the first of each prompt has another response of the same length, the others are the same."""
+    chance = Random(len(samples))
+    others, prompts = [], set()
+    for sample in samples:
+        is_first = tuple(sample.prompt_ids) not in prompts
+        prompts.add(tuple(sample.prompt_ids))
+        response = chance.choices(token_ids, k=len(sample.response_ids))
+        others.append(replace(sample, response_ids=response) if is_first else sample)
+    return others
+
+
+def _other_advice(config: Mapping[str, Any]) -> str:
+    """Return what to do where no packing helps."""
+    chances = sorted(name for name, value in config.items() if value and any(part in name for part in _RANDOM))
+    if chances:
+        return f"no packing mends it; set {', '.join(chances)} to 0 in the model's config.json"
+    return (
+        "no packing mends it: the trainer does not compute this architecture as transformers does; take another model"
+    )

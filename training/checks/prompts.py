@@ -1,0 +1,85 @@
+"""The prompt of a recipe under a model's chat template: whether it can be asked, and whether a response has room.
+
+Not here: the token that ends a turn, which every generator adds to its own (`curation.policies.chat_templates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from curation.policies.chat_templates import StopTokens
+from curation.prompts import Prompt
+from curation.records import PolicyError
+from curation.thinking import ThinkingTags
+from training.checks.results import CheckResult
+from training.config import PackingSettings
+from training.rollouts.rollouts import render_prompt
+from training.rollouts.tasks import TrainingTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SHORT_PROMPTS = 8
+"""Prompts that are generated from, the shortest of the first `_LOOKED_AT` problems."""
+
+_LOOKED_AT, _LONG_PROMPTS = 256, 8
+
+
+def short_tasks(tasks: Iterable[TrainingTask]) -> list[TrainingTask]:
+    """Return the tasks whose prompts are generated from."""
+    first = [task for task, _ in zip(tasks, range(_LOOKED_AT), strict=False)]
+    return sorted(first, key=lambda task: len(task.request.statement))[:SHORT_PROMPTS]
+
+
+def check_prompts(
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    tasks: Sequence[TrainingTask],
+    stops: StopTokens,
+    tags: ThinkingTags,
+) -> list[CheckResult]:
+    """Return whether the template takes the prompt, and what ends a response."""
+    try:
+        token_ids = render_prompt(tokenizer, prompt, tasks[0], tags)
+    except PolicyError as error:
+        sentence, _, advice = str(error).rstrip(".").rpartition("; ")
+        return [CheckResult("chat template", None, None, sentence, advice)]
+    detail = ""
+    if prompt.system and prompt.system.strip()[:40] not in tokenizer.decode(token_ids):
+        detail = f"it leaves the system message of {prompt.version} out"
+    return [
+        CheckResult("chat template", None, None, detail),
+        CheckResult("end token", None, None, stops.phrase(tokenizer)),
+    ]
+
+
+def check_room(
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    tasks: Iterable[TrainingTask],
+    tags: ThinkingTags,
+    *,
+    context: int,
+    max_tokens: int,
+    packing: PackingSettings,
+) -> CheckResult:
+    """Return whether prompts and responses fit the context, and a micro-batch. Figure and tolerance are tokens.
+
+    Args:
+        context: of model and generator, in tokens of prompt and response.
+        max_tokens: of a response.
+        packing: how large micro-batches are.
+    """
+    long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
+    longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
+    sequence = min(longest + max_tokens, context)
+    if longest >= context:
+        detail = f"a prompt takes {longest} tokens, the context is {context}"
+        return CheckResult("room", longest, context, detail, "leave long problems out, or take a longer context")
+    if sequence > packing.micro_batch_tokens and packing.oversized == "error":
+        detail = f"prompt and response may take {sequence} tokens, a micro-batch holds {packing.micro_batch_tokens}"
+        advice = f'set packing.micro_batch_tokens = {sequence}, packing.oversized = "alone", or a lower max_tokens'
+        return CheckResult("room", sequence, packing.micro_batch_tokens, detail, advice)
+    short = f"after the longest prompt a response is cut at {context - longest} tokens, not {max_tokens}"
+    return CheckResult("room", longest, context, short if longest + max_tokens > context else "")

@@ -1,0 +1,100 @@
+"""What a check of a model found, and how far two computations of one log-probability may lie apart.
+
+Every figure is a mean of absolute differences of log-probabilities, in nats a token, over some hundred tokens: a mean
+is a steady number where a maximum is chance, and one token that is off by thousands moves it all the same.
+
+Not here: the checks (the other modules of this room), and which are run when (`training.engines.embedded.preflight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from curation.records import GoldilocksError
+
+EXACT = 1e-3
+"""The tolerance in nats where all compute in fp32. Measured with random weights, 3 to 30 layers, dense models and
+mixtures of experts: 1e-7 to 3e-6, between packed and plain as between engines."""
+
+ROUNDED, ISOLATED = 0.05, 0.01
+"""Tolerances where the trainer computes in half precision, for packed against plain, and for one packing computed
+twice with other tokens beside, where next to nothing rounds differently. Measured in bf16: 2e-4 to 1e-2, and 0; state
+that runs on from one sequence into the next is 0.05 to 1."""
+
+ENGINES, ROUTED = 0.1, 0.25
+"""Tolerances between trainer and generator where either computes in half precision, and there for mixtures of experts:
+rounding sends a token to another expert now and then. Measured, trainer in bf16 and generator in fp32: 1e-3 with 3
+layers, 0.05 with 30 of random weights, which round worse than trained ones; mixtures 0.11 to 0.14. Weights that did not
+arrive are 0.5 to 5."""
+
+
+class ModelCheckError(GoldilocksError):
+    """A model that would be trained wrongly as the recipe stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check: what was measured, how much is allowed (both None where there is no number), and what to say of it.
+
+    ``advice`` says what to set; it is empty where the check passed.
+
+    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
+    """
+
+    check: str
+    figure: float | None
+    tolerance: float | None
+    detail: str
+    advice: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the model may be trained as far as this goes."""
+        return not self.advice
+
+
+def require_passed(results: Sequence[CheckResult], model: str) -> None:
+    """Raise `ModelCheckError` with the first check that did not pass."""
+    for result in results:
+        if not result.passed:
+            raise ModelCheckError(
+                f"model {model}: {result.check}: {result.detail}; {result.advice}. "
+                "`goldilocks train RECIPE --check` tries all of it again, `checks = false` leaves it out."
+            )
+
+
+def format_results(results: Sequence[CheckResult]) -> list[str]:
+    """Return the table of the results, a line each."""
+    head = ("check", "figure", "tolerance", "result", "")
+    rows = [
+        (
+            result.check,
+            _number(result.figure),
+            _number(result.tolerance),
+            "ok" if result.passed else "refused",
+            "; ".join(filter(None, (result.detail, result.advice))),
+        )
+        for result in results
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(4)]
+    lines = []
+    for row in (head, *rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join((*cells, row[4])).rstrip())
+    return lines
+
+
+def _number(figure: float | None) -> str:
+    """Return nats with two digits, tokens as whole numbers."""
+    return "" if figure is None else f"{figure:,}" if isinstance(figure, int) else f"{figure:.2g}"
+
+
+def mean_difference(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
+    """Return the mean absolute difference over all tokens; infinite where one of them is no finite number."""
+    differences = [(one - other).abs() for one, other in zip(ours, theirs, strict=True)]
+    count = sum(len(difference) for difference in differences)
+    total = float(sum(float(difference.double().sum()) for difference in differences))
+    return total / count if count and total == total else float("inf")

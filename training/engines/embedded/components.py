@@ -1,0 +1,42 @@
+"""The parts of a training loop, as `training.engines.embedded.run` puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from training.evaluation.metrics import MetricsLogger
+from training.generation.generators import GeneratorPool
+from training.generation.weight_sync import WeightPublisher, WeightSync
+from training.optimisation.checkpoint import JsonlLog
+from training.optimisation.trainer import Trainer
+from training.recipe import TrainRecipe
+from training.rollouts.attempt_log import AttemptLog
+from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.tasks import TrainingTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(slots=True)
+class LoopComponents:
+    """The parts of a loop."""
+
+    recipe: TrainRecipe
+    out: Path
+    tasks: Mapping[str, TrainingTask]
+    held_out_tasks: Sequence[TrainingTask]
+    trainer: Trainer
+    tokenizer: PreTrainedTokenizerBase
+    generators: GeneratorPool
+    weight_sync: WeightSync
+    rollouts: RolloutRunner
+    curriculum: CurriculumController
+    logs: Mapping[str, JsonlLog]
+    metrics_logger: MetricsLogger
+    attempt_log: AttemptLog
+    publisher: WeightPublisher | None = None

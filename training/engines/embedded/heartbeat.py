@@ -1,0 +1,75 @@
+"""A line for whoever watches a run in which nothing else was said for a while: what it does, for how long, how far.
+
+A step may take half an hour, an evaluation too, and a generator may never answer; each of them is said, with what is
+waited for.
+
+Not here: attempts from which nothing can be learned (`training.rollouts.stall_monitor`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from training.evaluation.metrics import MetricsLogger
+from training.rollouts.rollout_scheduler import RolloutLedger
+from training.rollouts.rollouts import RolloutRunner
+
+COLLECTING, EVALUATING = "collecting a batch", "evaluating"
+TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
+
+_NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
+
+
+class Heartbeat:
+    """What the run does, and the line that says it.
+
+    Args:
+        interval_s: seconds without a line after which one is due.
+        n_batch: rollouts of a batch.
+        ledger: returns where all rollouts are.
+    """
+
+    def __init__(
+        self,
+        logger: MetricsLogger,
+        rollouts: RolloutRunner,
+        interval_s: float,
+        n_batch: int,
+        ledger: Callable[[], RolloutLedger],
+    ) -> None:
+        self._logger, self._rollouts, self._interval_s = logger, rollouts, interval_s
+        self._n_batch, self._ledger = n_batch, ledger
+        self.begin(0, COLLECTING)
+
+    def begin(self, step: int, phase: str) -> None:
+        """Note what the run does from now on, towards step number ``step``."""
+        self._step, self._phase = step, phase
+        self._since, self._finished_before = time.monotonic(), self._rollouts.generated
+
+    async def run(self) -> None:
+        """Speak whenever nothing was said for the interval, until cancelled."""
+        while True:
+            silent_s = time.monotonic() - self._logger.last_line_at
+            if silent_s >= self._interval_s:
+                self._logger.log_message(self.line())
+            else:
+                await asyncio.sleep(self._interval_s - silent_s)
+
+    def line(self) -> str:
+        """Return what the run does, for how long, how many attempts came meanwhile, and what is waited for."""
+        now, ledger = time.monotonic(), self._ledger()
+        begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
+        if self._phase not in _NEEDS_ATTEMPTS:
+            return begun
+        parts = [begun, f"{self._rollouts.generated - self._finished_before:,} attempts generated meanwhile"]
+        if self._phase == COLLECTING:
+            parts.append(f"{ledger.ready:,} of {self._n_batch:,} ready to be trained on")
+            parts.append(f"{ledger.waiting:,} waiting for their group")
+            parts.append(f"{ledger.judging:,} with the verifier, {ledger.running:,} being generated")
+        last = max(self._since, self._rollouts.last_generated_at)
+        if now - last >= self._interval_s:
+            where = "the verifier" if self._phase == COLLECTING and ledger.judging and not ledger.running else None
+            parts.append(f"no attempt was finished for {now - last:.0f} s: look at {where or 'the generators'}")
+        return "; ".join(parts)

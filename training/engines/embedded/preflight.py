@@ -1,0 +1,139 @@
+"""The checks of a model before a run's first step, and before it goes on: seconds, and what fails is refused.
+
+In order, the cheap ones first: whether the chat template takes the prompt and what ends a response; whether prompts and
+responses have room; whether packing changes log-probabilities; then, with the generators running, whether they and the
+trainer agree, and whether new weights reach them (`training.checks`). A run that is resumed is checked with the weights
+that it began from, before its own are loaded.
+
+What it costs: some 8 forward passes over about 150 to 300 tokens, three times 16 tokens for 8 prompts, and two updates
+of the generators. Invariant: nothing is different afterwards; neither weights nor random numbers of the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curation.policies.chat_templates import folder_stop_tokens
+from training.checks.generator_logprobs import GeneratorChecks
+from training.checks.packed_logprobs import check_packing, probe_samples
+from training.checks.prompts import check_prompts, check_room, short_tasks
+from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
+from training.generation.generators import GeneratorPool
+from training.optimisation.trainer import Trainer
+from training.recipe import TrainRecipe
+from training.rollouts.rollouts import render_prompt
+from training.rollouts.tasks import TrainingTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Names under which configurations keep how many experts there are."""
+
+
+class Preflight:
+    """The checks of one run, on rank 0.
+
+    Args:
+        folder: the model that the run starts from.
+        tasks: the problems to train on.
+    """
+
+    def __init__(
+        self,
+        recipe: TrainRecipe,
+        folder: Path,
+        trainer: Trainer,
+        tokenizer: PreTrainedTokenizerBase,
+        tasks: Mapping[str, TrainingTask],
+    ) -> None:
+        self.results: list[CheckResult] = []
+        self.seconds = 0.0
+        self._recipe, self._trainer, self._tokenizer, self._tasks = recipe, trainer, tokenizer, tasks
+        self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
+        self._short = short_tasks(tasks.values())
+        self._config: Any = trainer.model.config.get_text_config()
+        self._max_tokens = recipe.max_tokens or recipe.rewards.max_length
+
+    def before_generation(self) -> Sequence[CheckResult]:
+        """Check what needs no generator; return the results."""
+        begun = time.perf_counter()
+        stops = folder_stop_tokens(self._folder, self._tokenizer)
+        found = check_prompts(self._tokenizer, self._prompt, self._short, stops, self._tags)
+        if all(result.passed for result in found):
+            found = [*found, self._room(), *self._packing()]
+        return self._keep(found, begun)
+
+    async def of_generators(self, pool: GeneratorPool) -> Sequence[CheckResult]:
+        """Check the running generators; return the results."""
+        begun = time.perf_counter()
+        checks = GeneratorChecks(
+            pool,
+            self._trainer.scorer,
+            self._trainer.full_state_dict,
+            self._prompts(),
+            self._recipe.generator.kind,
+            self._generator_tolerance(),
+        )
+        return self._keep(await checks.run(), begun)
+
+    def lines(self) -> list[str]:
+        """Return what a run says of its checks: one line, and one for each that has more to say."""
+        figures = ", ".join(
+            f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
+        )
+        return [
+            f"the model was checked in {self.seconds:.1f} s: {figures}",
+            *(
+                f"{result.check}: {result.detail}"
+                for result in self.results
+                if result.detail and not isinstance(result.figure, float)
+            ),
+        ]
+
+    def _keep(self, found: Sequence[CheckResult], begun: float) -> Sequence[CheckResult]:
+        self.results += found
+        self.seconds += time.perf_counter() - begun
+        return found
+
+    def _room(self) -> CheckResult:
+        limit = getattr(self._recipe.generator, "max_model_len", None)
+        own = int(self._config.max_position_embeddings)
+        return check_room(
+            self._tokenizer,
+            self._prompt,
+            self._tasks.values(),
+            self._tags,
+            context=min(own, limit or own),
+            max_tokens=self._max_tokens,
+            packing=self._trainer.scorer.packing,
+        )
+
+    def _packing(self) -> Sequence[CheckResult]:
+        tokenizer = self._tokenizer
+        special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+        known = min(len(tokenizer), int(self._config.vocab_size))
+        ordinary = [token for token in range(known) if token not in special]
+        window = getattr(self._config, "sliding_window", None)
+        if window is not None and window >= self._max_tokens:
+            window = None  # hardly a sequence of this run is longer
+        samples = probe_samples(self._prompts()[0], ordinary, window)
+        return check_packing(self._trainer.scorer, samples, ordinary, self._config.to_dict(), rounded=self._rounded)
+
+    def _prompts(self) -> list[tuple[int, ...]]:
+        return [render_prompt(self._tokenizer, self._prompt, task, self._tags) for task in self._short]
+
+    def _generator_tolerance(self) -> float:
+        # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
+        if not self._rounded and getattr(self._recipe.generator, "dtype", "auto") == "float32":
+            return EXACT
+        has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
+        return ROUTED if has_experts else ENGINES
+
+    @property
+    def _rounded(self) -> bool:
+        return self._recipe.compute.dtype != "float32"

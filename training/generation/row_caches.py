@@ -1,0 +1,68 @@
+"""Decoding with the caches that transformers makes for a model, one of its own for each row: for models whose layers
+keep something else than all keys and values (sliding windows, linear attention, convolutions, state spaces).
+
+Slow: rows are run one after another, not as a batch; for real runs of such models there is the vLLM generator. Exact:
+it is the model's own forward pass, token by token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, stack
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class RowCaches:
+    """A cache of transformers for each row that holds something."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Any] = {}
+
+    def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:  # noqa: ARG002
+        """Copy whole rows; no row is both source and target."""
+        for source, target in zip(sources, targets, strict=True):
+            self.rows[target] = deepcopy(self.rows[source])
+
+
+class RowForwardPass:
+    """The model's own forward pass, row by row."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self._model = model
+
+    def new_cache(self, rows: int) -> RowCaches:  # noqa: ARG002
+        """Return an empty cache."""
+        return RowCaches()
+
+    def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: RowCaches) -> Tensor:
+        """Run prompts, see `training.generation.forward.ForwardPass.prefill`."""
+        from transformers import DynamicCache
+
+        logits = []
+        for prompt, length, row in zip(ids, lengths.tolist(), rows.tolist(), strict=True):
+            cache.rows[row] = DynamicCache(config=self._model.config)
+            logits.append(self._run(prompt[None, :length], cache.rows[row]))
+        return stack(logits)
+
+    def decode(self, last: Tensor, positions: Tensor, cache: RowCaches) -> Tensor:  # noqa: ARG002 - caches count
+        """Run one more token, see `training.generation.forward.ForwardPass.decode`."""
+        return stack([self._run(token[None, None], cache.rows[row]) for row, token in enumerate(last)])
+
+    def _run(self, ids: Tensor, cache: Any) -> Tensor:
+        logits: Tensor = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+        return logits[0, -1]
+
+
+def keeps_all_keys(model: Any) -> bool:
+    """Return whether each layer of the model keeps the keys and values of all tokens, and nothing else."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    config: Any = model.config
+    layers = DynamicCache(config=config).layers
+    return len(layers) == config.num_hidden_layers and all(type(layer) is DynamicLayer for layer in layers)

@@ -1,0 +1,156 @@
+"""Tensors under the names that they have in the checkpoint on disk, whatever transformers calls them in memory.
+
+transformers loads some checkpoints under other names and shapes than they have on disk (the experts of a mixture
+become one tensor), and `training.optimisation.text_part` takes a text model out of a larger one. Weights that leave the
+trainer, for engines, checkpoints or publication, have the names on disk: `to_checkpoint_names`. Weights that come in
+lose them: `to_model_names`.
+
+Invariants: the two undo each other. What the checkpoint holds and the model does not (a vision tower, layers for
+drafting tokens) is in the result of `to_checkpoint_names` too, as a tensor without memory (device ``meta``): it stays
+as it is, is sent nowhere, and is copied from the source into every folder that is saved (`untouched_tensors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from curation.policies.checkpoints import tensor_shapes
+from curation.records import StoreError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_ATTRIBUTE = "checkpoint_source"
+
+
+@dataclass(frozen=True)
+class CheckpointSource:
+    """The checkpoint that a model was loaded from.
+
+    ``whole`` is the model that the checkpoint holds, without what is not trained, where ``model`` is a part of it only;
+    ``prefixes`` are how names begin in the part, and in the whole.
+    """
+
+    folder: Path
+    shapes: Mapping[str, tuple[int, ...]]  # of all tensors on disk; empty where they are no safetensors
+    whole: PreTrainedModel | None = None
+    prefixes: tuple[tuple[str, str], ...] = ()
+
+
+def remember_source(
+    model: PreTrainedModel,
+    folder: Path,
+    whole: PreTrainedModel | None = None,
+    prefixes: tuple[tuple[str, str], ...] = (),
+) -> None:
+    """Note on the model where it was loaded from."""
+    setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder) or {}, whole, prefixes))
+
+
+def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
+    """Return where the model was loaded from; None for one that was made from nothing."""
+    source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
+    return source
+
+
+def whole_model(model: PreTrainedModel) -> PreTrainedModel:
+    """Return the model whose class and configuration the checkpoint has: ``model``, or what it is a part of."""
+    source = checkpoint_source(model)
+    return model if source is None or source.whole is None else source.whole
+
+
+def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a full state dict of the model under the names, and in the shapes, of its checkpoint.
+
+    Where nothing has to be converted, these are the very tensors of ``state``. A tensor under two names (tied) has
+    those that are on disk.
+    """
+    from transformers.core_model_loading import revert_weight_conversion
+
+    source, whole = checkpoint_source(model), whole_model(model)
+    renamed = {_with_prefix(name, source.prefixes if source else ()): value for name, value in state.items()}
+    if getattr(whole, "_weight_conversions", None) != []:
+        renamed = revert_weight_conversion(whole, renamed)
+    if source is None or not source.shapes:
+        return renamed
+    there = {value.data_ptr() for name, value in renamed.items() if name in source.shapes}
+    found = {name: one for name, one in renamed.items() if name in source.shapes or one.data_ptr() not in there}
+    return found | {
+        name: torch.empty(shape, device="meta") for name, shape in source.shapes.items() if name not in found
+    }
+
+
+def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors of a checkpoint under the names, and in the shapes, that the model's state dict has.
+
+    Left out is what the checkpoint that the model came from holds and the model does not; an unknown name stays.
+    """
+    from transformers.core_model_loading import (
+        WeightConverter,
+        WeightRenaming,
+        dot_natural_key,
+        rename_source_key,
+    )
+
+    source, whole = checkpoint_source(model), whole_model(model)
+    own = {_with_prefix(name, source.prefixes if source else ()) for name in model.state_dict()}
+    conversions = getattr(whole, "_weight_conversions", None) or []
+    renamings = [one for one in conversions if isinstance(one, WeightRenaming)]
+    converters = [one for one in conversions if isinstance(one, WeightConverter)]
+    found: dict[str, Any] = {}
+    pending: dict[str, Any] = {}  # conversions, by the first of the names that they make
+    for name in sorted(state, key=dot_natural_key):
+        if state[name].is_meta:
+            continue
+        renamed, pattern = rename_source_key(name, renamings, converters)
+        if renamed not in own and name in own:
+            renamed, pattern = name, None
+        if pattern is not None and renamed in own:
+            if renamed not in pending:
+                pending[renamed] = deepcopy(next(one for one in converters if pattern in one.source_patterns))
+            pending[renamed].add_tensor(renamed, name, pattern, state[name])
+        elif renamed in own or source is None or name not in source.shapes:
+            found[renamed] = state[name]
+    for first, conversion in pending.items():
+        made = conversion.convert(first, model=whole, config=whole.config)
+        found |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
+    back = tuple((outer, inner) for inner, outer in source.prefixes) if source else ()
+    return {_with_prefix(name, back): value for name, value in found.items()}
+
+
+def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return, from the checkpoint that the model came from, its tensors that are without memory in ``names``.
+
+    Raises:
+        StoreError: the checkpoint is not there any more.
+    """
+    from safetensors import safe_open
+
+    wanted = {name for name, value in names.items() if value.is_meta}
+    source = checkpoint_source(model)
+    found: dict[str, Tensor] = {}
+    if not wanted or source is None:
+        return found
+    for path in sorted(source.folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as tensors:
+            found |= {name: tensors.get_tensor(name) for name in wanted.intersection(tensors.keys())}
+    if lost := sorted(wanted - found.keys()):
+        raise StoreError(
+            f"{source.folder}: {len(lost)} tensors that are not trained, first {lost[0]}, are not there any more, and "
+            "the model cannot be saved without them; put the folder back"
+        )
+    return found
+
+
+def _with_prefix(name: str, prefixes: tuple[tuple[str, str], ...]) -> str:
+    for before, after in prefixes:
+        if name.startswith(before):
+            return after + name.removeprefix(before)
+    return name

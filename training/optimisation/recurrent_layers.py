@@ -1,0 +1,96 @@
+"""Layers that carry a state from token to token, over packed sequences: each sequence begins with an empty state.
+
+Linear attention, short convolutions and state-space layers read a packed row as one long sequence, and what they carry
+leaks from each sequence into the next. `keep_sequences_apart` gives those that it knows the sequences of a micro-batch
+side by side instead, as a batch of nearly equal lengths, by the same calls as the attention (`AttentionCalls`): exact
+with whatever kernel they use. A model with layers that it does not know is trained one sequence per micro-batch
+(`packing.single`).
+
+Invariants: such a layer refuses to run without the boundaries, which reach it as they reach the attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from curation.policies.checkpoints import carries_state
+from training.config import PackingSettings
+from training.optimisation.attention import PackedLayout
+from training.optimisation.text_part import decoder_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_MIXERS = ("linear_attn", "conv", "mamba")
+"""What transformers calls them in a layer."""
+
+_KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
+"""Kinds of such layers whose sequences can be kept apart, as configurations call them."""
+
+
+def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
+    """Return how sequences of this model are packed, and a sentence where that is not as the recipe says."""
+    config: Any = model.config
+    kinds = set(getattr(config, "layer_types", None) or ())
+    known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
+    if settings.single or known or not carries_state(config.to_dict()):
+        return settings, None
+    return settings.model_copy(update={"single": True}), (
+        f"model {config.model_type} has layers that may carry a state from token to token, so a micro-batch is one "
+        "sequence, as with packing.single = true."
+    )
+
+
+def keep_sequences_apart(model: PreTrainedModel) -> int:
+    """Let layers that carry a state begin anew with each sequence of a packed row; return how many there are."""
+    count = 0
+    for layer in _layers(model):
+        for mixer in _mixers(layer):
+            apart = _Apart(mixer.forward)
+            mixer.forward = apart
+            layer.register_forward_pre_hook(apart.take_layout, with_kwargs=True)
+            count += 1
+    return count
+
+
+@contextmanager
+def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
+    """Let these layers read a row as transformers has it, one sequence, for the time being."""
+    changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
+    forwards = [mixer.forward for mixer in changed]
+    for mixer, apart in zip(changed, forwards, strict=True):
+        mixer.forward = apart.whole
+    try:
+        yield
+    finally:
+        for mixer, apart in zip(changed, forwards, strict=True):
+            mixer.forward = apart
+
+
+def _layers(model: PreTrainedModel) -> list[nn.Module]:
+    return list(getattr(decoder_of(model), "layers", ()))
+
+
+def _mixers(layer: nn.Module) -> list[Any]:
+    return [module for name in _MIXERS if (module := getattr(layer, name, None)) is not None]
+
+
+class _Apart:
+    """A layer's forward pass over packed rows. The layer around it is told the boundaries, and tells them here."""
+
+    def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
+        self.whole = forward
+        """The layer's own forward pass."""
+        self._layout: PackedLayout | None = None
+
+    def take_layout(self, _: nn.Module, __: tuple[Any, ...], given: dict[str, Any]) -> None:
+        self._layout = given.get("layout")
+
+    def __call__(self, hidden_states: Tensor, *_: Any, **__: Any) -> Tensor:
+        if self._layout is None:
+            raise ValueError("a layer that carries a state needs the boundaries; call the model through PackedPolicy")
+        return self._layout.calls.compute([hidden_states[0]], self.whole)[None]

@@ -1,0 +1,96 @@
+"""What the policy in training says of given responses, as a step computes it or as transformers alone does.
+
+For checks: the loop's own scores are made in the step that trains (`training.optimisation.trainer`). All ranks work
+through the same micro-batches, as sharded weights need.
+
+Invariants: nothing here changes the policy for good: `PolicyScorer.flip_weights` called twice leaves every bit as it
+was, and weights that FSDP gathered for a forward pass are given up after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+
+from training.config import PackingSettings
+from training.optimisation.distributed import DistributedContext, RankTask
+from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.packing import MicroBatch, TrainingSample, pack_samples
+
+_FLIPPED = 53
+"""`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
+
+
+class PolicyScorer:
+    """Scores responses without gradient. Every rank has one; rank 0 calls, the others follow by `tasks`.
+
+    Args:
+        policy: sharded or not.
+        ranks: the processes.
+        packing: how sequences are packed.
+        temperature: the sampler's.
+    """
+
+    def __init__(
+        self, policy: PackedPolicy, ranks: DistributedContext, packing: PackingSettings, temperature: float
+    ) -> None:
+        self.packing, self.temperature = packing, temperature
+        self._policy, self._ranks = policy, ranks
+        self.tasks: Mapping[str, RankTask] = {"logprobs": self._logprobs, "flip_weights": self._flip_weights}
+
+    def logprobs(
+        self,
+        samples: Sequence[TrainingSample],
+        *,
+        packing: PackingSettings | None = None,
+        temperature: float | None = None,
+        plain: bool = False,
+    ) -> list[Tensor]:
+        """Return [response] fp32 log-probabilities of each sample's response.
+
+        Args:
+            samples: only their tokens count.
+            packing, temperature: where not the trainer's.
+            plain: each sequence alone by the model's own forward pass (see `PackedPolicy.forward`).
+        """
+        settings = (packing or self.packing).model_copy(
+            update={"oversized": "alone", **({"single": True} if plain else {})}
+        )
+        batches = pack_samples(samples, settings)
+        value = (batches, self.temperature if temperature is None else temperature, plain)
+        scored: list[Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, None, value)
+        logprobs: dict[int, Tensor] = {}
+        for batch, values in zip(batches, scored, strict=True):
+            for place, index in enumerate(batch.sample_indices):
+                logprobs[index] = values[batch.sequence_index == place]
+        return [logprobs[index] for index in range(len(samples))]
+
+    def flip_weights(self) -> None:
+        """Turn the sign of some columns of every weight; a second call undoes it, to the bit.
+
+        That makes another model and costs no memory: it shows whether new weights reach whoever should have them.
+        """
+        self._ranks.run_on_all_ranks("flip_weights", self.tasks, None, None)
+
+    @torch.no_grad()
+    def _logprobs(self, _: None, value: tuple[list[MicroBatch], float, bool]) -> list[Tensor]:
+        batches, temperature, plain = value
+        before, self._policy.temperature = self._policy.temperature, temperature
+        try:
+            return [self._policy(batch.to(self._ranks.device), plain=plain).logprobs.cpu() for batch in batches]
+        finally:
+            self._policy.temperature = before
+            if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
+                self._policy.reshard()
+
+    @torch.no_grad()
+    def _flip_weights(self, _: None, __: None) -> None:
+        for number, parameter in enumerate(self._policy.parameters()):
+            own = parameter.to_local() if isinstance(parameter, DTensor) else parameter
+            if own.numel() and own.ndim:
+                step = min(_FLIPPED, own.shape[-1])
+                own[..., number % step :: step].neg_()

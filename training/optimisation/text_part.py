@@ -1,0 +1,155 @@
+"""The text model inside a checkpoint that holds more: Mistral3, Gemma3 and others that also see or hear.
+
+Such a checkpoint is loaded as what it is; its decoder and output layer are set into the causal language model of the
+decoder's own family, which is what is trained and sampled, and the rest is let go. `whole_model` is what remains of it:
+the class, the configuration and the names under which a trained model is saved
+(`training.optimisation.checkpoint_names`).
+
+Also here: what a causal language model does to its logits behind the output layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from curation.records import ConfigError, PolicyError
+from training.optimisation.checkpoint_names import remember_source
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = {
+    # setting: (beginnings of the model types that mean it so, what they do)
+    "final_logit_softcapping": (("",), lambda logits, cap: torch.tanh(logits / cap) * cap),
+    "logit_scale": (("cohere",), lambda logits, scale: logits * scale),
+    "logits_scaling": (("granite",), lambda logits, scale: logits / scale),
+    "lm_head_multiplier": (("falcon_h1",), lambda logits, scale: logits * scale),
+}
+
+
+def load_causal_model(folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
+    """Return the causal language model of a folder, or the text part of a larger one; fp32 only of what it holds.
+
+    Raises:
+        PolicyError: tensors are missing, or there is no causal language model of the text part's family.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    text_config = config.get_text_config(decoder=True)
+    kind = _published_class(config) if text_config is not config else AutoModelForCausalLM
+    if getattr(text_config, "attn_logit_softcapping", None) or not _knows_sdpa(config):
+        attention = "eager" if attention == "sdpa" else attention  # sdpa has neither soft-capping nor sinks
+    model, report = kind.from_pretrained(
+        folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
+    )
+    if missing := sorted(report["missing_keys"]):
+        raise PolicyError(
+            f"{folder}: the weights lack {len(missing)} tensors of this model, first {missing[0]}; download it again"
+        )
+    causal = model if kind is AutoModelForCausalLM else _text_part(model, folder, attention)
+    if causal is model:
+        remember_source(causal, folder)
+    return causal
+
+
+def decoder_of(model: PreTrainedModel) -> Any:
+    """Return the stack of layers of a causal language model, which makes hidden states."""
+    return model.get_decoder()
+
+
+def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
+    """Return the map from hidden states to logits: the output layer, and what the family does behind it.
+
+    Args:
+        head: what computes in the place of the model's output layer; that layer itself where None.
+
+    Raises:
+        ConfigError: the model changes its logits in a way that is not known.
+    """
+    layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
+    config: Any = model.config
+    changes: list[tuple[Callable[[Tensor, float], Tensor], float]] = []
+    for setting, (kinds, change) in _LOGITS.items():
+        value = getattr(config, setting, None)
+        if value in (None, 1, 1.0):
+            continue
+        if not config.model_type.startswith(kinds):
+            raise ConfigError(f"model {config.model_type} sets {setting}, whose meaning there is not known here.")
+        changes.append((change, float(value)))
+    if not changes:
+        return layer
+
+    def changed(hidden: Tensor) -> Tensor:
+        logits: Tensor = layer(hidden)
+        for change, value in changes:
+            logits = change(logits, value)
+        return logits
+
+    return changed
+
+
+def _published_class(config: Any) -> Any:
+    """Return the class of transformers that the checkpoint names.
+
+    Raises:
+        PolicyError: there is none.
+    """
+    import transformers
+
+    names = config.architectures or ()
+    kind = getattr(transformers, names[0], None) if names else None
+    if kind is None:
+        raise PolicyError(
+            f"the checkpoint's config.json names {names[0] if names else 'no class'} under `architectures`, which "
+            "this version of transformers does not know; take another model, or a newer transformers"
+        )
+    return kind
+
+
+def _knows_sdpa(config: Any) -> bool:
+    from transformers import AutoModelForCausalLM
+
+    kind = AutoModelForCausalLM._model_mapping.get(type(config.get_text_config(decoder=True)), None)
+    return kind is None or bool(getattr(kind, "_supports_sdpa", True))
+
+
+def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
+    """Return a causal language model made of the decoder and the output layer of a larger model."""
+    from transformers import AutoModelForCausalLM
+
+    decoder, head = whole.get_decoder(), whole.get_output_embeddings()
+    if type(decoder.config) not in AutoModelForCausalLM._model_mapping or head is None:
+        raise PolicyError(
+            f"{folder}: transformers has no causal language model for the text part ({decoder.config.model_type}) of "
+            f"{type(whole).__name__}; take a text model of this family"
+        )
+    with torch.device("meta"):
+        causal = AutoModelForCausalLM.from_config(decoder.config, attn_implementation=attention)
+    frame = causal.get_decoder()
+    inner = next(name for name, module in causal.named_modules() if module is frame)
+    inner_head = next(name for name, module in causal.named_modules() if module is causal.get_output_embeddings())
+    outer = {id(module): name for name, module in whole.named_modules()}
+    prefixes = ((f"{inner}.", f"{outer[id(decoder)]}."), (f"{inner_head}.", f"{outer[id(head)]}."))
+    causal.set_submodule(inner, decoder)
+    causal.set_output_embeddings(head)
+    causal.config, causal.generation_config = decoder.config, whole.generation_config
+    _keep_only(whole, {id(decoder), id(head)})
+    remember_source(causal, folder, whole, prefixes)
+    return causal
+
+
+def _keep_only(module: nn.Module, kept: set[int]) -> bool:
+    """Let go of all submodules that neither are kept nor hold what is; return whether the module does either."""
+    if id(module) in kept:
+        return True
+    holds = {name: _keep_only(child, kept) for name, child in module.named_children()}
+    for name, held in holds.items():
+        if not held:
+            setattr(module, name, None)
+    return any(holds.values())

@@ -1,0 +1,132 @@
+"""What became of the attempts since there was last a group to train on: a run that learns nothing says so, and ends.
+
+Every finished attempt has one fate: its generation failed, its verdict excluded it, it was cut off, it broke the
+format (in one of several ways), it was wrong, or it was correct. `StallMonitor` counts fates until a group can be
+trained on, and then begins anew. It speaks once at `StallSettings.warn_after` attempts, and `is_stalled` holds from
+`stop_after` on.
+
+Attempts count when their group is finished: a group that waits for one long answer may still be trained on. Failed
+generations count at once.
+
+Not here: the time that passes without any attempt (`training.engines.embedded.heartbeat`), ending the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from curation.policies.excerpt import excerpt
+from training.config import CollectorSettings, StallSettings
+from training.rollouts.rollout_scheduler import GroupDecision
+from training.rollouts.rollouts import Rollout
+
+FORMAT, CUT_OFF, EXCLUDED, FAILED = "format: ", "cut off", "verifier: ", "generation failed"
+CORRECT, WRONG = "correct", "wrong"
+
+STALLED = "stalled.json"
+"""In the folder of a run that ended so: the step, and what was said; gone once the run is resumed."""
+
+_SHOWN_FATES = 5
+"""Kinds of fates that a sentence lists; the rest is summed up."""
+
+_ADVICE = (
+    (FAILED, "look at the generators' log"),
+    (CUT_OFF, "raise `max_tokens`, or shorten what the prompt asks for"),
+    (EXCLUDED, "the verifier could not judge; look at what it was given"),
+    (FORMAT, "the form that rewards ask for is not kept; look at the model's chat template, `prompt` and the tags"),
+    (CORRECT, "the problems are too easy for this policy; give harder ones"),
+    (WRONG, "the problems are too hard for this policy, or their references are wrong; give easier ones"),
+)
+
+
+def fate_of(rollout: Rollout) -> str:
+    """Return what became of a finished rollout, in a few words; those of one kind begin alike."""
+    reward = rollout.reward
+    if reward.excluded_by is not None:
+        return f"{EXCLUDED}{reward.excluded_by}"
+    if reward.correct:
+        return CORRECT
+    if rollout.completion.finish == "length":
+        return CUT_OFF
+    return f"{FORMAT}{reward.format_error}" if reward.format_error is not None else WRONG
+
+
+class StallMonitor:
+    """Counts fates since the last group to train on.
+
+    Args:
+        say: prints a line for whoever watches; called once between two trainable groups.
+    """
+
+    def __init__(self, settings: StallSettings, collector: CollectorSettings, say: Callable[[str], None]) -> None:
+        self._warn_after, self._stop_after = settings.thresholds(collector)
+        self._say = say
+        self._fates: Counter[str] = Counter()
+        self._groups: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+        self._has_spoken = False
+
+    @property
+    def is_stalled(self) -> bool:
+        """Return whether the run should end."""
+        return 0 < self._stop_after <= self.attempts
+
+    @property
+    def attempts(self) -> int:
+        """Return how many attempts finished since there was a group to train on."""
+        return self._fates.total()
+
+    def record_failure(self, problem: str, error: str) -> None:
+        """Count a generation that failed."""
+        self._fates[FAILED] += 1
+        self._examples.setdefault(FAILED, f"problem {problem}: {excerpt(error)}")
+        self._speak_if_due()
+
+    def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
+        """Count the judged rollouts of a finished group, or begin anew where it can be trained on."""
+        if decision.drop_reason is None and None in decision.exclusion_reasons:
+            self._clear()
+            return
+        self._groups[decision.drop_reason or "excluded"] += 1
+        for rollout in rollouts:
+            fate = fate_of(rollout)
+            self._fates[fate] += 1
+            if fate not in self._examples:
+                response = f"{rollout.tokens:,} tokens: {excerpt(rollout.completion.text)}"
+                self._examples[fate] = f"problem {rollout.problem}, {response}"
+        self._speak_if_due()
+
+    def report(self) -> str:
+        """Return the counts by fate, the commonest one with what to do about it, and one response of its kind."""
+        commonest, count = self._commonest()
+        fates = self._fates.most_common()
+        shown = [f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES]]
+        if rest := sum(number for _, number in fates[_SHOWN_FATES:]):
+            shown.append(f"others {rest:,}")
+        groups = ", ".join(f"{reason} {number:,}" for reason, number in self._groups.most_common()) or "none finished"
+        advice = next(text for beginning, text in _ADVICE if commonest.startswith(beginning))
+        return (
+            f"{self.attempts:,} attempts without a group to train on. Attempts: {', '.join(shown)}; groups: {groups}. "
+            f"Commonest ({100 * count / self.attempts:.0f} %): {commonest}: {advice}. "
+            f"One of them, {self._examples[commonest]}"
+        )
+
+    def _commonest(self) -> tuple[str, int]:
+        """Return the most frequent fate of the commonest kind, and how many attempts that kind has."""
+        kinds: Counter[str] = Counter()
+        for fate, number in self._fates.items():
+            kinds[next(beginning for beginning, _ in _ADVICE if fate.startswith(beginning))] += number
+        kind, count = kinds.most_common(1)[0]
+        return next(fate for fate, _ in self._fates.most_common() if fate.startswith(kind)), count
+
+    def _speak_if_due(self) -> None:
+        if not self._has_spoken and self.attempts >= self._warn_after:
+            self._has_spoken = True
+            self._say(f"warning: nothing to learn from so far: {self.report()}")
+
+    def _clear(self) -> None:
+        self._fates.clear()
+        self._groups.clear()
+        self._examples.clear()
+        self._has_spoken = False
