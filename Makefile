@@ -1,4 +1,5 @@
-# `make help` lists the commands. PYTHON=… names another interpreter, GOLDILOCKS_VLLM=0 does without vLLM.
+# `make help` lists the commands. PYTHON=… names another interpreter, GOLDILOCKS_VLLM=0 does without vLLM,
+# GOLDILOCKS_REAL_MODEL=0 without the real chat model of the slow tests.
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_FLAGS ?=

@@ -2,7 +2,8 @@
 
 `SamplingSession.shard` is called once per shard that is not finished, in order; while a shard's last problems are
 waited for, requests of the next ones are under way. The policy is opened with the first shard that needs it, so a
-finished stage starts no engine. Progress goes to the bar and, as JSON lines, to ``metrics.jsonl`` in the run folder.
+finished stage starts no engine, nor does one that no problem reached. Progress goes to the bar and, as JSON lines, to
+``metrics.jsonl`` in the run folder.
 """
 
 from __future__ import annotations
@@ -73,11 +74,12 @@ class SamplingSession:
     def shard(self, index: int) -> Shard:
         """Sample until all problems of the shard are decided; its attempts become a part of the store."""
         begun = time.monotonic()
-        if self._runner is None:
-            self._runner = asyncio.Runner()
-            self._runner.run(self._begin())
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
-        self._runner.run(self._until(names))
+        if names:
+            if self._runner is None:
+                self._runner = asyncio.Runner()
+                self._runner.run(self._begin())
+            self._runner.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
         self._store.compact(names)

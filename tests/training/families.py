@@ -25,8 +25,8 @@ _SIZES: dict[str, Any] = {
 }
 _EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 _LINEAR: dict[str, Any] = {
-    "linear_key_head_dim": 16,
-    "linear_value_head_dim": 16,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
     "layer_types": ["linear_attention", "full_attention"] * 2,
@@ -73,11 +73,16 @@ FAMILIES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "llama_tied": ("LlamaForCausalLM", _SIZES | {"tie_word_embeddings": True}),
     "qwen2": ("Qwen2ForCausalLM", _SIZES | {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3ForCausalLM", _SIZES | {"tie_word_embeddings": True}),
-    "mistral": ("MistralForCausalLM", _SIZES),
+    "mistral": ("MistralForCausalLM", _SIZES | {"sliding_window": None}),
     "mistral_window": ("MistralForCausalLM", _SIZES | {"sliding_window": WINDOW}),
     "mistral3": (
         "Mistral3ForConditionalGeneration",
-        {"text_config": _text("mistral"), "vision_config": _PIXTRAL, "image_token_index": 3, "spatial_merge_size": 1},
+        {
+            "text_config": _text("mistral", sliding_window=None),
+            "vision_config": _PIXTRAL,
+            "image_token_index": 3,
+            "spatial_merge_size": 1,
+        },
     ),
     "gemma2": (
         "Gemma2ForCausalLM",
@@ -164,12 +169,14 @@ FAMILIES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "Qwen3_5ForConditionalGeneration",
         {"text_config": _text("qwen3_5_text", **_LINEAR), "vision_config": _QWEN_VISION},
     ),
-    "lfm2": ("Lfm2ForCausalLM", _SIZES | {"layer_types": ["conv", "full_attention"] * 2}),
+    "lfm2": ("Lfm2ForCausalLM", _SIZES | {"layer_types": ["conv", "full_attention"] * 2, "conv_dim": 64}),
     "granite_hybrid": (
         "GraniteMoeHybridForCausalLM",
         _SIZES
         | {
             "layer_types": ["mamba", "attention"] * 2,
+            "num_attention_heads": 2,  # its heads have the width that is left
+            "num_key_value_heads": 1,
             "mamba_n_heads": 4,
             "mamba_d_head": 32,
             "mamba_d_state": 16,
@@ -270,7 +277,7 @@ def families_table() -> list[str]:
         larger = "text_config" in settings
         seen = {None: "", "float32": "yes", "bfloat16": "yes, in bfloat16"}[IN_VLLM.get(family)]
         seen = "where torchvision is" if larger and seen else seen
-        notes = ["text part of a larger model"] * larger + [_NOTES[family]] * (family in _NOTES)
+        notes = ["text part of a larger model"] * larger + [_NOTES.get(family, "")] * (family in _NOTES)
         rows.append(f"| `{name}` | {', '.join(notes)} | {torch_way} | {seen} |")
     return rows
 

@@ -191,7 +191,10 @@ def _quiet_environment(one_process: bool, threads: int, more: Mapping[str, str])
     process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times slower). A process
     that has already used torch is not forked, for OpenMP does not survive that: the engine is then a fresh process.
     """
-    logging.getLogger("vllm").addHandler(logging.NullHandler())  # it warns before it has set up its logging
+    own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
+    own_log.addHandler(logging.NullHandler())
+    if "VLLM_LOGGING_LEVEL" not in os.environ:
+        own_log.setLevel(logging.ERROR)
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",

@@ -1,0 +1,25 @@
+"""When an engine is started, and when not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import goldilocks, published, write_jsonl, write_tiny
+
+
+@pytest.mark.parametrize("reach_it", [False, True])
+def test_a_stage_that_no_problem_reached_starts_no_engine(prefect_server: str, tmp_path: Path, reach_it: bool) -> None:
+    recipe = write_tiny(tmp_path / "in")
+    if not reach_it:
+        rows = [json.loads(line) for line in (tmp_path / "in" / "problems.jsonl").read_text().splitlines()]
+        write_jsonl(tmp_path / "in" / "problems.jsonl", [{**row, "final": None} for row in rows])
+    (tmp_path / "in" / "broken").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "in" / "broken" / name).write_text("{}")
+    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", 'stage1.policy={kind="torch",model="broken"}')
+    assert (said.status == 0) is not reach_it, said.err
+    if not reach_it:
+        assert published(tmp_path / "run", "data").height == 0
