@@ -25,8 +25,8 @@ _SIZES: dict[str, Any] = {
 }
 _EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 _LINEAR: dict[str, Any] = {
-    "linear_key_head_dim": 32,
-    "linear_value_head_dim": 32,
+    "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
     "layer_types": ["linear_attention", "full_attention"] * 2,
@@ -169,7 +169,10 @@ FAMILIES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "Qwen3_5ForConditionalGeneration",
         {"text_config": _text("qwen3_5_text", **_LINEAR), "vision_config": _QWEN_VISION},
     ),
-    "lfm2": ("Lfm2ForCausalLM", _SIZES | {"layer_types": ["conv", "full_attention"] * 2, "conv_dim": 64}),
+    "lfm2": (
+        "Lfm2ForCausalLM",
+        _SIZES | {"layer_types": ["conv", "full_attention"] * 2, "conv_dim": 64, "block_dim": 64},
+    ),
     "granite_hybrid": (
         "GraniteMoeHybridForCausalLM",
         _SIZES

@@ -63,6 +63,16 @@ def decoder_of(model: PreTrainedModel) -> Any:
     return model.get_decoder()
 
 
+def active_parameters(model: PreTrainedModel) -> int:
+    """Return how many parameters compute a token: of a mixture's experts, those that one token is given."""
+    chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
+    total = 0
+    for name, value in model.named_parameters():
+        experts = value.shape[0] if chosen and ".experts." in name and value.ndim > 1 else 0
+        total += value.numel() * min(chosen, experts) // experts if experts else value.numel()
+    return total
+
+
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
     """Return the map from hidden states to logits: the output layer, and what the family does behind it.
 

@@ -52,6 +52,7 @@ from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
+from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe
 
 
@@ -101,7 +102,7 @@ class Trainer:
         self.model: Any = model
         if recipe.compute.activation_checkpointing:
             self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        self.parameters = sum(value.numel() for value in model.parameters())
+        self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.packing, recipe.temperature, recipe.compute.head_dtype)
         if ranks.sharded:
@@ -177,7 +178,7 @@ class Trainer:
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Return the model TFLOP/s of these steps on all ranks; on a GPU also rank 0's peak memory in GiB.
 
-        A step counts 6 operations per parameter and token, attention left out. MFU is this number divided by the
+        A step counts 6 operations per token and parameter that it meets, attention left out. MFU is this divided by the
         GPUs' peak.
         """
         seconds = max(sum(step.seconds for step in figures), 1e-9)
