@@ -5,12 +5,15 @@ change, the generators get them as they get every step's, and must say what the 
 does not reach a tensor shows, which it would not with the weights that are there already. At last they get the first
 weights back, and the trainer has them again, to the bit.
 
+Single tokens with an impossible log-probability are left out, as in a run (`training.rollouts.impossible`).
+
 Invariant: while the changed weights are in, tokens carry a version that no step has, so that nothing cached survives.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,12 +26,17 @@ from training.checks.results import EXACT, CheckResult, mean_difference
 from training.generation.generators import GeneratorPool
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
+from training.rollouts.impossible import impossible_positions, possible_mask
 
 TOKENS = 16
 """Tokens generated for each prompt."""
 
 CHANGED_VERSION = -1
 """Version of the changed weights: below that of every step."""
+
+_AGREE = "generator = trainer"
+_IMPOSSIBLE_SHARE = 0.05
+"""Share of tokens that may have an impossible log-probability; the default of `collector.max_impossible_share`."""
 
 _ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
@@ -63,12 +71,20 @@ class GeneratorChecks:
         return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
 
     async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+        logprobs = [value for one in completions for value in one.logprobs]
+        impossible = [logprobs[place] for place in impossible_positions(logprobs)]
+        if len(impossible) > _IMPOSSIBLE_SHARE * len(logprobs):
+            detail = (
+                f"{len(impossible)} of {len(logprobs)} sampled tokens have an impossible log-probability (the first: "
+                f"{impossible[0]:g})"
+            )
+            return CheckResult(_AGREE, math.inf, self.tolerance, detail, "look at the engine's log, and at its dtype")
         figure = self._difference(completions, scored)
         detail, advice = "", ""
         if figure > self.tolerance:
             detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
             advice = await self._advice(completions)
-        return CheckResult("generator = trainer", figure, self.tolerance, detail, advice)
+        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
 
     async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
         """Return what to set where generator and trainer differ."""
@@ -151,4 +167,7 @@ class GeneratorChecks:
 
     @staticmethod
     def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
-        return mean_difference([torch.tensor(one.logprobs) for one in completions], scored)
+        ours = [torch.tensor(one.logprobs) for one in completions]
+        masks = [torch.tensor(possible_mask(one.logprobs) or [True] * len(one.logprobs)) for one in completions]
+        ours, theirs = ([rows[mask] for rows, mask in zip(side, masks, strict=True)] for side in (ours, scored))
+        return mean_difference(ours, theirs)

@@ -14,6 +14,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.engines.embedded.test_run import small
 from tests.training.evaluation.test_metrics import GROUPS, group, rollout
+from training.checks.results import ModelCheckError
 from training.config import CollectorSettings
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
@@ -125,7 +126,7 @@ def test_a_run_leaves_them_out_counts_them_and_says_so(
 ) -> None:
     damage(monkeypatch, 4)
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    train(small(steps=2, collector=sizes, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+    train(small(steps=2, collector=sizes, evaluation={"data": None}), Path(), tmp_path / "run")  # the checks pass too
     rows = read_metrics(tmp_path / "run")
     assert len(rows) == 2
     said = capsys.readouterr().err
@@ -144,3 +145,9 @@ def test_a_run_whose_generator_is_broken_ends_with_the_right_advice(
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16, "max_impossible_share": 0.01}
     with pytest.raises(PolicyError, match="the generator's numbers are broken"):
         train(small(steps=2, collector=sizes, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+
+
+def test_a_broken_generator_is_refused_before_the_first_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damage(monkeypatch, 1)
+    with pytest.raises(ModelCheckError, match=r"of \d+ sampled tokens have an impossible log-probability .*-9999"):
+        train(small(steps=2), Path(), tmp_path / "run")
