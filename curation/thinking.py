@@ -88,12 +88,12 @@ class ThinkingTags:
         return self.open + text if closing and self.open not in before else text
 
     def house_form(self, text: str) -> str:
-        """Return a response with `THINK` in the place of these tags.
+        """Return a response with `THINK` in the place of these tags, and these in the place of `THINK`.
 
-        Where it holds these, ``<think>`` and ``</think>`` themselves are words of the text, and change places with
-        them; where it does not, they stay.
+        For a model that thinks in other tags, ``<think>`` is a word like any other: it opens no thoughts, and a text
+        with it keeps no form, before the exchange and after it. A second exchange gives the text back.
         """
-        if not self.are_used or self == THINK or (self.open not in text and self.close not in text):
+        if not self.are_used or self == THINK:
             return text
         exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
         longest_first = sorted(exchanged, key=len, reverse=True)

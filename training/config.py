@@ -123,10 +123,8 @@ class ComputeSettings(Settings):
     )
     head_dtype: HeadDtype = Field(
         "model",
-        description="Type in which the output layer computes logits, in trainer, reference, and generators of kinds "
-        "`torch` and `vllm`: `model`, that of all else, or `float32`, which brings trainer and generator closer "
-        'together where `dtype` is not. Servers must be started with `--hf-overrides \'{"head_dtype": "float32"}\'`. '
-        "Not in the paper; arXiv 2506.13585.",
+        description="Type in which trainer and generators (`torch`, `vllm`) compute logits: the model's, or `float32`, "
+        "as in arXiv 2506.13585. How a server does it: `curation.policies.vllm.serving`. Not in the paper.",
     )
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."

@@ -13,7 +13,8 @@ from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
 from curation.config.policies import Examples, Thinking
-from curation.thinking import OPEN
+from curation.prompts import Prompt, solving_prompt
+from curation.thinking import OPEN, ThinkingTags
 from training.config import (
     AttemptStoreSettings,
     CollectorSettings,
@@ -155,6 +156,17 @@ class TrainRecipe(Settings):
     )
     verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
     logged_rollouts: int = Field(4, ge=0, description="Rollouts shown as text at each step.")
+
+    @property
+    def tags(self) -> ThinkingTags:
+        """Return the tags in which the model thinks."""
+        return ThinkingTags.of(self.thinking)
+
+    @property
+    def solving_prompt(self) -> Prompt:
+        """Return the prompt under which the problems are asked."""
+        examples = [(one.statement, one.response) for one in self.examples]
+        return solving_prompt(self.prompt, self.tags, examples)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

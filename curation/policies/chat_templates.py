@@ -117,9 +117,14 @@ def turn_end_token(tokenizer: Any) -> int | None:
     return None
 
 
+def special_tokens(tokenizer: Any) -> set[int]:
+    """Return the tokens that are no part of a text: a tokenizer's special ones, and all that were added to it."""
+    return {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
+
+
 def _first_special(tokenizer: Any, tail: str) -> int | None:
     """Return the token that ``tail`` begins with, white space aside; None where it is no special one."""
-    special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+    special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:
             return int(token)

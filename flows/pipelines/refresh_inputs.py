@@ -42,9 +42,10 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 
 
 def _checkpoint(path: Path, previous: object) -> dict[str, Any]:
-    """Return a checkpoint's folder as a policy's table; a live policy before it lends prompt, tags, examples and decoding.
+    """Return a checkpoint's folder as a policy's table.
 
-    vLLM samples it where that is installed; else, or where torch did so before, torch does.
+    A live policy before it lends prompt, tags, examples and decoding. vLLM samples it where that is installed; else, or
+    where torch did so before, torch does.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:

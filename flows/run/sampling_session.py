@@ -2,7 +2,8 @@
 
 `SamplingSession.shard` is called once per shard that is not finished, in order; while a shard's last problems are
 waited for, requests of the next ones are under way. The policy is opened with the first shard that needs it, so a
-finished stage starts no engine, nor does one that no problem reached. Progress goes to the bar and, as JSON lines, to ``metrics.jsonl`` in the run folder.
+finished stage starts no engine, nor does one that no problem reached. Progress goes to the bar and, as JSON lines, to
+``metrics.jsonl`` in the run folder.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_the_end_of_a_prompt_that_is_the_responses(prompt: str, end: str) -> Non
         ("[THINK]a[/THINK]b", "<think>a</think>b"),
         ("[THINK]a", "<think>a"),
         ("[THINK]a </think>[/THINK]b", "<think>a [/THINK]</think>b"),  # a word of the text ends no thoughts
-        ("<think>a</think>b", "<think>a</think>b"),
+        ("<think>a</think>b", "[THINK]a[/THINK]b"),  # these are not its tags
         ("b", "b"),
     ],
 )
@@ -79,14 +79,11 @@ def test_tags_that_are_parts_of_longer_words_are_no_obstacle() -> None:
 
 
 @given(st.lists(st.sampled_from(["[THINK]", "[/THINK]", "<think>", "</think>", "a", " "])).map("".join))
-def test_nothing_is_lost_where_the_models_tags_stand(text: str) -> None:
+def test_nothing_is_lost_or_taken_for_a_tag(text: str) -> None:
     house = MISTRAL.house_form(text)
-    if "[THINK]" in text or "[/THINK]" in text:
-        assert house.count("<think>") == text.count("[THINK]")
-        assert house.count("[/THINK]") == text.count("</think>")
-        assert MISTRAL.house_form(house + "[THINK]") == text + "<think>"
-    else:
-        assert house == text
+    assert house.count("<think>") == text.count("[THINK]")
+    assert house.count("</think>") == text.count("[/THINK]")
+    assert MISTRAL.house_form(house) == text
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from tests.embedded_model.make import make_tokenizer
+from training.generation.row_caches import keeps_all_keys
 
 WINDOW = 8
 _SIZES: dict[str, Any] = {
@@ -23,8 +25,8 @@ _SIZES: dict[str, Any] = {
 }
 _EXPERTS: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 _LINEAR: dict[str, Any] = {
-    "linear_key_head_dim": 16,
-    "linear_value_head_dim": 16,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
     "layer_types": ["linear_attention", "full_attention"] * 2,
@@ -71,11 +73,16 @@ FAMILIES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "llama_tied": ("LlamaForCausalLM", _SIZES | {"tie_word_embeddings": True}),
     "qwen2": ("Qwen2ForCausalLM", _SIZES | {"tie_word_embeddings": True}),
     "qwen3": ("Qwen3ForCausalLM", _SIZES | {"tie_word_embeddings": True}),
-    "mistral": ("MistralForCausalLM", _SIZES),
+    "mistral": ("MistralForCausalLM", _SIZES | {"sliding_window": None}),
     "mistral_window": ("MistralForCausalLM", _SIZES | {"sliding_window": WINDOW}),
     "mistral3": (
         "Mistral3ForConditionalGeneration",
-        {"text_config": _text("mistral"), "vision_config": _PIXTRAL, "image_token_index": 3, "spatial_merge_size": 1},
+        {
+            "text_config": _text("mistral", sliding_window=None),
+            "vision_config": _PIXTRAL,
+            "image_token_index": 3,
+            "spatial_merge_size": 1,
+        },
     ),
     "gemma2": (
         "Gemma2ForCausalLM",
@@ -162,12 +169,14 @@ FAMILIES: Mapping[str, tuple[str, dict[str, Any]]] = {
         "Qwen3_5ForConditionalGeneration",
         {"text_config": _text("qwen3_5_text", **_LINEAR), "vision_config": _QWEN_VISION},
     ),
-    "lfm2": ("Lfm2ForCausalLM", _SIZES | {"layer_types": ["conv", "full_attention"] * 2}),
+    "lfm2": ("Lfm2ForCausalLM", _SIZES | {"layer_types": ["conv", "full_attention"] * 2, "conv_dim": 64}),
     "granite_hybrid": (
         "GraniteMoeHybridForCausalLM",
         _SIZES
         | {
             "layer_types": ["mamba", "attention"] * 2,
+            "num_attention_heads": 2,  # its heads have the width that is left
+            "num_key_value_heads": 1,
             "mamba_n_heads": 4,
             "mamba_d_head": 32,
             "mamba_d_state": 16,
@@ -191,6 +200,49 @@ REFUSED: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 
+IN_VLLM: Mapping[str, str] = {
+    "qwen3": "float32",
+    "mistral_window": "float32",
+    "mistral3": "float32",
+    "gemma3": "float32",
+    "gemma3_text": "float32",
+    "gemma2": "float32",
+    "mixtral": "float32",
+    "qwen3_moe": "float32",
+    "glm4_moe": "float32",
+    "gpt_oss": "float32",
+    "lfm2": "float32",
+    "granite_hybrid": "float32",
+    "qwen3_5": "bfloat16",
+    "qwen3_next": "bfloat16",
+}
+"""Families that the slow tests load in vLLM, and the type: its linear attention on a CPU computes in bfloat16 only."""
+
+_NOTES: Mapping[str, str] = {
+    "llama_tied": "tied embedding",
+    "qwen2": "tied embedding",
+    "qwen3": "tied embedding",
+    "mistral_window": "sliding window",
+    "gemma2": "sliding windows, soft caps",
+    "gemma3_text": "sliding windows",
+    "gemma3": "sliding windows",
+    "cohere2": "sliding windows, scaled logits",
+    "cohere": "scaled logits",
+    "granite": "scaled logits",
+    "smollm3": "layers without positions",
+    "phi3": "one projection for queries, keys and values",
+    "mixtral": "mixture of experts",
+    "qwen3_moe": "mixture of experts",
+    "glm4_moe": "mixture of experts",
+    "deepseek_v3": "mixture of experts, latent attention",
+    "gpt_oss": "mixture of experts, sliding windows, sinks",
+    "qwen3_next": "mixture of experts, linear attention",
+    "qwen3_5": "linear attention",
+    "lfm2": "convolutions",
+    "granite_hybrid": "mixture of experts, state spaces",
+    "falcon_h1": "state spaces",
+}
+
 
 def make_family(family: str, folder: Path, seed: int = 1) -> Path:
     """Write a model of this family with random weights, and the tokenizer of the tests, as ``folder``."""
@@ -212,6 +264,22 @@ def make_family(family: str, folder: Path, seed: int = 1) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def families_table() -> list[str]:
+    """The README's rows on families: how each is sampled with torch, and what was seen of it in vLLM."""
+    import transformers
+
+    rows = []
+    for family, (name, settings) in FAMILIES.items():
+        config = getattr(transformers, name).config_class(**settings).get_text_config()
+        torch_way = "together" if keeps_all_keys(SimpleNamespace(config=config)) else "one by one"
+        larger = "text_config" in settings
+        seen = {None: "", "float32": "yes", "bfloat16": "yes, in bfloat16"}[IN_VLLM.get(family)]
+        seen = "where torchvision is" if larger and seen else seen
+        notes = ["text part of a larger model"] * larger + [_NOTES.get(family, "")] * (family in _NOTES)
+        rows.append(f"| `{name}` | {', '.join(notes)} | {torch_way} | {seen} |")
+    return rows
 
 
 def text_model(folder: Path) -> Any:

@@ -20,6 +20,9 @@ from training.rollouts.tasks import TrainingTask
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+TEMPLATE, ROOM = "chat template", "room"
+"""Names of checks."""
+
 SHORT_PROMPTS = 8
 """Prompts that are generated from, the shortest of the first `_LOOKED_AT` problems."""
 
@@ -44,12 +47,12 @@ def check_prompts(
         token_ids = render_prompt(tokenizer, prompt, tasks[0], tags)
     except PolicyError as error:
         sentence, _, advice = str(error).rstrip(".").rpartition("; ")
-        return [CheckResult("chat template", None, None, sentence, advice)]
+        return [CheckResult(TEMPLATE, None, None, sentence, advice)]
     detail = ""
     if prompt.system and prompt.system.strip()[:40] not in tokenizer.decode(token_ids):
         detail = f"it leaves the system message of {prompt.version} out"
     return [
-        CheckResult("chat template", None, None, detail),
+        CheckResult(TEMPLATE, None, None, detail),
         CheckResult("end token", None, None, stops.phrase(tokenizer)),
     ]
 
@@ -76,10 +79,10 @@ def check_room(
     sequence = min(longest + max_tokens, context)
     if longest >= context:
         detail = f"a prompt takes {longest} tokens, the context is {context}"
-        return CheckResult("room", longest, context, detail, "leave long problems out, or take a longer context")
+        return CheckResult(ROOM, longest, context, detail, "leave long problems out, or take a longer context")
     if sequence > packing.micro_batch_tokens and packing.oversized == "error":
         detail = f"prompt and response may take {sequence} tokens, a micro-batch holds {packing.micro_batch_tokens}"
         advice = f'set packing.micro_batch_tokens = {sequence}, packing.oversized = "alone", or a lower max_tokens'
-        return CheckResult("room", sequence, packing.micro_batch_tokens, detail, advice)
+        return CheckResult(ROOM, sequence, packing.micro_batch_tokens, detail, advice)
     short = f"after the longest prompt a response is cut at {context - longest} tokens, not {max_tokens}"
-    return CheckResult("room", longest, context, short if longest + max_tokens > context else "")
+    return CheckResult(ROOM, longest, context, short if longest + max_tokens > context else "")

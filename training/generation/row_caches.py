@@ -58,11 +58,18 @@ class RowForwardPass:
         return logits[0, -1]
 
 
-def keeps_all_keys(model: PreTrainedModel) -> bool:
-    """Return whether each layer of the model keeps the keys and values of all tokens, and nothing else."""
+def keeps_all_keys(model: Any) -> bool:
+    """Return whether each layer of the model keeps the keys and values of all tokens, and nothing else.
+
+    A window as long as the context is none.
+    """
     from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
     config: Any = model.config
     layers = DynamicCache(config=config).layers
-    return len(layers) == config.num_hidden_layers and all(type(layer) is DynamicLayer for layer in layers)
+    return len(layers) == config.num_hidden_layers and all(
+        type(layer) is DynamicLayer
+        or (type(layer) is DynamicSlidingWindowLayer and layer.sliding_window >= config.max_position_embeddings)
+        for layer in layers
+    )

@@ -10,6 +10,7 @@ Not here: quantised weights, several devices, prefix caches across batches. That
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -201,9 +202,12 @@ class TorchPolicy:
         tokenizer = load_tokenizer(self._folder)
         model = load_model(self._folder, dtype=settings.dtype, device=settings.device)
         model.requires_grad_(False)
+        stops = folder_stop_tokens(self._folder, tokenizer)
+        if stops.added:
+            print(f"model {self._name}: {stops.phrase(tokenizer)}", file=sys.stderr)
         engine = DecodingEngine(
             model,
-            folder_stop_tokens(self._folder, tokenizer).ids,
+            stops.ids,
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,

@@ -6,7 +6,9 @@ rho is the ratio to the probability under which the *generator* sampled the toke
 was. KL and entropy terms exist for ablations and are off, and so are corrections of what generator and trainer compute
 differently (`training.objectives.importance`).
 
-For A < 0 the printed objective has no bound: its gradient grows as rho. `max_log_ratio` bounds it.
+For A < 0 the printed objective has no bound: its gradient grows as rho. With `max_log_ratio` = m it is at most e^m
+times that at rho = 1, and 0 beyond: the dual clip at e^m. At 10, where prime-rl has it too (verl: 20), one token weighs
+as much as some 20,000 ordinary ones, a small batch, and no more.
 
 Invariants: those of `training.objectives.base`. A sequence must lie whole within one micro-batch.
 """
@@ -37,9 +39,8 @@ class GrpoSettings(GroupCreditSettings):
         10.0,
         gt=0,
         le=60,
-        description="Log-ratios are clamped to this before `exp`: where A < 0, the gradient of a token is at most "
-        "e^max_log_ratio times that at ratio 1, and 0 beyond. With log 3 = 1.0986 it is the dual clip of arXiv "
-        "1912.09729 at 3. Not in the paper, whose objective has no bound there; 10 with prime-rl, 20 with verl.",
+        description="Log-ratios are clamped to this before `exp`; where A < 0, tokens beyond it have no gradient. "
+        "log 3 = 1.0986 is the dual clip (arXiv 1912.09729) at 3. Not in the paper: its objective has no bound there.",
     )
     correction: Correction = Field(
         default_factory=NoCorrection,

@@ -69,7 +69,8 @@ def whole_model(model: PreTrainedModel) -> PreTrainedModel:
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a full state dict of the model under the names, and in the shapes, of its checkpoint.
 
-    Where nothing has to be converted, these are the very tensors of ``state``.
+    Where nothing has to be converted, these are the very tensors of ``state``. A tensor under two names (tied) has
+    those that are on disk.
     """
     from transformers.core_model_loading import revert_weight_conversion
 
@@ -77,10 +78,13 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
     renamed = {_with_prefix(name, source.prefixes if source else ()): value for name, value in state.items()}
     if getattr(whole, "_weight_conversions", None) != []:
         renamed = revert_weight_conversion(whole, renamed)
-    if source is not None:
-        for name in source.shapes.keys() - renamed.keys():
-            renamed[name] = torch.empty(source.shapes[name], device="meta")
-    return renamed
+    if source is None or not source.shapes:
+        return renamed
+    there = {value.data_ptr() for name, value in renamed.items() if name in source.shapes}
+    found = {name: one for name, one in renamed.items() if name in source.shapes or one.data_ptr() not in there}
+    return found | {
+        name: torch.empty(shape, device="meta") for name, shape in source.shapes.items() if name not in found
+    }
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

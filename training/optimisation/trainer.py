@@ -264,7 +264,13 @@ class Trainer:
             return to_checkpoint_names(self.model, own)
         dtype = torch.bfloat16 if self._recipe.compute.dtype == "bfloat16" else torch.float32
         state: dict[str, Tensor] = {}
+        first = {id(value): name for name, value in self.model.named_parameters()}
+        tied = {name: first[id(value)] for name, value in self.model.named_parameters(remove_duplicate=False)}
         for name, value in self.model.state_dict().items():
+            if tied.get(name, name) != name:  # gathered already
+                if self.ranks.is_rank_zero:
+                    state[name] = state[tied[name]]
+                continue
             full = value.full_tensor() if hasattr(value, "full_tensor") else value  # all ranks take part
             if self.ranks.is_rank_zero:
                 state[name] = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)

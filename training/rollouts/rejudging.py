@@ -25,7 +25,7 @@ import polars as pl
 
 from curation.records import VERDICT, Outcome
 from curation.storage.stages import atomic_replace, write_parquet
-from curation.thinking import THINK, ThinkingTags
+from curation.thinking import THINK
 from training.embedded_model.problems import Split
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, attempt_tables, verdict_tables
@@ -121,8 +121,7 @@ async def _judge(
     attempts: pl.DataFrame, tasks: Mapping[str, TrainingTask], verifiers: Verifiers, recipe: TrainRecipe
 ) -> list[dict[str, Any]]:
     """Return a `VERDICT` row for each attempt, in their order."""
-    tags = ThinkingTags.of(recipe.thinking)
-    kept_tags = THINK if tags.are_used else tags  # texts are kept in the form of the house
+    kept_tags = THINK if recipe.tags.are_used else recipe.tags  # texts are kept in the form of the house
 
     async def judge(row: Mapping[str, Any]) -> dict[str, Any]:
         task = tasks[row["problem"]]

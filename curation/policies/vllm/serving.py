@@ -18,7 +18,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from curation.policies.checkpoints import folder_carries_state
 from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
 from curation.records import PolicyError
 
@@ -42,6 +44,8 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
     }
     # on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed
     flags = ["--enable-scale-out", *(["--enforce-eager", "--no-enable-chunked-prefill"] if on_cpu else [])]
+    if on_cpu and folder_carries_state(Path(model)):
+        flags.append("--no-enable-prefix-caching")  # of a state, it needs prompts in pieces
     pairs = [word for pair in options.items() for word in pair]
     return ["-m", "vllm.entrypoints.openai.api_server", *flags, *pairs, *further]
 

@@ -3,15 +3,14 @@
     plain       identical integers, fractions and decimals, at sight
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
-    exact       a polynomial normal form over the rationals
     computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
-    numeric     high-precision evaluation at random points of the right domain
+    values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
 `math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
 
-In doubt, two answers are not equal, and the comparison is marked doubtful. What counts as an approximation is
-`policy.ApproximationPolicy`.
+Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. What counts
+as an approximation is `policy.ApproximationPolicy`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ __all__ = [
     "quick_compare",
 ]
 
-VERSION = "answers@2"
+VERSION = "answers@3"
 """Changes whenever a verdict could change."""
 
 

@@ -11,7 +11,7 @@ import itertools
 from curation.verify.answers.expr import Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.pieces import equals_cases, is_piecewise
-from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region
+from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
 from curation.verify.answers.vectors import components
@@ -39,6 +39,8 @@ class Matcher(Relations, Values):
             regions_match = self._match_regions(reference, answer)
             if regions_match is not None:
                 return regions_match
+        if isinstance(reference, Union) and isinstance(answer, Union) and reference.is_conjunction:
+            return answer.is_conjunction and self._match_unordered(list(reference.parts), list(answer.parts))
         if isinstance(reference, Relation) or isinstance(answer, Relation):
             return self.match_relations(reference, answer)
         if isinstance(reference, Matrix) or isinstance(answer, Matrix):
@@ -163,7 +165,11 @@ class Matcher(Relations, Values):
             return None
         if len(left_pieces) != len(right_pieces):
             return False
-        return all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        names = unknowns(reference), unknowns(answer)
+        clash = bool(names[0] and names[1]) and names[0] != names[1]
+        same = all(self._same_piece(left, right) for left, right in zip(left_pieces, right_pieces, strict=True))
+        self.doubtful |= same and clash
+        return same and not clash
 
     def _same_piece(self, left: Interval, right: Interval) -> bool:
         ends = self._same_end(left.low, right.low) and self._same_end(left.high, right.high)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, mul, num, power, rename, sym, symbols
 from curation.verify.answers.forms import Form, Sequence, Value
 from curation.verify.answers.regions import MINUS_INFINITY, Interval, NotARegion, merge_intervals, parse_region
-from curation.verify.answers.samevalue import compare_expressions, difference
+from curation.verify.answers.samevalue import compare_expressions
 
 
 def equals_cases(value: Expr, cases: Sequence) -> bool:

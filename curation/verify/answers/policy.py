@@ -11,6 +11,8 @@ The rules, all fields of `ApproximationPolicy` (digits are significant digits):
     give at least ``decimal_digits``;
   - a reference of ``float_digits`` or more is taken for a machine's print-out of an exact number: an answer rounded
     to at least ``float_answer_digits`` counts;
+  - a decimal of ``print_out_digits`` or more beside a number without an end is a machine's print-out: its last digit
+    may be off by two;
   - an integer is never an approximation: 5042 is not 15840/π.
 
 What a rule refuses although it lies near is WRONG and marked doubtful, for the review queue.
@@ -35,6 +37,7 @@ class ApproximationPolicy:
     truncation_digits: int = 4
     float_digits: int = 10
     float_answer_digits: int = 5
+    print_out_digits: int = 15
 
 
 DEFAULT_POLICY = ApproximationPolicy()
@@ -83,6 +86,8 @@ def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPoli
     error = abs(value) - abs(rounded.value)
     if (value < 0) != (rounded.value < 0):
         return False
+    if rounded.significant_digits >= policy.print_out_digits and (value / unit).denominator > 1:
+        return abs(error) <= 2 * unit
     return abs(error) <= unit / 2 or (0 <= error < unit and rounded.significant_digits >= policy.truncation_digits)
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from curation.verify.answers.balls import real_ball
+from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words
-from curation.verify.answers.numeric import FloatArithmetic, Uncomputable
-from curation.verify.answers.samevalue import compare_expressions, difference
+from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
@@ -51,11 +52,22 @@ def is_region(form: Form) -> bool:
     return False
 
 
+def unknowns(form: Form) -> frozenset[str]:
+    """Return the names that the inequalities of a region are about."""
+    if isinstance(form, Union):
+        return frozenset().union(*(unknowns(part) for part in form.parts))
+    if not isinstance(form, Relation):
+        return frozenset()
+    return frozenset().union(*(symbols(item.expr) for item in form.items if isinstance(item, Value)))
+
+
 def _pieces(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
     if isinstance(form, Union):
         parts = [merge_intervals(_pieces(part, True)) for part in form.parts]
+        if len({names for part in form.parts if (names := unknowns(part))}) > 1:
+            raise NotARegion("conditions on several unknowns")
         if form.is_conjunction:
             pieces = parts[0]
             for other in parts[1:]:
@@ -83,6 +95,13 @@ def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
     low, high = form.items
     if not isinstance(low, Value) or not isinstance(high, Value):
         raise NotARegion("an interval of no numbers")
+    ends = [real_ball(end.expr) for end in (low, high)]
+    if (
+        ends[0] is not None
+        and ends[1] is not None
+        and (ends[0] > ends[1] or (ends[0] == ends[1] and form.brackets != "[]"))
+    ):
+        raise NotARegion("a pair of numbers, the larger first")
     return [_interval(low.expr, high.expr, form.brackets[0] == "[", form.brackets[1] == "]")]
 
 
@@ -195,13 +214,10 @@ def _to_float(expr: Expr) -> float:
         return float("inf")
     if expr == MINUS_INFINITY:
         return float("-inf")
-    try:
-        value = FloatArithmetic().evaluate(expr, {})
-    except (Uncomputable, ArithmeticError, ValueError, TypeError) as error:
-        raise NotARegion("an end that is no number") from error
-    if isinstance(value, complex):
-        raise NotARegion("a complex end")
-    return float(value)
+    ball = real_ball(expr)
+    if ball is None:
+        raise NotARegion("an end that is no real number")
+    return float(ball)
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from curation.verify.answers.comparing import ComparisonState
-from curation.verify.answers.exact import proportional_numerators
-from curation.verify.answers.expr import Expr, divide, has, mul, neg, num, rename, sym, symbols
-from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
-from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
-from curation.verify.answers.samevalue import compare_expressions, difference, integer_names, trial_points
+import re
 
+from curation.verify.answers.comparing import ComparisonState
+from curation.verify.answers.constants import difference
+from curation.verify.answers.expr import Expr, add, divide, has, mul, neg, num, power, rename, show, sym, symbols
+from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
+from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
+
+_CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -60,6 +62,47 @@ def _is_geometric(expr: Expr) -> bool:
     letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
     parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
     return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
+
+
+def _labels_clash(reference: Relation, answer: Relation) -> bool:
+    """Return whether two labels name two things: x = 5 against y = 5, a₁ against a₂.
+
+    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
+    """
+    left, right = reference.items[0], answer.items[0]
+    if isinstance(left, Words) or isinstance(right, Words):
+        return False
+    calls = _call(left), _call(right)
+    if (calls[0] is None) != (calls[1] is None):
+        return describe(right if calls[0] else left) not in ("y", "Y")
+    sides = [side.expr for side in (left, right) if isinstance(side, Value) and side.expr.op == "mul"]
+    if len(sides) == 2 and all(_is_geometric(side) for side in sides):
+        return sorted(map(show, sides[0].args)) != sorted(map(show, sides[1].args))
+    return describe(left).lower() != describe(right).lower()
+
+
+def _call(form: Form) -> tuple[str, str] | None:
+    """Return the function and the argument of a label such as f(x); None for anything else."""
+    if not isinstance(form, Value):
+        return None
+    match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
+    if match is not None:
+        return match.group(1), match.group(2)
+    if form.expr.op == "mul" and _is_call(form.expr):
+        return show(form.expr.args[0]), show(form.expr.args[1])
+    return None
+
+
+def _with_argument_of(reference: Relation, answer: Relation) -> Relation:
+    """Return f(n) = 2n + 1 with the argument's name that the reference has: f(m) = 2m + 1."""
+    ours, theirs = _call(reference.items[0]), _call(answer.items[0])
+    if ours is None or theirs is None or ours[0] != theirs[0] or not (ours[1] + theirs[1]).isalpha():
+        return answer
+    values = [item for item in answer.items[1:] if isinstance(item, Value)]
+    if len(values) + 1 < len(answer.items) or any(ours[1] in symbols(value.expr) - {theirs[1]} for value in values):
+        return answer
+    renamed = (Value(rename(value.expr, {theirs[1]: sym(ours[1])}), value.unit) for value in values)
+    return Relation((reference.items[0], *renamed), answer.ops)
 
 
 def right_side(form: Relation) -> Form:
@@ -118,22 +161,15 @@ class Relations(ComparisonState):
     def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
         names = left_name(reference), left_name(answer)
         is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
-        if is_naming and self.match(right_side(reference), right_side(answer)):
-            clash = names[0] != names[1] and self._labels_clash(reference, answer)
-            self.doubtful |= clash
-            return not clash
+        if is_naming:
+            other = _with_argument_of(reference, answer)
+            if self.match(right_side(reference), right_side(other)):
+                clash = names[0] != left_name(other) and _labels_clash(reference, other)
+                self.doubtful |= clash
+                return not clash
         if len(reference.ops) > 1 or len(answer.ops) > 1:
             return self._match_chains(reference, answer)
         return self._match_equations(reference, answer)
-
-    def _labels_clash(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether a label occurs in the other side's value: x = 2y against y = 2y."""
-        left, right = reference.items[0], answer.items[0]
-        value = answer.items[-1]
-        if not (isinstance(left, Value) and isinstance(right, Value) and isinstance(value, Value)):
-            return False
-        used = symbols(value.expr)
-        return left.expr.op == "sym" == right.expr.op and (left.expr.name in used or right.expr.name in used)
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
@@ -160,34 +196,25 @@ class Relations(ComparisonState):
             return False
         if op not in _FLIP:
             return False
-        factor = self._factor_sign(difference(*left_sides), difference(*right_sides))
+        left, right = difference(*left_sides), difference(*right_sides)
+        factor = self._factor_sign(left, right)
         if factor is None and op == "=":
-            return self.decide("equation", proportional_numerators(difference(*left_sides), difference(*right_sides)))
+            return self.decide("equation", self._factor_sign(numerator(left)[0], numerator(right)[0]) is not None)
         if factor is None:
             return False
         if op in ("=", "!="):
             return self.decide("equation", True)
         return self.decide("inequality", (factor > 0) == (op == other))
 
-    def _factor_sign(self, left: Expr, right: Expr) -> float | None:
-        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, as ±1.0; None where there is none."""
-        names = sorted(symbols(left) | symbols(right))
-        if not names or symbols(left) != symbols(right):
+    def _factor_sign(self, left: Expr, right: Expr) -> int | None:
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere; None where there is none."""
+        if not symbols(left) or symbols(left) != symbols(right):
             return None
-        ratios = []
-        for _, point in trial_points(names, integer_names(left) | integer_names(right)):
-            precise = PreciseArithmetic(200)
-            try:
-                below = precise.evaluate(right, point)
-                ratio = precise.evaluate(left, point) / below if below else None
-            except (Uncomputable, ArithmeticError, ValueError, TypeError):
-                continue
-            if ratio is None or ratio == 0 or getattr(ratio, "imag", 0) != 0:
-                return None
-            ratios.append(ratio)
-        if len(ratios) < 3 or any(abs(ratio - ratios[0]) > abs(ratios[0]) / 2**120 for ratio in ratios):
+        values = values_at_trial_point(left, right)
+        if values is None:
             return None
-        return 1.0 if ratios[0] > 0 else -1.0
+        first, second, sign = values
+        return sign if compare_expressions(mul(left, second), mul(right, first)).is_equal else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
         """Return whether an expression solves an equation.
@@ -228,6 +255,25 @@ class Relations(ComparisonState):
             all(compare_expressions(mul(left, first[1]), mul(right, first[0])).is_equal for left, right in pairs[1:])
             and not compare_expressions(first[1], num(0)).is_equal
         )
+
+
+def numerator(expr: Expr) -> tuple[Expr, Expr]:
+    """Return an expression as a numerator and a denominator without quotients in them."""
+    if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
+        top, below = numerator(expr.args[0])
+        return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
+    if expr.op not in ("add", "mul"):
+        return expr, num(1)
+    top, below = numerator(expr.args[0])
+    for arg in expr.args[1:]:
+        other_top, other_below = numerator(arg)
+        if expr.op == "mul":
+            top, below = mul(top, other_top), mul(below, other_below)
+        elif below == other_below:
+            top = add(top, other_top)
+        else:
+            top, below = add(mul(top, other_below), mul(other_top, below)), mul(below, other_below)
+    return top, below
 
 
 def _is_range(form: Form) -> bool:

@@ -1,48 +1,73 @@
-"""Are two expressions the same number, or the same function? Exactly where possible, else by testing.
+"""Are two expressions the same number, or the same function? Proved equal, refuted, or unproved.
 
-The order: identical; exact rational values; an exact normal form (`exact`); floats at random points, which can only
-refute; then mpmath at random points with 60 digits or as many as the terms' magnitudes need, which refutes or
-confirms. Points are the same on every machine. Where a value is too large to hold, logarithms are compared.
+  - Rational numbers are compared exactly.
+  - Balls refute: where the ball of the difference lies off zero, at a precision that grows until it tells, the two are
+    different. This is a proof.
+  - Constants whose balls agree are equal where `constants` proves it, else unproved: agreement to many digits is none.
+  - Functions that agree at all of `points.trial_points` are taken for equal. For polynomials, quotients and roots the
+    values are exact or as good as that, and a wrong equality would need every point to be a zero of the difference
+    (Schwartz-Zippel: at most degree/2400 a point). For others the balls agree to `AGREEMENT_BITS` and twice the bits
+    that any small term lies below a large one; two analytic functions that differ by less than that at points of 18
+    sizes are not known to occur in answers.
 
-Domains: variables are real. Points are positive, negative and mixed, and count where everything is real all through;
-complex values count where the imaginary unit is written, or no point is real. A variable in a factorial, in the
-exponent of a negative base or beside π in a trigonometric function is an integer.
+Domains: variables are real, and points count where everything is real all through; complex values count where the
+imaginary unit is written, or no point is real. Where a value is too large to hold, logarithms are compared.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from enum import Enum
-from fractions import Fraction
-from typing import Any
 
-from curation.verify.answers.exact import is_proved_equal
-from curation.verify.answers.expr import Expr, add, fn, has, mul, neg, num, symbols, walk
-from curation.verify.answers.numeric import FloatArithmetic, MagnitudeTooLarge, Point, PreciseArithmetic, Uncomputable
-from curation.verify.answers.rationals import rational_value
+from flint import fmpq
 
-DIGITS = 60
-BITS = int(DIGITS * 3.33) + 10
-MAX_BITS = 40_000
+from curation.verify.answers.balls import (
+    Evaluation,
+    MagnitudeTooLarge,
+    Number,
+    Point,
+    Undecided,
+    Undefined,
+    as_fraction,
+    magnitude,
+    precision,
+    rational_value,
+    real_ball,
+)
+from curation.verify.answers.constants import (
+    difference,
+    generalised,
+    in_basic_functions,
+    is_vanishing_sum,
+    logarithm,
+    same_algebraic_number,
+)
+from curation.verify.answers.expr import Expr, divide, has, num, rename, symbols
+from curation.verify.answers.points import trial_points
+
+FIRST_BITS = 64
+AGREEMENT_BITS = 160
+MAX_BITS = 20_000
 """Precision beyond which magnitudes are too far apart to decide."""
 
-FLOAT_TOLERANCE = 1e-6
-TRIALS = ("positive", "positive", "negative", "mixed", "positive", "negative")
+MIN_AGREEMENTS = 2
+"""Points at which two functions must have a value."""
+
+IDENTITY_TRIALS = 3
 
 
 class Equivalence(Enum):
-    """The result: proved or tested equal, refuted, equal for positive variables only, or undecided."""
+    """The result: proved or tested equal, refuted, equal for positive variables only, or not found out."""
 
     PROVED = "exact"
-    TESTED = "numeric"
+    IDENTITY = "identity"
     DIFFERENT = "different"
     EQUAL_ON_POSITIVE = "equal on positive numbers only"
-    UNKNOWN = "unknown"
+    UNPROVED = "unproved"
 
     @property
     def is_equal(self) -> bool:
-        return self in (Equivalence.PROVED, Equivalence.TESTED)
+        return self in (Equivalence.PROVED, Equivalence.IDENTITY)
 
 
 def compare_expressions(left: Expr, right: Expr) -> Equivalence:
@@ -54,177 +79,143 @@ def compare_expressions(left: Expr, right: Expr) -> Equivalence:
         return Equivalence.PROVED if exact_left == exact_right else Equivalence.DIFFERENT
     if has(left, "const", "inf") or has(right, "const", "inf"):
         return Equivalence.DIFFERENT
-    names = sorted(symbols(left) | symbols(right))
-    integers = integer_names(left) | integer_names(right)
-    if _refuted_by_floats(left, right, names, integers):
-        return Equivalence.DIFFERENT
-    if is_proved_equal(left, right):
-        return Equivalence.PROVED
+    if symbols(left) or symbols(right):
+        return _compare_functions(left, right)
     try:
-        return _compare_numerically(left, right, names, integers)
+        return _compare_constants(left, right)
     except MagnitudeTooLarge:
         return _compare_logarithms(left, right)
 
 
-def integer_names(expr: Expr) -> frozenset[str]:
-    """Return the variables that can only be integers where they stand."""
-    names: set[str] = set()
-    for node in walk(expr):
-        if node.op == "fn" and node.name in ("factorial", "binomial", "factorial2"):
-            names |= symbols(node)
-        elif node.op == "fn" and node.name in ("sum", "prod"):
-            names |= symbols(node.args[1]) | symbols(node.args[2])
-        elif node.op == "pow":
-            base = rational_value(node.args[0])
-            if base is not None and base < 0:
-                names |= symbols(node.args[1])
-        elif node.op == "fn" and node.name in ("sin", "cos", "tan") and has(node.args[0], "const", "pi"):
-            names |= symbols(node.args[0]) & {"n", "k", "m", "l", "j", "N", "p"}
-    return frozenset(names)
-
-
-def trial_points(names: list[str], integers: frozenset[str]) -> Iterator[tuple[str, Point]]:
-    """Yield trial points, each with the name of its kind."""
-    for trial, kind in enumerate(TRIALS if names else ("positive",)):
-        point = {}
-        for position, name in enumerate(names):
-            dice = random.Random(f"{name}/{trial}")
-            if name in integers:
-                rank = position if trial % 2 else len(names) - 1 - position
-                point[name] = Fraction(dice.randint(3, 6) + 4 * rank + 2 * (trial % 3))
-                continue
-            size = Fraction(dice.randint(300, 2700), 997)
-            negative = kind == "negative" or (kind == "mixed" and dice.random() < 0.5)
-            point[name] = -size if negative else size
-        yield kind, point
-
-
-def _refuted_by_floats(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> bool:
-    _, point = next(trial_points(names, integers))
-    floats = FloatArithmetic()
+def _compare_constants(left: Expr, right: Expr) -> Equivalence:
     try:
-        left_value, right_value = floats.evaluate(left, point), floats.evaluate(right, point)
-        largest = max(abs(left_value), abs(right_value))
-        distance = abs(left_value - right_value)
-    except (Uncomputable, ArithmeticError, ValueError, TypeError):
-        return False
-    if names and (isinstance(left_value, complex) or isinstance(right_value, complex)):
-        return False
-    if not 1e-280 < largest < 1e280 or floats.spread > 1e6:
-        return False
-    return bool(distance > FLOAT_TOLERANCE * largest * floats.spread)
+        near = _agree_at(left, right, {}, real=False)
+    except MagnitudeTooLarge:
+        raise
+    except Undefined:
+        return Equivalence.UNPROVED
+    if near is False:
+        return Equivalence.DIFFERENT
+    left, right = in_basic_functions(left), in_basic_functions(right)
+    same = same_algebraic_number(left, right)
+    if same is not None:
+        return Equivalence.PROVED if same else Equivalence.DIFFERENT
+    if near is None:
+        return Equivalence.UNPROVED
+    if is_vanishing_sum(difference(left, right)):
+        return Equivalence.PROVED
+    return Equivalence.IDENTITY if _is_value_of_identity(left, right) else Equivalence.UNPROVED
 
 
-def _compare_numerically(left: Expr, right: Expr, names: list[str], integers: frozenset[str]) -> Equivalence:
-    if names and not has(left, "const", "i") and not has(right, "const", "i"):
-        equivalence = _compare_at_points(left, right, names, integers, real=True)
-        if equivalence is not Equivalence.UNKNOWN:
+def _is_value_of_identity(left: Expr, right: Expr) -> bool:
+    """Return whether two constants are the same value of two functions that are the same around it."""
+    (left_function, left_names), (right_function, right_names) = generalised(left), generalised(right)
+    centre = left_names | right_names
+    if not centre:
+        return False
+    try:
+        for trial in range(IDENTITY_TRIALS):
+            dice = random.Random(trial)
+            point = {name: value * fmpq(dice.randint(900, 1100), 997) for name, value in sorted(centre.items())}
+            if _agree_at(left_function, right_function, point, real=False) is not True:
+                return False
+    except Undefined:
+        return False
+    return True
+
+
+def _compare_functions(left: Expr, right: Expr) -> Equivalence:
+    if not has(left, "const", "i") and not has(right, "const", "i"):
+        equivalence = _compare_at_points(left, right, real=True)
+        if equivalence is not Equivalence.UNPROVED:
             return equivalence
-    return _compare_at_points(left, right, names, integers, real=False)
+    return _compare_at_points(left, right, real=False)
 
 
-def _compare_at_points(
-    left: Expr, right: Expr, names: list[str], integers: frozenset[str], *, real: bool
-) -> Equivalence:
+def _compare_at_points(left: Expr, right: Expr, *, real: bool) -> Equivalence:
     agreements = 0
-    for kind, point in trial_points(names, integers):
+    for positive, point in trial_points(left, right):
         try:
-            left_value, right_value, bits = _evaluate_both(left, right, point, real=real)
-        except MagnitudeTooLarge:
-            raise
-        except (Uncomputable, ArithmeticError, ValueError, TypeError):
+            near = _agree_at(left, right, point, real=real)
+        except Undefined:
             continue
-        if bits is None:
-            return Equivalence.UNKNOWN
-        near = _agree(left_value, right_value, bits)
-        if not near:
-            return (
-                Equivalence.EQUAL_ON_POSITIVE if agreements and kind in ("negative", "mixed") else Equivalence.DIFFERENT
-            )
-        agreements += 1
-        if agreements >= 3 and kind != "positive":
-            break
-    if agreements >= min(2, len(names) + 1):
-        return Equivalence.TESTED
-    return Equivalence.UNKNOWN
+        if near is False:
+            return Equivalence.EQUAL_ON_POSITIVE if agreements and not positive else Equivalence.DIFFERENT
+        agreements += near is True
+    return Equivalence.IDENTITY if agreements >= MIN_AGREEMENTS else Equivalence.UNPROVED
 
 
-def _evaluate_both(left: Expr, right: Expr, point: Point, *, real: bool) -> tuple[Any, Any, int | None]:
-    """Return both values and the bits they are good for.
+def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
+    """Return both values at a point where neither is zero, and the sign of their real quotient; None without one."""
+    for _, point in trial_points(left, right):
+        at = {name: num(as_fraction(value)) for name, value in point.items()}
+        first, second = rename(left, at), rename(right, at)
+        quotient = real_ball(divide(first, second))
+        if quotient is not None and quotient != 0:
+            return first, second, 1 if quotient > 0 else -1
+    return None
 
-    The bits are negative beside rounding noise, and None where it takes too many.
 
-    A small term beside a large one needs the bits between them. A cancellation that grows with the precision itself
-    is the rounding noise of a sum that is exactly zero.
+def agree_within_rounding(left: Expr, right: Expr) -> bool:
+    """Return whether two functions with rounded coefficients (``rounded``) may be the same: no point tells them apart.
+
+    A point counts where rounding leaves three digits of both values.
     """
-    bits = BITS
-    cancelled_before = 0
-    while True:
-        precise = PreciseArithmetic(bits, real=real)
-        left_value, right_value = precise.evaluate(left, point), precise.evaluate(right, point)
-        lost_bits = max(precise.absorbed, precise.cancelled)
-        if lost_bits + BITS // 2 < bits:
-            return left_value, right_value, bits - precise.cancelled
-        if cancelled_before and precise.cancelled > bits - BITS // 2 and precise.cancelled > cancelled_before + 20:
-            return left_value, right_value, -bits
-        cancelled_before = max(precise.cancelled, 1)
-        bits = lost_bits + 2 * BITS
-        if bits > MAX_BITS:
-            return left_value, right_value, None
+    agreements = 0
+    for _, point in trial_points(left, right):
+        with precision(4 * FIRST_BITS):
+            try:
+                values = [Evaluation(point).value(side) for side in (left, right)]
+            except (Undefined, Undecided):
+                continue
+            gap = values[0] - values[1]
+            if gap != 0:
+                return False
+            agreements += _agreement_bits((values[0], values[1]), gap) >= 10
+    return agreements >= (MIN_AGREEMENTS if symbols(left) else 1)
 
 
-def _agree(left: Any, right: Any, bits: int) -> bool:
-    largest = max(abs(left), abs(right))
-    if largest == 0:
-        return True
-    if bits < 0:
-        # Noise of a zero: what is small beside 1 is zero too; the rest must agree to the usual digits.
-        return bool(largest < PreciseArithmetic(64).mp.mpf(2) ** (bits // 3)) or bool(
-            abs(left - right) <= largest / 2 ** (BITS // 2)
-        )
-    return bool(abs(left - right) <= largest / PreciseArithmetic(bits).mp.mpf(2) ** (bits - 40))
+def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | None:
+    """Return whether two values agree: False is a proof that they differ, None that no precision told.
+
+    Raises `Undefined` where one has no value.
+    """
+    bits = FIRST_BITS
+    while bits <= MAX_BITS:
+        with precision(bits):
+            evaluation = Evaluation(point, real=real)
+            try:
+                values = evaluation.value(left), evaluation.value(right)
+                gap = values[0] - values[1]
+            except Undecided:
+                bits *= 4
+                continue
+            if gap == 0:
+                return True
+            if gap != 0:
+                return False
+            agreement = _agreement_bits(values, gap)
+            needed = AGREEMENT_BITS + 2 * evaluation.absorbed_bits
+            if agreement >= needed:
+                return True
+        bits = max(2 * bits, needed + bits - agreement + 32)
+    return None
+
+
+def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
+    """Return how many bits the difference lies below the values, or below 1 where both may be zero."""
+    sizes = [magnitude(value) for value in values if value != 0]
+    return (max(sizes) if sizes else 0) - magnitude(gap)
 
 
 def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
     """Compare products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
-    left_log, right_log = logarithm(left), logarithm(right)
     for _ in range(4):
-        if left_log is None or right_log is None:
-            return Equivalence.UNKNOWN
-        if is_proved_equal(left_log, right_log):
+        left, right = logarithm(left), logarithm(right)
+        if left == right:
             return Equivalence.PROVED
         try:
-            equivalence = _compare_numerically(left_log, right_log, [], frozenset())
+            return _compare_constants(left, right)
         except MagnitudeTooLarge:
-            left_log, right_log = logarithm(left_log), logarithm(right_log)
             continue
-        return Equivalence.DIFFERENT if equivalence is Equivalence.DIFFERENT else Equivalence.UNKNOWN
-    return Equivalence.UNKNOWN
-
-
-def logarithm(expr: Expr) -> Expr | None:
-    """Return ln of a positive constant that is a product of powers and factorials, unevaluated.
-
-    None for anything else.
-    """
-    if expr.op == "num":
-        return fn("ln", expr) if expr.value > 0 else None
-    if expr.op == "const":
-        return {"e": num(1), "pi": fn("ln", expr)}.get(expr.name)
-    if expr.op == "mul":
-        parts = [logarithm(arg) for arg in expr.args]
-        logarithms = [part for part in parts if part is not None]
-        return add(*logarithms) if len(logarithms) == len(parts) else None
-    if expr.op == "pow":
-        inner = logarithm(expr.args[0])
-        return mul(expr.args[1], inner) if inner is not None else None
-    if expr.op == "fn" and expr.name == "factorial":
-        return fn("lgamma", add(expr.args[0], num(1)))
-    if expr.op == "fn" and expr.name == "ln":
-        return fn("ln", expr)
-    return None
-
-
-def difference(left: Expr, right: Expr) -> Expr:
-    """Return left - right."""
-    return add(left, neg(right))
+    return Equivalence.UNPROVED

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from curation.verify.answers import expr as ex
+from curation.verify.answers.balls import rational_value
 from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, power, sym, walk
-from curation.verify.answers.rationals import rational_value
 
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
 MAX_NODES = 120

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
@@ -113,7 +114,8 @@ def _short_description(form: Form) -> str:
 
 
 def _is_wordy(words: Words) -> bool:
-    return bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
+    is_text = bool(words.text) and all(char.isalpha() or char == " " for char in words.text)
+    return is_text and any(len(word) > 2 for word in words.text.split())
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
@@ -147,9 +149,12 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
     if letters[1] and not reference_choice[1]:
         return _verdict(False, "choices", reference, answer)
     if answer_choice is not None:
-        if reference_choice[0] == answer_choice[0]:
-            return _verdict(True, "choice", reference_choice[0], answer_choice[0])
-        return _verdict(False, "choice", reference_choice[0], answer_choice[0])
+        same = reference_choice[0] == answer_choice[0]
+        if same and reference_choice[1] and answer_choice[1]:
+            contents = compare_answers(reference_choice[1], answer_choice[1], lang, policy)
+            if contents.outcome is Outcome.WRONG and contents.method != "words":
+                return replace(contents, method="the letter's content", doubtful=True)
+        return _verdict(same, "choice", reference_choice[0], answer_choice[0])
     if reference_choice[1]:
         comparison = compare_answers(reference_choice[1], answer, lang, policy)
         if comparison.outcome is Outcome.CORRECT:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from curation.verify.answers.balls import rational_value, real_ball
 from curation.verify.answers.comparing import ComparisonState
-from curation.verify.answers.expr import Expr, const, divide, has, mul, num, rename, sym, symbols, walk
+from curation.verify.answers.constants import difference
+from curation.verify.answers.expr import Expr, const, divide, fn, has, mul, num, rename, sym, symbols, walk
 from curation.verify.answers.forms import Value
-from curation.verify.answers.numeric import PreciseArithmetic, Uncomputable
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
-from curation.verify.answers.rationals import rational_value
-from curation.verify.answers.samevalue import Equivalence, compare_expressions, difference, integer_names, trial_points
+from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
 from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
 
@@ -92,10 +92,10 @@ class Values(ComparisonState):
         equivalence = compare_expressions(reference, answer)
         if equivalence.is_equal:
             return self.decide(equivalence.value, True)
-        if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNKNOWN):
+        if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNPROVED):
             self.doubtful = True
             self.method = equivalence.value
-        if equivalence is Equivalence.UNKNOWN:
+        if equivalence is Equivalence.UNPROVED:
             return False
         if symbols(reference) or symbols(answer):
             return self._same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
@@ -203,32 +203,39 @@ class Values(ComparisonState):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas with decimals of many digits agree to those digits."""
-        if not self.policy.enabled:
+        """Return whether formulas agree where one has a decimal of many digits and the other what it is rounded from.
+
+        A decimal that stands in both is the same number in both.
+        """
+        if not self.policy.enabled or symbols(reference) != symbols(answer):
             return False
-        digits = [
-            WrittenNumber(node.value, node.places).significant_digits
-            for side in (reference, answer)
-            for node in walk(side)
-            if node.op == "num" and node.places is not None
-        ]
-        long = [count for count in digits if count >= MIN_COEFFICIENT_DIGITS]
-        if not long or symbols(reference) != symbols(answer):
+        decimals = [_long_decimals(side) for side in (reference, answer)]
+        if decimals[0] == decimals[1]:
             return False
-        names = sorted(symbols(reference))
-        agreements = 0
-        for _, point in trial_points(names, integer_names(reference) | integer_names(answer)):
-            near = {name: value / (1 if value.denominator == 1 else 4) for name, value in point.items()}
-            precise = PreciseArithmetic(120)
-            try:
-                reference_value, answer_value = precise.evaluate(reference, near), precise.evaluate(answer, near)
-            except (Uncomputable, ArithmeticError, ValueError, TypeError):
-                continue
-            largest = max(abs(reference_value), abs(answer_value))
-            if abs(reference_value - answer_value) > largest * precise.mp.mpf(10) ** (1.7 - min(long)):
-                return False
-            agreements += 1
-        return self.decide("approximation", agreements >= min(3, 1 + 3 * len(names)))
+        left = _with_rounding(reference, decimals[0] - decimals[1])
+        right = _with_rounding(answer, decimals[1] - decimals[0])
+        return self.decide("approximation", agree_within_rounding(left, right))
+
+
+def _long_decimals(expr: Expr) -> frozenset[Expr]:
+    """Return the decimals with `MIN_COEFFICIENT_DIGITS` or more."""
+    return frozenset(
+        node
+        for node in walk(expr)
+        if node.op == "num"
+        and node.places is not None
+        and WrittenNumber(node.value, node.places).significant_digits >= MIN_COEFFICIENT_DIGITS
+    )
+
+
+def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
+    """Return an expression with these decimals known to half a unit of their last place only."""
+    if expr in decimals:
+        return fn("rounded", expr, num(Fraction(49, 100) / Fraction(10) ** (expr.places or 0)))
+    if not expr.args:
+        return expr
+    args = tuple(_with_rounding(arg, decimals) for arg in expr.args)
+    return Expr(expr.op, args, expr.name, expr.value, expr.places)
 
 
 def _with_unit_letter(value: Value) -> Value:
@@ -301,19 +308,11 @@ def constant_value(expr: Expr) -> Fraction | None:
     exact = rational_value(expr)
     if exact is not None:
         return exact
-    precise = PreciseArithmetic(210)
-    try:
-        value = precise.evaluate(expr, {})
-        if abs(getattr(value, "imag", 0)) > abs(value) / 2**100:
-            return None
-        value = getattr(value, "real", value)
-        sign, mantissa, exponent, bits = value._mpf_
-    except (Uncomputable, ArithmeticError, ValueError, TypeError):
+    ball = real_ball(expr)
+    if ball is None or not ball.is_finite() or (ball.rel_accuracy_bits() < 180 and not ball.is_zero()):
         return None
-    if abs(exponent) > 20_000 or (not bits and mantissa == 0 and exponent):
-        return None
-    magnitude = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return -magnitude if sign else magnitude
+    middle = ball.mid().fmpq()
+    return Fraction(int(middle.p), int(middle.q))
 
 
 def _in_radians(expr: Expr) -> bool:
@@ -336,7 +335,7 @@ def _is_constant(expr: Expr, name: str) -> bool:
 
 def _is_period(expr: Expr, name: str) -> bool:
     """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
-    if name[:1] not in "nkmltNKzjpr" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
+    if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
     terms = expr.args if expr.op == "add" else (expr,)
     return any(

@@ -93,6 +93,8 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
     match = _CHOICE.fullmatch(text)
     if match is None:
         return None
+    if text[:1] in "([" and text[match.end(1) :].lstrip()[:1] not in (")", "]"):
+        return None  # a pair such as (e, 5)
     letter, rest = match.group(1), match.group(2).lstrip(" )}.:$*\n").rstrip(" .:$*\n")
     while rest[-1:] in (")", "}") and rest.count(rest[-1]) > rest.count("(" if rest[-1] == ")" else "{"):
         rest = rest[:-1].rstrip(" .:$*\n")

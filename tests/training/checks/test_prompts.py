@@ -9,6 +9,7 @@ import pytest
 from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
+from curation.thinking import THINK
 from training.checks.prompts import check_prompts, check_room, short_tasks
 from training.checks.results import CheckResult
 from training.config import PackingSettings
@@ -29,7 +30,7 @@ def tokenizer() -> Any:
 
 def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[CheckResult]:
     tokenizer.chat_template = template or tokenizer.chat_template
-    return check_prompts(tokenizer, prompt, TASKS, stop_tokens(tokenizer, [2]))
+    return check_prompts(tokenizer, prompt, TASKS, stop_tokens(tokenizer, [2]), THINK)
 
 
 def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
@@ -55,7 +56,7 @@ def test_a_template_that_refuses_the_prompt_is_a_refusal(tokenizer: Any) -> None
 
 def room(tokenizer: Any, context: int, max_tokens: int, **packing: Any) -> CheckResult:
     return check_room(
-        tokenizer, PLAIN, TASKS, context=context, max_tokens=max_tokens, packing=PackingSettings(**packing)
+        tokenizer, PLAIN, TASKS, THINK, context=context, max_tokens=max_tokens, packing=PackingSettings(**packing)
     )
 
 

@@ -15,8 +15,12 @@ import torch
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
+from tests.training.checks.models import trainer_of
 from tests.training.vllm_running import Running, logprobs_by_version, running, says_only
+from training.checks.generator_logprobs import GeneratorChecks
+from training.checks.results import EXACT
 from training.config import PackingSettings
+from training.generation.generators import GeneratorPool
 from training.generation.vllm_generators import VllmGenerator
 from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.logprobs import PackedPolicy
@@ -107,6 +111,26 @@ def test_trainer_and_generator_agree(engine: Running, random_model: Path) -> Non
         worst = max(worst, float((scored - batch.generator_logprobs).abs().max()))
     print(f"largest difference of a log-probability: {worst:.2e}")
     assert worst < 1e-3
+
+
+def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(
+    engine: Running, random_model: Path
+) -> None:
+    trainer = trainer_of(random_model)
+    prompts = [[*PROMPT, 60 + n] for n in range(8)]
+    pool = GeneratorPool([engine.generator])
+    passing = GeneratorChecks(pool, trainer.scorer, trainer.full_state_dict, prompts, "vllm", EXACT)
+    old = {name: value.clone() for name, value in trainer.full_state_dict().items()}
+    stale = GeneratorChecks(pool, trainer.scorer, lambda: old, prompts, "vllm", EXACT)
+    try:
+        assert [result.advice for result in engine.run(passing.run())] == ["", ""]
+        agree, arrive = engine.run(stale.run())
+    finally:
+        engine.put_back(random_model)
+    assert agree.passed
+    assert arrive.figure is not None
+    assert arrive.figure > 0.5
+    assert "set generator.kind = torch" in arrive.advice
 
 
 def test_the_same_seed_draws_the_same(engine: Running) -> None:

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from curation.policies.checkpoints import fitting, tensor_shapes
 from curation.records import ConfigError, PolicyError, StoreError
-from tests.training.families import FAMILIES, make_family, text_model
+from tests.places import ROOT
+from tests.training.families import FAMILIES, families_table, make_family, text_model
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
@@ -157,6 +158,11 @@ def stored(folder: Path) -> dict[str, Tensor]:
     from training.generation.generators import read_weights
 
     return read_weights(folder)
+
+
+def test_the_readme_has_a_row_for_every_family_and_no_other() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Model families")[1].split("\n## ")[0]
+    assert [row for row in section.splitlines() if row.startswith("| `")] == families_table()
 
 
 def test_attention_within_chunks_is_refused(tmp_path: Path) -> None:

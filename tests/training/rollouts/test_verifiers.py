@@ -61,6 +61,12 @@ def test_code_with_the_share_of_tests_passed(code: Verifiers) -> None:
     assert [verdict.passed for verdict in found] == [1.0, 0.5, 0.0]
 
 
+def test_the_end_of_a_finished_program_closes_its_block(code: Verifiers) -> None:
+    text = program("print(sum(map(int, input().split())))").removesuffix("\n```")
+    ends = [asyncio.run(code.verify(SUM, text, 1, finish)).outcome for finish in ("stop", "length", None)]
+    assert ends == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
+
+
 def curated(folder: Path, *rows: dict[str, object]) -> CuratedData:
     (folder / "data").mkdir(parents=True)
     pl.DataFrame(list(rows), schema=CURATED).write_parquet(folder / "data" / "0.parquet")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from training.engines.embedded.heartbeat import Heartbeat
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import GeneratorPool
 from training.generation.weight_sync import WeightPublisher, WeightSync
@@ -39,4 +40,5 @@ class LoopComponents:
     logs: Mapping[str, JsonlLog]
     metrics_logger: MetricsLogger
     attempt_log: AttemptLog
+    heartbeat: Heartbeat
     publisher: WeightPublisher | None = None

@@ -1,7 +1,7 @@
 """A line for whoever watches a run in which nothing else was said for a while: what it does, for how long, how far.
 
-A step may take half an hour, an evaluation too, and a generator may never answer; each of them is said, with what is
-waited for.
+A step may take half an hour, an evaluation or an engine's start too, and a generator may never answer; each of them is
+said, with what is waited for.
 
 Not here: attempts from which nothing can be learned (`training.rollouts.stall_monitor`).
 """
@@ -11,11 +11,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from types import TracebackType
+from typing import Self
 
 from training.evaluation.metrics import MetricsLogger
 from training.rollouts.rollout_scheduler import RolloutLedger
 from training.rollouts.rollouts import RolloutRunner
 
+STARTING, CHECKING = "starting the generators", "checking the generators"
 COLLECTING, EVALUATING = "collecting a batch", "evaluating"
 TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
 
@@ -23,32 +26,37 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """What the run does, and the line that says it.
+    """What the run does, and the line that says it. An asynchronous context manager: inside it speaks.
 
     Args:
         interval_s: seconds without a line after which one is due.
         n_batch: rollouts of a batch.
-        ledger: returns where all rollouts are.
     """
 
-    def __init__(
-        self,
-        logger: MetricsLogger,
-        rollouts: RolloutRunner,
-        interval_s: float,
-        n_batch: int,
-        ledger: Callable[[], RolloutLedger],
+    def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
+        self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch
+        self._ledger: Callable[[], RolloutLedger] | None = None
+        self.begin(0, STARTING)
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._logger, self._rollouts, self._interval_s = logger, rollouts, interval_s
-        self._n_batch, self._ledger = n_batch, ledger
-        self.begin(0, COLLECTING)
+        self._task.cancel()
+
+    def follow(self, ledger: Callable[[], RolloutLedger]) -> None:
+        """Say from now on where all rollouts are, as this returns it."""
+        self._ledger = ledger
 
     def begin(self, step: int, phase: str) -> None:
         """Note what the run does from now on, towards step number ``step``."""
         self._step, self._phase = step, phase
         self._since, self._finished_before = time.monotonic(), self._rollouts.generated
 
-    async def run(self) -> None:
+    async def _run(self) -> None:
         """Speak whenever nothing was said for the interval, until cancelled."""
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
@@ -59,10 +67,13 @@ class Heartbeat:
 
     def line(self) -> str:
         """Return what the run does, for how long, how many attempts came meanwhile, and what is waited for."""
-        now, ledger = time.monotonic(), self._ledger()
+        now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
-        if self._phase not in _NEEDS_ATTEMPTS:
+        if self._phase in (STARTING, CHECKING):
+            return f"{begun}; look at their log where it goes on"
+        if self._phase not in _NEEDS_ATTEMPTS or self._ledger is None:
             return begun
+        ledger = self._ledger()
         parts = [begun, f"{self._rollouts.generated - self._finished_before:,} attempts generated meanwhile"]
         if self._phase == COLLECTING:
             parts.append(f"{ledger.ready:,} of {self._n_batch:,} ready to be trained on")

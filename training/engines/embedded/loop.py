@@ -31,7 +31,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from curation.storage.stages import atomic_write
 from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
+from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING
 from training.evaluation.evaluate import EvaluationResult, evaluate
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.objectives.registry import objective_of
@@ -82,7 +82,8 @@ class TrainingLoop:
         self._timer = Timer(collector.n_async)
         stall = components.recipe.stall
         self._stall_monitor = StallMonitor(stall, collector, logger.log_message)
-        self._heartbeat = Heartbeat(logger, self._rollouts, stall.progress_s, collector.n_batch, self.scheduler.ledger)
+        self._heartbeat = components.heartbeat
+        self._heartbeat.follow(self.scheduler.ledger)
         self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
@@ -96,13 +97,11 @@ class TrainingLoop:
         """
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
-            heartbeat = asyncio.create_task(self._heartbeat.run())
             try:
                 await self._begin()
                 while self.step < self._recipe.steps:
                     await self._run_step()
             finally:
-                heartbeat.cancel()
                 await self._stop()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:

@@ -16,12 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.policies.chat_templates import folder_stop_tokens
-from curation.prompts import solving_prompt
-from curation.thinking import ThinkingTags
+from curation.policies.chat_templates import folder_stop_tokens, special_tokens
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
-from training.checks.prompts import check_prompts, check_room, short_tasks
+from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
 from training.generation.generators import GeneratorPool
 from training.optimisation.trainer import Trainer
@@ -35,6 +33,10 @@ if TYPE_CHECKING:
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 """Names under which configurations keep how many experts there are."""
+
+
+_SAID = (TEMPLATE, ROOM)
+"""Checks whose remarks a run prints; the others' stand in the table only."""
 
 
 class Preflight:
@@ -56,8 +58,7 @@ class Preflight:
         self.results: list[CheckResult] = []
         self.seconds = 0.0
         self._recipe, self._trainer, self._tokenizer, self._tasks = recipe, trainer, tokenizer, tasks
-        self._folder, self._tags = folder, ThinkingTags.of(recipe.thinking)
-        self._prompt = solving_prompt(recipe.prompt, self._tags)
+        self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
         self._short = short_tasks(tasks.values())
         self._config: Any = trainer.model.config.get_text_config()
         self._max_tokens = recipe.max_tokens or recipe.rewards.max_length
@@ -85,17 +86,13 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run says of its checks: one line, and one for each that has more to say."""
+        """Return what a run says of its checks: one line, and one for each that passed and has something to say."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )
         return [
             f"the model was checked in {self.seconds:.1f} s: {figures}",
-            *(
-                f"{result.check}: {result.detail}"
-                for result in self.results
-                if result.detail and not isinstance(result.figure, float)
-            ),
+            *(f"{result.check}: {result.detail}" for result in self.results if result.check in _SAID and result.detail),
         ]
 
     def _keep(self, found: Sequence[CheckResult], begun: float) -> Sequence[CheckResult]:
@@ -117,9 +114,8 @@ class Preflight:
         )
 
     def _packing(self) -> Sequence[CheckResult]:
-        tokenizer = self._tokenizer
-        special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-        known = min(len(tokenizer), int(self._config.vocab_size))
+        special = special_tokens(self._tokenizer)
+        known = min(len(self._tokenizer), int(self._config.vocab_size))
         ordinary = [token for token in range(known) if token not in special]
         window = getattr(self._config, "sliding_window", None)
         if window is not None and window >= self._max_tokens:

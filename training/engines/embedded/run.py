@@ -30,16 +30,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curation.policies.chat_templates import StopTokens, folder_stop_tokens
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.prompts import solving_prompt
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
-from curation.thinking import ThinkingTags
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.heartbeat import CHECKING, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight
 from training.evaluation.metrics import MetricsLogger, read_metrics
@@ -145,7 +144,9 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
-    _end_where_trained(trainer, folder_stop_tokens(folder, tokenizer))
+    stops = folder_stop_tokens(folder, tokenizer)
+    if stops.added:  # the model that is saved must name every token that ended its responses in training
+        trainer.model.generation_config.eos_token_id = list(stops.ids)
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
@@ -158,15 +159,14 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
         )
         check_language = _language_checker() if recipe.rewards.language else None
-        tags = ThinkingTags.of(recipe.thinking)
         rollouts = RolloutRunner(
             tokenizer,
-            solving_prompt(recipe.prompt, tags, [(one.statement, one.response) for one in recipe.examples]),
+            recipe.solving_prompt,
             verifiers,
             curriculum.rewards,
             check_language,
             recipe.seed,
-            tags,
+            recipe.tags,
         )
         metrics_logger = MetricsLogger(
             out, logs["metrics"], recipe.steps, checkpoint.step + 1 if checkpoint is not None else 0
@@ -174,6 +174,8 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
         stack.callback(metrics_logger.close)
         for warning in recipe.collector.warnings():
             metrics_logger.log_message(f"warning: {warning}")
+        if stops.added:
+            metrics_logger.log_message(stops.phrase(tokenizer))
         if trainer.packing_note is not None:
             metrics_logger.log_message(trainer.packing_note)
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
@@ -194,6 +196,7 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
             logs,
             metrics_logger,
             attempt_log,
+            Heartbeat(metrics_logger, rollouts, recipe.stall.progress_s, recipe.collector.n_batch),
             publisher,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
@@ -207,8 +210,9 @@ def _run_rank_zero(recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: 
 async def _run(
     components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
 ) -> dict[str, Any]:
-    async with components.generators:
+    async with components.heartbeat as heartbeat, components.generators:
         if preflight is not None:
+            heartbeat.begin(0, CHECKING)
             require_passed(await preflight.of_generators(components.generators), components.recipe.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
@@ -221,12 +225,6 @@ async def _run(
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": components.curriculum.pool_sizes(),
     }
-
-
-def _end_where_trained(trainer: Trainer, stops: StopTokens) -> None:
-    """Let the model that is saved name every token that ended its responses in training."""
-    if stops.added:
-        trainer.model.generation_config.eos_token_id = list(stops.ids)
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
@@ -307,9 +305,8 @@ def _attempt_log(
         return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
 
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
-    tags = ThinkingTags.of(recipe.thinking)
-    prompt = solving_prompt(recipe.prompt, tags).version
-    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, tags)
+    prompt = recipe.solving_prompt.version
+    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
 def _language_checker() -> LanguageChecker:

@@ -46,9 +46,10 @@ class Silent(TorchGenerator):
     """A real generator that answers nothing before something was said."""
 
     said: Sequence[str] = ()
+    waits_for = "no attempt was finished"
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        await until(lambda: any("no attempt was finished" in line for line in self.said))
+        await until(lambda: any(self.waits_for in line for line in self.said))
         return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
 
 
@@ -63,7 +64,9 @@ def generate_with(monkeypatch: pytest.MonkeyPatch, kind: type[TorchGenerator], *
 
 
 def quick(staleness: int, **changes: Any) -> TrainRecipe:
-    return small(**{"collector": {"max_staleness": staleness}, "evaluation": {"data": None}, **changes})
+    """A small run whose generators are not checked first: those here are made up."""
+    table = {"collector": {"max_staleness": staleness}, "evaluation": {"data": None}, "checks": False}
+    return small(**{**table, **changes})
 
 
 @MODES
@@ -124,18 +127,33 @@ def test_no_problem_to_draw_is_an_error_and_no_endless_loop(
         run.train(quick(staleness), Path(), tmp_path / "run")
 
 
-@MODES
-def test_generators_that_do_not_answer_are_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
-) -> None:
-    said: list[str] = []
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the run says, line by line, while it goes on."""
+    lines: list[str] = []
     log_message = MetricsLogger.log_message
 
     def listen(self: MetricsLogger, text: str) -> None:
-        said.append(text)
+        lines.append(text)
         log_message(self, text)
 
     monkeypatch.setattr(MetricsLogger, "log_message", listen)
+    return lines
+
+
+def test_generators_that_never_pass_their_check_are_named(
+    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
+) -> None:
+    phase = "step 0: checking the generators for "
+    generate_with(monkeypatch, Silent, said=said, waits_for=phase)
+    run.train(quick(1, steps=1, checks=True, stall={"progress_s": 0.05}), Path(), tmp_path / "run")
+    assert any(line.startswith(phase) and line.endswith("look at their log where it goes on") for line in said)
+
+
+@MODES
+def test_generators_that_do_not_answer_are_named(
+    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path, staleness: int
+) -> None:
     generate_with(monkeypatch, Silent, said=said)
     run.train(quick(staleness, steps=1, stall={"progress_s": 0.05}), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)

@@ -59,7 +59,7 @@ def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_
     assert json.loads((trained / "generation_config.json").read_text())["eos_token_id"] == [2, 1]
     said = capfd.readouterr().err
     assert "the model was checked in" in said
-    assert "end token: <|end|> (2), <|start|> (1) end a response; the last was added" in said
+    assert "<|end|> (2), <|start|> (1) end a response; the last was added" in said
 
 
 def test_check_prints_the_table_and_trains_nothing(

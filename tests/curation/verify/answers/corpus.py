@@ -1,0 +1,54 @@
+"""The references that mutations and rewritings start from: our own, and real ones from the shared data."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import lru_cache
+from pathlib import Path
+
+from curation.verify import answers
+from tests.curation.verify.answers.mutations import is_short_answer
+from tests.curation.verify.answers.test_pairs import EQUAL
+from tests.places import SHARED_DATA
+
+Reference = tuple[str, str]
+"""A reference and its language."""
+
+MANY_PLAIN_NUMBERS = 200
+"""Plain numbers among the real references: they are most of them, and all alike."""
+
+
+def has_real_references() -> bool:
+    """Return whether the shared data is at hand."""
+    return (SHARED_DATA / "answers" / "equivalence.jsonl").exists()
+
+
+def own_references() -> list[Reference]:
+    """Return the references of our own tests."""
+    sides = [side for line in EQUAL.strip().split("\n") for side in line.split(" | ")]
+    return [(side, "en") for side in dict.fromkeys(sides) if answers.check_reference(side) is None]
+
+
+@lru_cache(maxsize=1)
+def real_references() -> tuple[Reference, ...]:
+    """Return the distinct usable references of the shared data sets, and `MANY_PLAIN_NUMBERS` of the plain numbers."""
+    found: dict[str, str] = {}
+    for path in sorted((SHARED_DATA / "math").glob("*.jsonl")):
+        for row in _rows(path):
+            if row["answer"] and row["kind"] != "mcq":
+                found.setdefault(row["answer"], row["lang"])
+    for row in _rows(SHARED_DATA / "answers" / "equivalence.jsonl"):
+        found.setdefault(row["gold"], "en")
+    references = [(text, lang) for text, lang in found.items() if is_short_answer(text)]
+    plain = [reference for reference in references if answers.is_plain(reference[0])]
+    drawn = set(random.Random(0).sample(plain, min(MANY_PLAIN_NUMBERS, len(plain))))
+    return tuple(
+        (text, lang)
+        for text, lang in references
+        if ((text, lang) in drawn or not answers.is_plain(text)) and answers.check_reference(text, lang=lang) is None
+    )
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

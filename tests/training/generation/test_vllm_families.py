@@ -1,0 +1,90 @@
+"""Families of models in vLLM: a folder that was trained and saved is loaded, sampled, and takes new weights.
+
+vLLM's log-probabilities are the trainer's before and after an update. One engine after another in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from curation.policies.completions import TokenCompletion
+from tests.training.families import FAMILIES, IN_VLLM, make_family
+from tests.training.vllm_running import Running, running
+from training.config import PackingSettings
+from training.optimisation.checkpoint_names import to_checkpoint_names
+from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.packing import TrainingSample, pack_samples
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+PACKING = PackingSettings(micro_batch_tokens=512)
+TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def sampled(engine: Running) -> list[TokenCompletion]:
+    """Responses that are longer than the windows."""
+
+    async def ask() -> list[TokenCompletion]:
+        asked = [engine.generator.generate([1, 40, 41, 42, 50 + n], seed=n, max_tokens=24) for n in range(6)]
+        return await asyncio.gather(*asked)
+
+    return engine.run(ask())
+
+
+def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
+    """Of a log-probability, from what the trainer says with the weights of this folder."""
+    policy, worst = PackedPolicy(load_model(folder), PACKING), 0.0
+    drawn = [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made]
+    for batch in pack_samples(drawn, PACKING):
+        with torch.no_grad():
+            found = policy(batch).logprobs
+        worst = max(worst, float((found - batch.generator_logprobs).abs().max()))
+    return worst
+
+
+@torch.no_grad()
+def trained(folder: Path, to: Path) -> Any:
+    """A model of this folder that was moved away from it, saved as another."""
+    model, chance = load_model(folder), torch.Generator().manual_seed(3)
+    for value in model.parameters():
+        value.add_(torch.randn(value.shape, generator=chance) * value.std().nan_to_num(0.1).clamp(min=0.02))
+    save_model(model, load_tokenizer(folder), to)
+    return model
+
+
+@pytest.mark.parametrize("family", IN_VLLM)
+def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> None:
+    pytest.importorskip("vllm")
+    if "text_config" in FAMILIES[family][1]:
+        pytest.importorskip("torchvision", reason="vLLM loads models that see only where torchvision is")
+    dtype = IN_VLLM[family]
+    close = TOLERANCES[dtype]
+    first, second = make_family(family, tmp_path / "made"), tmp_path / "first"
+    save_model(load_model(first), load_tokenizer(first), second)  # vLLM loads what we save
+    model = trained(second, tmp_path / "second")
+    with running(second, capacity=8, dtype=dtype) as engine:
+        made = sampled(engine)
+        assert largest_difference(second, made) < close
+        assert largest_difference(tmp_path / "second", made) > 2 * close
+        state = to_checkpoint_names(model, model.state_dict())
+        engine.run(engine.generator.update_weights(state, 1))
+        made = sampled(engine)
+        assert largest_difference(tmp_path / "second", made) < close
+        assert largest_difference(second, made) > 2 * close
+        engine.run(engine.generator.update_weights(second, 2))
+        assert largest_difference(second, sampled(engine)) < close

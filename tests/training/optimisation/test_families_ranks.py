@@ -1,0 +1,67 @@
+"""Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+from torch import Tensor
+
+from curation.policies.checkpoints import tensor_shapes
+from tests.places import ROOT
+from tests.training.families import make_family
+from tests.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
+FAMILIES = ("mistral3", "qwen3_moe", "gpt_oss", "qwen3_next")
+
+WORKER = """
+import sys
+from pathlib import Path
+from curation.policies.checkpoints import write_weights
+from tests.training.optimisation.test_families import samples
+from tests.training.optimisation.test_trainer import recipe
+from training.objectives.grpo import GrpoSettings
+from training.optimisation.distributed import DistributedContext
+from training.optimisation.trainer import Trainer
+
+made = recipe(optim={"warmup_steps": 0}, packing={"micro_batch_tokens": 64})
+ranks = DistributedContext(made.compute)
+for folder in map(Path, sys.argv[2:]):
+    trainer = Trainer(folder, made, ranks)
+    if ranks.is_rank_zero:
+        trainer.step(samples(), GrpoSettings(eps_high=100.0))
+        write_weights(trainer.full_state_dict(), Path(sys.argv[1]) / folder.name)
+        if ranks.world_size > 1:
+            ranks.run_on_all_ranks("stop", {"stop": lambda share, value: None}, None, None)
+    else:
+        trainer.follow()
+"""
+
+
+def train(folders: list[Path], out: Path, ranks: int) -> dict[str, dict[str, Tensor]]:
+    """Take a step with each of these models and return the weights that it leaves."""
+    out.mkdir()
+    (out / "worker.py").write_text(WORKER)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    command = [sys.executable, *run, str(out / "worker.py"), str(out), *map(str, folders)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return {folder.name: load_file(out / folder.name / "model.safetensors") for folder in folders}
+
+
+def test_two_ranks_leave_the_weights_of_one(tmp_path: Path) -> None:
+    folders = [make_family(family, tmp_path / family) for family in FAMILIES]
+    one, two = (train(folders, tmp_path / f"ranks-{count}", count) for count in (1, 2))
+    for folder in folders:
+        assert two[folder.name].keys() <= tensor_shapes(folder).keys()
+        assert one[folder.name].keys() == two[folder.name].keys()
+        for name, value in one[folder.name].items():
+            close = (two[folder.name][name] - value).abs() <= 2e-4
+            assert close.float().mean() > 0.999, (folder.name, name)
