@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.config.policies import Decoding, VllmPolicy
+from curation.config.policies import Decoding, VllmPolicy, WorkedExample
 from curation.policies.vllm import Vllm
 from curation.records import Completion, Domain, Outcome, PromptRequest, problem_id
 from curation.thinking import ThinkingTags
@@ -182,7 +182,7 @@ def measure(model: Path, sums: list[Sum], attempts: int, temperature: float) -> 
             "model": str(model.resolve()),
             "prompt": "plain",
             "thinking": "none",
-            "examples": [{"statement": statement, "response": response} for statement, response in EXAMPLES],
+            "examples": tuple(WorkedExample(statement=one, response=two) for one, two in EXAMPLES),
             "in_flight": 64,
             "dtype": "float32",
             "max_model_len": 512,

@@ -1,0 +1,24 @@
+"""Under which key attempts are filed: what changes a text changes the key, and what does not leaves it."""
+
+from __future__ import annotations
+
+from curation.config.policies import TorchPolicySettings
+from curation.policies.seeds import about_of, key_of
+
+
+def policy(**settings: object) -> TorchPolicySettings:
+    return TorchPolicySettings.model_validate({"model": "m", **settings})
+
+
+def test_worked_examples_change_the_key_and_are_noted() -> None:
+    plain = policy()
+    shown = policy(examples=({"statement": "What is 1 + 1?", "response": "2"},))
+    other = policy(examples=({"statement": "What is 1 + 1?", "response": "two"},))
+    keys = [key_of(settings, "m@1") for settings in (plain, shown, other)]
+    assert len({key.prompt for key in keys}) == 3
+    assert len({key.sampling for key in keys}) == 1
+    assert about_of(shown)["examples"] == [["What is 1 + 1?", "2"]]
+
+
+def test_without_examples_nothing_of_them_is_written() -> None:
+    assert "examples" not in policy().model_dump() | policy().model_dump(mode="json") | dict(about_of(policy()))
