@@ -214,10 +214,8 @@ IN_VLLM: Mapping[str, str] = {
     "qwen3_moe": "float32",
     "glm4_moe": "float32",
     "gpt_oss": "float32",
-    "lfm2": "float32",
     "granite_hybrid": "float32",
     "qwen3_5": "bfloat16",
-    "qwen3_next": "bfloat16",
 }
 """Families that the slow tests load in vLLM, and the type: its linear attention on a CPU computes in bfloat16 only."""
 
@@ -279,7 +277,7 @@ def families_table() -> list[str]:
         torch_way = "together" if keeps_all_keys(SimpleNamespace(config=config)) else "one by one"
         larger = "text_config" in settings
         seen = {None: "", "float32": "yes", "bfloat16": "yes, in bfloat16"}[IN_VLLM.get(family)]
-        seen = "where torchvision is" if larger and seen else seen
+        seen = "not seen: needs torchvision" if larger and seen else seen
         notes = ["text part of a larger model"] * larger + [_NOTES.get(family, "")] * (family in _NOTES)
         rows.append(f"| `{name}` | {', '.join(notes)} | {torch_way} | {seen} |")
     return rows
