@@ -195,7 +195,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(stage1={"policy": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path.",
+            "unknown key `stage1.policy.urls`; allowed here: columns, kind, models, name, path, thinking.",
         ),
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
