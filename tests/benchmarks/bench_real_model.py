@@ -109,7 +109,7 @@ def report_training(out: Path, seconds: float) -> None:
 
 def report_gain(plan: Plan, before: dict[str, Sampled], after: dict[str, Sampled]) -> None:
     """Print the table of held-out pass@1."""
-    print(f"\nheld-out pass@1, {plan.held_out} sums, after {plan.steps} steps (seed {plan.seed})\n")
+    print(f"\nheld-out pass@1, {len(before['greedy'].pass_rates)} sums, after {plan.steps} steps (seed {plan.seed})\n")
     print(
         "| decoding | before | after | difference (95 %, paired) | form kept: before | after | tokens: before | after |"
     )
