@@ -87,6 +87,8 @@ COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
 class DropReason(StrEnum):
     """Why a row left. One reason a row; the evidence beside it says more."""
 
+    # sources
+    BAD_ROW = "bad_row"  # a row of a file that cannot be read, set aside
     # statements: the format filter
     MISSING_STATEMENT = "missing_statement"
     MISSING_ANSWER = "missing_answer"

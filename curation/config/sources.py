@@ -60,6 +60,16 @@ class Source(Settings):
     weight: float = Field(
         1.0, gt=0, description="Mixing weight: the source's relative share where `export.size` bites."
     )
+    on_bad_row: Literal["stop", "quarantine"] = Field(
+        "stop",
+        description="What a row does that cannot be read, or holds another type than the column map wants: `stop` the "
+        "run, or go to `stages/01-sources/quarantine` with file, line, reason and bytes, counted. Not in the paper.",
+    )
+    bad_rows: int = Field(
+        100,
+        ge=0,
+        description="Most rows of the source that are set aside; one more ends the run. Not in the paper.",
+    )
     columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
 
@@ -67,6 +77,8 @@ class Source(Settings):
     def _code_is_whole(self) -> Self:
         if self.kind == "kattis" and (self.domain != "code" or self.code is not None):
             raise ValueError('a source of kind `kattis` needs `domain = "code"` and no `code` table')
+        if self.kind == "kattis" and self.on_bad_row != "stop":
+            raise ValueError("`on_bad_row` is for rows; a source of kind `kattis` holds packages: leave it out")
         if self.kind != "kattis" and (self.domain == "code") != (self.code is not None):
             raise ValueError('`domain = "code"` and a `code` table belong together: give both or neither')
         return self

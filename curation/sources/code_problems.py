@@ -7,7 +7,7 @@ unpacks.
 
 Invariants:
   - a test or a solution belongs to one problem, and positions count from 0 in the source's order;
-  - a value that is not packed as the recipe says is one `SourceError` naming the row, the path and the value;
+  - a value that is not packed as the recipe says is one `BadRowError` naming the row, the path and the value;
   - programs in languages that are not run are left out and counted, nothing else is.
 
 Problem packages of the Kattis format (`curation.sources.kattis`) become the same tables, a package a row.
@@ -30,7 +30,7 @@ import polars as pl
 from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.sources.kattis import Package, find_packages, read_package
-from curation.sources.rows import Row, value_at
+from curation.sources.rows import BadRowError, Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text
 
 VERSION = "code_sources@3"
@@ -224,7 +224,7 @@ def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str 
         if inputs is None and outputs is None:
             return []
         if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-            raise SourceError(
+            raise BadRowError(
                 f"{where}: `{part.path}` should hold as many `{part.inputs}` as `{part.outputs}`, but holds "
                 f"{_shape(inputs)} and {_shape(outputs)}."
             )
@@ -232,7 +232,7 @@ def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str 
     elif isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
         pairs = [(item.get(part.inputs), item.get(part.outputs)) for item in packed]
     else:
-        raise SourceError(
+        raise BadRowError(
             f"{where}: `{part.path}` is neither a list of objects nor an object of lists: {packed!r:.80}."
         )
     return [(_as_input(test_input), _as_output(expected)) for test_input, expected in pairs]
@@ -289,7 +289,7 @@ def _programs(row: Row, part: SolutionColumns, where: str) -> list[Mapping[str, 
         ):
             keys = list(lists)
             return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
-    raise SourceError(f"{where}: `{part.path}` does not hold programs as the recipe says: {packed!r:.80}.")
+    raise BadRowError(f"{where}: `{part.path}` does not hold programs as the recipe says: {packed!r:.80}.")
 
 
 def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
@@ -331,7 +331,7 @@ def _unpacked(row: Row, path: str, where: str) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise SourceError(f"{where}: `{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
+        raise BadRowError(f"{where}: `{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
 
 
 def _seconds(row: Row, path: str | None, where: str) -> float | None:
@@ -353,7 +353,7 @@ def _megabytes(row: Row, columns: CodeColumns, where: str) -> int | None:
 def _quantity(value: Any, units: Mapping[str, float], unit: str, where: str) -> float:
     match = _QUANTITY.match(str(value))
     if match is None or (match[2].lower() or unit) not in units:
-        raise SourceError(f"{where} is not a number with a unit of {', '.join(filter(None, units))}: {value!r:.60}.")
+        raise BadRowError(f"{where} is not a number with a unit of {', '.join(filter(None, units))}: {value!r:.60}.")
     return float(match[1]) * units[match[2].lower() or unit]
 
 

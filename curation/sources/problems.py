@@ -8,7 +8,7 @@ Invariants:
     with its reason, by the format filter;
   - a path, column or type that is not as the recipe says is one `SourceError` that lists what was there instead.
 
-Not here: any judgement of the rows.
+Not here: any judgement of the rows; rows that are set aside since they cannot be read (`curation.sources.quarantine`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ import polars as pl
 from curation.config import Column, Pick, Source
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.rows import (
+    BadRowError,
+    RawRow,
     Row,
     last_boxed,
+    numbered_rows,
     parse_options,
+    raw_rows,
     read_csv,
     read_jsonl,
     read_parquet,
@@ -36,7 +40,7 @@ from curation.sources.rows import (
 )
 from curation.storage.stages import file_digest
 
-VERSION = "sources@1"
+VERSION = "sources@2"
 
 _META = json.JSONEncoder(default=str, ensure_ascii=False)
 
@@ -48,7 +52,7 @@ def source_digest(source: Source, folder: Path) -> str:
     """Return a hash of what the source holds: file contents, or the fingerprint of the data set."""
     if source.kind == "dataset":
         return str(_load_dataset(source, folder)._fingerprint)
-    return "-".join(file_digest(path) for path in _files(source, folder))
+    return "-".join(file_digest(path) for path in source_files(source, folder))
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
@@ -70,7 +74,7 @@ def read_batches(source: Source, folder: Path, batch_rows: int) -> Iterator[tupl
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         raise SourceError(f"source {source.name}: {source.path} holds no rows.")
-    _check_columns(source, first)
+    check_columns(source, first)
     start = 0
     for batch in _batches(itertools.chain(first, rows), batch_rows):
         yield start, batch
@@ -87,7 +91,12 @@ def check_source(source: Source, folder: Path) -> None:
     next(read_source(source.model_copy(update={"limit": limit}), folder, limit))
 
 
-def _check_columns(source: Source, rows: Sequence[Row]) -> None:
+def check_columns(source: Source, rows: Sequence[Row]) -> None:
+    """Refuse rows of which none has a column that the column map names.
+
+    Raises:
+        SourceError: which one, and what there is instead.
+    """
     columns = source.columns
     where = f"source {source.name} ({source.path})"
     for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang):
@@ -169,7 +178,7 @@ def _as_text(value: Any, path: str, where: str) -> str:
         return str(value)
     kind = "a list; name one of its items" if isinstance(value, list) else type(value).__name__
     hint = f", as in `{path}.0`" if isinstance(value, list) else ""
-    raise SourceError(f"{where}: `{path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
+    raise BadRowError(f"{where}: `{path}` should be text, but is {kind}{hint}: {str(value)[:80]!r}.")
 
 
 def _take(take: str, text: str) -> str | None:
@@ -196,7 +205,7 @@ def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
         for table in dataset.iter(batch_size=batch_rows):
             yield from table.to_pylist()
         return
-    for path in _files(source, folder):
+    for path in source_files(source, folder):
         if source.kind == "jsonl":
             yield from read_jsonl(path)
         elif source.kind == "csv":
@@ -205,7 +214,21 @@ def _rows(source: Source, folder: Path, batch_rows: int) -> Iterator[Row]:
             yield from read_parquet(path, batch_rows)
 
 
-def _files(source: Source, folder: Path) -> list[Path]:
+def read_raw(source: Source, folder: Path, batch_rows: int) -> Iterator[RawRow]:
+    """Yield the source's rows beside the bytes that they were, in order, those that cannot be read too."""
+    if source.kind == "dataset":
+        yield from numbered_rows(Path(source.path), _rows(source, folder, batch_rows))
+        return
+    for path in source_files(source, folder):
+        yield from raw_rows(path, source.kind, batch_rows)
+
+
+def source_files(source: Source, folder: Path) -> list[Path]:
+    """Return the files that a source's path names, in order.
+
+    Raises:
+        SourceError: there are none.
+    """
     pattern = Path(source.path).expanduser()
     pattern = pattern if pattern.is_absolute() else folder / pattern
     if pattern.is_file():

@@ -1,7 +1,9 @@
 """Raw rows of files as dictionaries, and values inside them by dotted path.
 
 Invariants: rows come in the file's order, one at a time; a file that is missing, broken or of another kind is one
-`SourceError` naming file, line and what was found. Not here: what the columns mean (`curation.sources.problems`).
+`SourceError` naming file, line and what was found, and a row that cannot be read is a `BadRowError`; `RawRow`s come
+with the bytes that they were, and go on behind such a row. Not here: what the columns mean
+(`curation.sources.problems`), and what becomes of rows that cannot be read (`curation.sources.quarantine`).
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +28,64 @@ Row = Mapping[str, Any]
 _ABSENT = object()
 _POSITION = re.compile(r"-?[0-9]+")
 _LONG_INTEGER = re.compile(rb"\d{19}")
+_BOM = b"\xef\xbb\xbf"
+_NO_NUMBER = re.compile(rb'(?<![\w"])(?:NaN|-?Infinity)(?![\w"])')
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as ``surrogateescape`` reads them."""
+
+
+class BadRowError(SourceError):
+    """One row that cannot be read, or holds a value of another type than is wanted, while those beside it are sound.
+
+    Args:
+        message: where it is, and what is wrong with it.
+        reason: what is wrong alone.
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """A row beside the bytes that it was: of what is no text file, those of the row as JSON.
+
+    Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON (NaN)")``
+    """
+
+    path: Path
+    line: int
+    """From 1; in a file without lines, the row's number."""
+    raw: bytes
+    row: Row | None
+    """None where it cannot be read."""
+    reason: str = ""
+    """Why it cannot be read."""
+
+
+def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
+    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, those that cannot be read too.
+
+    Raises:
+        SourceError: the file is missing, damaged, or cannot be cut into rows.
+    """
+    if kind == "jsonl":
+        for number, line in _json_lines(path):
+            try:
+                yield RawRow(path, number, line, _json_row(line, path, number))
+            except BadRowError as error:
+                yield RawRow(path, number, line, None, error.reason)
+    elif kind == "csv":
+        yield from _csv_rows(path)
+    else:
+        yield from numbered_rows(path, read_parquet(path, batch_rows))
+
+
+def numbered_rows(path: Path, rows: Iterable[Row]) -> Iterator[RawRow]:
+    """Yield rows that came from no lines of text, each with its JSON for its bytes."""
+    for number, row in enumerate(rows, 1):
+        yield RawRow(path, number, json.dumps(row, ensure_ascii=True, default=str).encode(), row)
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
@@ -88,7 +149,7 @@ def parse_options(value: Any, where: str) -> list[str] | None:
         else:
             value = [f"{label}) {text}" for label, text in value.items() if text is not None]
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
-        raise SourceError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
+        raise BadRowError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
     return [str(option) for option in value] or None
 
 
@@ -141,38 +202,115 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 def read_jsonl(path: Path) -> Iterator[Row]:
     """Yield the rows of a .jsonl, .jsonl.gz or .jsonl.zst file; blank lines are skipped."""
+    for _, row in numbered_jsonl(path):
+        yield row
+
+
+def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield the same with the number of each line, from 1."""
+    for number, line in _json_lines(path):
+        yield number, _json_row(line, path, number)
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     with _readable(path), _opened(path) as handle:
         for number, line in enumerate(handle, start=1):
             if not line.isspace():
-                yield _json_row(line, path, number)
+                yield number, line
 
 
 def _json_row(line: bytes, path: Path, number: int) -> Row:
     try:
-        # orjson makes floats of integers beyond 64 bits; the standard library keeps their digits
-        row = json.loads(line) if _LONG_INTEGER.search(line) else orjson.loads(line)
+        row = orjson.loads(line)
     except ValueError as error:
-        excerpt = line[:60].decode("utf-8", "replace")
-        raise SourceError(f"{path}, line {number}: not JSON ({error}): {excerpt!r}.") from error
+        raise _bad_row(path, number, f"not JSON ({_fault(line, error)})", line) from error
     if not isinstance(row, dict):
-        raise SourceError(f"{path}, line {number}: a JSON object is wanted, found {str(row)[:60]!r}.")
+        raise _bad_row(path, number, "a JSON object is wanted", line)
+    if _LONG_INTEGER.search(line):  # orjson makes floats of integers beyond 64 bits; json keeps their digits
+        return cast(Row, json.loads(line))
     return row
+
+
+def _bad_row(path: Path, line: int, reason: str, raw: bytes) -> BadRowError:
+    return BadRowError(f"{path}, line {line}: {reason}: {raw[:60].decode('utf-8', 'replace')!r}.", reason)
+
+
+def _fault(line: bytes, error: ValueError) -> str:
+    """Return what of a line is no JSON, in words where it is one of the usual faults."""
+    if line.startswith(_BOM):
+        return "it begins with a byte order mark"
+    if b"\x00" in line:
+        return "it holds a NUL byte"
+    if "surrogate in string" in str(error):
+        return f"half of a surrogate pair, {error}"
+    number = _NO_NUMBER.search(line)
+    return f"{number.group().decode()} is no JSON number" if number else str(error)
 
 
 def read_csv(path: Path) -> Iterator[Row]:
     """Yield the rows of a .csv file with a header; an empty field is None."""
+    for raw in _csv_rows(path):
+        if raw.row is None:
+            raise _bad_row(path, raw.line, raw.reason, raw.raw)
+        yield raw.row
+
+
+class _LinesRead(Iterator[str]):
+    """Lines of a text, with those handed out since ``lines`` was last emptied."""
+
+    def __init__(self, text: Iterator[str]) -> None:
+        self.text = text
+        self.lines: list[str] = []
+
+    def __next__(self) -> str:
+        self.lines.append(next(self.text))
+        return self.lines[-1]
+
+
+def _csv_rows(path: Path) -> Iterator[RawRow]:
+    """Yield the rows of a .csv file; what is not UTF-8 passes the reader as lone surrogates and is a bad row.
+
+    Raises:
+        SourceError: of the header, or of a quote that never closes: what is behind it cannot be told apart.
+    """
     csv.field_size_limit(1 << 30)
-    with _readable(path), _opened(path) as handle, io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
-        reader = csv.DictReader(text, restkey="_surplus", strict=True)
+    with (
+        _readable(path),
+        _opened(path) as handle,
+        io.TextIOWrapper(handle, encoding="utf-8-sig", errors="surrogateescape", newline="") as text,
+    ):
+        lines = _LinesRead(text)
+        reader = csv.DictReader(lines, restkey="_surplus", strict=True)
         try:
-            for row in reader:
-                if "_surplus" in row:
-                    raise SourceError(
-                        f"{path}, line {reader.line_num}: more fields than the header's {len(reader.fieldnames or [])}."
-                    )
-                yield {key: value if value != "" else None for key, value in row.items()}
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise SourceError(f"{path}, line {reader.line_num}: not a readable CSV row ({error}).") from error
+            fields = len(reader.fieldnames or [])
+        except csv.Error as error:
+            raise SourceError(f"{path}, line {reader.reader.line_num}: not a readable CSV row ({error}).") from error
+        if _NOT_UTF8.search("".join(lines.lines)):
+            raise SourceError(f"{path}, line 1: not a readable CSV row (not UTF-8).")
+        while (row := _csv_row(reader, lines, path, fields)) is not None:
+            yield row
+
+
+def _csv_row(reader: csv.DictReader[str], lines: _LinesRead, path: Path, fields: int) -> RawRow | None:
+    """Return the next row; None at the end."""
+    lines.lines.clear()
+    row: dict[str, Any] = {}
+    reason = ""
+    try:
+        row = next(reader)
+    except StopIteration:
+        return None
+    except csv.Error as error:
+        reason = f"not a readable CSV row ({error})"
+        if "unexpected end" in str(error):
+            raise SourceError(f"{path}, line {reader.reader.line_num}: {reason}.") from error
+    text = "".join(lines.lines)
+    if not text.isascii() and _NOT_UTF8.search(text):
+        reason = "not a readable CSV row (not UTF-8)"
+    elif "_surplus" in row:
+        reason = f"more fields than the header's {fields}"
+    whole = None if reason else {key: value if value != "" else None for key, value in row.items()}
+    return RawRow(path, reader.reader.line_num, text.encode("utf-8", "surrogateescape"), whole, reason)
 
 
 def read_parquet(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:

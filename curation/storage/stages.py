@@ -316,6 +316,17 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
         aside.unlink(missing_ok=True)
 
 
+def require_other_place(out: Path, *inputs: Path) -> None:
+    """Refuse an output that is one of the inputs: writing it would destroy what is read.
+
+    Raises:
+        StoreError: it is.
+    """
+    for path in inputs:
+        if out.resolve() == path.resolve():
+            raise StoreError(f"{out} is read by this command and cannot be its output too; give another --out.")
+
+
 def file_digest(path: Path) -> str:
     """Return the hash of a file's content."""
     with path.open("rb") as handle:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from curation.storage.stages import require_other_place
 from curation.thinking import OPEN
 from curation.verify.programs.files import verify_programs
 from curation.verify.programs.tools import Runner
@@ -28,6 +29,7 @@ def verify_code_file(
     allow_none: bool = False,
 ) -> None:
     """Judge a file of submissions, whose responses think in these tags, into ``out`` and print the counts."""
+    require_other_place(out, problems, submissions)
     tags = tags_of(thinking)
     print_line = Console(markup=False, highlight=False, soft_wrap=True).print
     reported = 0

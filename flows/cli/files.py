@@ -17,7 +17,7 @@ from curation.publish.export_formats import export_set
 from curation.records import ConfigError
 from curation.sources.problems import read_choices, read_texts
 from curation.sources.rows import Row, read_rows, require_path
-from curation.storage.stages import atomic_replace
+from curation.storage.stages import atomic_replace, require_other_place
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
 from flows.run.progress import bar
@@ -31,6 +31,7 @@ METHODS = ("ngram", "minhash", "embedding")
 
 def classify_file(path: Path, out: Path, columns: Sequence[str]) -> None:
     """Write one JSON line per row of ``path`` with id, keep, reason, evidence, statement and answer."""
+    require_other_place(out, path)
     places = _places(columns)
     rows = read_rows(path)
     kept = total = 0
@@ -62,6 +63,7 @@ def tags_of(thinking: str) -> ThinkingTags:
 
 def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN) -> None:
     """Judge a file of pairs, whose responses think in these tags, and print the counts."""
+    require_other_place(out, path)
     tags = tags_of(thinking)
     reported = 0
     with bar("verify answers", None) as advance:
@@ -91,6 +93,7 @@ def decontaminate_file(
     if "embedding" in methods:
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
+    require_other_place(out, path, *against)
     report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
     _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}): {out}")
@@ -98,7 +101,9 @@ def decontaminate_file(
 
 def export_folder(folder: Path, form: str, out: Path) -> None:
     """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
-    written = export_set(folder / "curated" if (folder / "curated").is_dir() else folder, form, out)
+    curated = folder / "curated" if (folder / "curated").is_dir() else folder
+    require_other_place(out, curated, curated / "data")
+    written = export_set(curated, form, out)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
     _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:

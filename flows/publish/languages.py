@@ -34,7 +34,7 @@ from curation.languages.identification import VERSION as LANGUAGES_VERSION
 from curation.policies.recorded_translations import RecordedTranslations
 from curation.records import ConfigError, Policy, SourceError
 from curation.sources.rows import read_rows, require_path
-from curation.storage.stages import atomic_replace, atomic_write, file_digest, write_parquet
+from curation.storage.stages import atomic_replace, atomic_write, file_digest, require_other_place, write_parquet
 from curation.translation import VERSION, RenderedPrompt, StoredReplies, Translations, choose_problems, translate
 from flows.run.policies import open_policy
 from flows.run.progress import bar
@@ -68,6 +68,7 @@ def detect_language_file(
     Raises:
         SourceError: the file is missing, unreadable, or no row has the field.
     """
+    require_other_place(out, path)
     settings = LanguageSettings(model=model)
     rows = read_rows(path)
     counts: Counter[str] = Counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import polars as pl
 from curation.config import Source
 from curation.programs import execution_matrix
 from curation.records import SourceError
-from curation.sources import code_problems, problems
+from curation.sources import code_problems, problems, quarantine
 from curation.sources.kattis import Package, find_packages
-from curation.sources.rows import Row
+from curation.sources.rows import BadRowError, Row
 from curation.storage.stages import Shard, file_digest
 from flows.run.run_folder import Run
 from flows.run.runner import Work
@@ -52,23 +53,54 @@ def require_source(source: Source, folder: Path) -> None:
     """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
     if source.kind == "kattis":
         next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1))
-        return
-    problems.check_source(source, folder)
-    if source.domain == "code":
-        start, rows = next(problems.read_batches(source, folder, 1))
-        _problems_of_rows(source, rows, start)
+    elif source.on_bad_row == "quarantine":
+        next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS))
+    else:
+        with _naming_the_way_out(source):
+            problems.check_source(source, folder)
+            if source.domain == "code":
+                start, rows = next(problems.read_batches(source, folder, 1))
+                _problems_of_rows(source, rows, start)
 
 
 def _parts(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
     """Yield rows and work per shard of a source."""
     if source.kind == "kattis":
         yield from _packages(source, run)
+    elif source.on_bad_row == "quarantine":
+        yield from _parts_with_quarantine(source, run.recipe_folder, run.recipe.shard_rows)
     elif source.domain == "code":
-        for start, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
-            yield len(rows), partial(_problems_of_rows, source, rows, start)
+        with _naming_the_way_out(source):
+            for start, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows):
+                yield len(rows), partial(_problems_of_rows, source, rows, start)
     else:
-        for frame in problems.read_source(source, run.recipe_folder, run.recipe.shard_rows):
-            yield frame.height, partial(_all_kept, frame)
+        with _naming_the_way_out(source):
+            for frame in problems.read_source(source, run.recipe_folder, run.recipe.shard_rows):
+                yield frame.height, partial(_all_kept, frame)
+
+
+@contextmanager
+def _naming_the_way_out(source: Source) -> Iterator[None]:
+    """Add to the error of a row that cannot be read how a run goes on without it."""
+    try:
+        yield
+    except BadRowError as error:
+        way_out = f'Mend it, or set `on_bad_row = "quarantine"` for source {source.name}, and such rows are set aside.'
+        raise SourceError(f"{error} {way_out}") from error
+
+
+def _parts_with_quarantine(source: Source, folder: Path, batch_rows: int) -> Iterator[tuple[int, Work]]:
+    """Yield rows and work per shard of a source whose bad rows are set aside; they are found before any work."""
+
+    def build(rows: list[Row], start: int) -> Shard:
+        if source.domain == "code":
+            return _problems_of_rows(source, rows, start)
+        return _all_kept(problems.problem_rows(source, rows, start))
+
+    for part in quarantine.read_parts(source, folder, batch_rows, build):
+        kept = part.built.tables["kept"].with_columns(pl.Series("row", part.positions, pl.Int64))
+        tables = {**part.built.tables, "kept": kept, "dropped": part.dropped, quarantine.TABLE: part.quarantine}
+        yield part.rows, partial(Shard, part.rows, tables, notes=part.built.notes)
 
 
 def _all_kept(frame: pl.DataFrame) -> Shard:
@@ -120,6 +152,16 @@ def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard
 def _check(run: Run) -> None:
     for source in run.recipe.sources:
         require_source(source, run.recipe_folder)
+        if source.kind not in ("dataset", "kattis"):
+            _require_not_written(run, problems.source_files(source, run.recipe_folder))
+
+
+def _require_not_written(run: Run, files: list[Path]) -> None:
+    """Refuse a source that the run itself would write: its stages and its set."""
+    for file in files:
+        for place in (run.folder / "stages", run.folder / "curated"):
+            if file.resolve().is_relative_to(place.resolve()):
+                raise SourceError(f"{file} is written by this run and cannot be its source too; give another --out.")
 
 
 def _describe(run: Run) -> Iterator[str]:

@@ -12,6 +12,7 @@ from curation.languages.vocabulary import languages, neighbours
 from curation.records import DropReason
 
 REASON_WORDS: Mapping[str, str] = {
+    DropReason.BAD_ROW: "cannot be read",
     DropReason.MISSING_STATEMENT: "no statement",
     DropReason.MISSING_ANSWER: "no answer",
     DropReason.TRUNCATED: "statement cut off",

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import JUDGING, SourceError, VerifierError
+from curation.sources.rows import numbered_jsonl
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Response
@@ -62,7 +63,7 @@ def verify_programs(
     waiting: deque[tuple[Any, Any]] = deque()
 
     def jobs() -> Iterator[Job]:
-        for number, row in _rows(submissions):
+        for number, row in numbered_jsonl(submissions):
             job = _job(row, by_id, f"{submissions}, line {number}", tags)
             waiting.append((row.get("id"), row["problem"]))
             yield job
@@ -101,7 +102,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 def read_problems(path: Path) -> dict[str, CodeProblem]:
     """Return the problems of a file by their id. Raises `SourceError` naming the first line that is no problem."""
     problems: dict[str, CodeProblem] = {}
-    for number, row in _rows(path):
+    for number, row in numbered_jsonl(path):
         where = f"{path}, line {number}"
         problem = problem_of_row(row, where)
         if problem.id in problems:
@@ -156,24 +157,6 @@ def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
     if problem.function is not None:
         row["function"] = json.loads(function_text(problem.function))
     return row
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        lines = path.open("rb")
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
-    with lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise SourceError(f"{path}, line {number} is not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise SourceError(f"{path}, line {number} holds {type(row).__name__}, not an object")
-            yield number, row
 
 
 def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str, tags: ThinkingTags) -> Job:

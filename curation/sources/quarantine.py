@@ -1,0 +1,138 @@
+"""Rows that cannot be read, set aside: their neighbours go on, and nothing of them is lost.
+
+`read_parts` yields a source's rows in batches, each with what was built of its sound rows, its bad rows as dropped ones
+(reason ``bad_row``, the file and line as evidence), and the same with their bytes in the `QUARANTINE` schema.
+
+Invariants:
+  - sound + bad = rows of the batch, and a row's position counts both, so that it is that of the file;
+  - a bad row is one that its file's reader refuses, or one that alone cannot be built: an error that no row makes by
+    itself ends the run as ever;
+  - more bad rows than the source's ``bad_rows`` end the run.
+
+Not here: a file that is damaged or cannot be cut into rows, which is no row's fault.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import polars as pl
+
+from curation.config import Source
+from curation.records import DROPPED, DropReason, SourceError, problem_id
+from curation.sources.problems import FIRST_ROWS, check_columns, read_raw
+from curation.sources.rows import BadRowError, RawRow, Row
+
+Built = TypeVar("Built")
+
+STAGE = "sources"
+TABLE = "quarantine"
+"""Of the stage's folder: ``quarantine/00000.parquet`` and on, a file a shard."""
+
+QUARANTINE = pl.Schema(
+    {
+        "source": pl.String(),
+        "row": pl.Int64(),  # position in the source, from 0
+        "file": pl.String(),  # relative to the recipe's folder where it lies within
+        "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
+        "reason": pl.String(),
+        "raw": pl.Binary(),  # the line as it was; of a parquet file or a data set, the row as JSON
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Built]):
+    """A batch of a source's rows: what was built of the sound ones, and the others twice, as dropped and in full."""
+
+    rows: int
+    built: Built
+    positions: list[int]
+    """Of the sound rows, in the source."""
+    dropped: pl.DataFrame
+    quarantine: pl.DataFrame
+
+
+def read_parts(
+    source: Source, folder: Path, batch_rows: int, build: Callable[[list[Row], int], Built]
+) -> Iterator[Part[Built]]:
+    """Yield the source's rows, ``batch_rows`` at a time, built by ``build`` of rows and the position of the first.
+
+    Raises:
+        SourceError: the source is empty or lacks a column, or more rows are bad than it may have.
+    """
+    rows = itertools.islice(read_raw(source, folder, batch_rows), source.limit)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    if not first:
+        raise SourceError(f"source {source.name}: {source.path} holds no rows.")
+    check_columns(source, [raw.row for raw in first if raw.row is not None])
+    again = itertools.chain(first, rows)
+    start = bad_rows = 0
+    while batch := list(itertools.islice(again, batch_rows)):
+        bad = {at: raw.reason for at, raw in enumerate(batch) if raw.row is None}
+        built, sound = _build(batch, start, bad, build)
+        bad_rows += len(bad)
+        if bad_rows > source.bad_rows:
+            raise _too_many(source, batch[max(bad)], bad[max(bad)])
+        table = _quarantine(source, folder, batch, start, bad)
+        yield Part(len(batch), built, [start + at for at in sound], _dropped(source, table), table)
+        start += len(batch)
+
+
+def _build(
+    batch: Sequence[RawRow], start: int, bad: dict[int, str], build: Callable[[list[Row], int], Built]
+) -> tuple[Built, list[int]]:
+    """Build the sound rows of a batch; return the result and their places, and add the others to ``bad``."""
+    sound = {at: raw.row for at, raw in enumerate(batch) if raw.row is not None}
+    try:
+        return build(list(sound.values()), start), list(sound)
+    except BadRowError:
+        for at, row in sound.items():
+            try:
+                build([row], start + at)
+            except BadRowError as error:
+                bad[at] = error.reason
+    kept = {at: row for at, row in sound.items() if at not in bad}
+    return build(list(kept.values()), start), list(kept)
+
+
+def _too_many(source: Source, raw: RawRow, reason: str) -> SourceError:
+    return SourceError(
+        f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {raw.path}, line "
+        f"{raw.line}: {reason}); mend the source, or raise its `bad_rows`."
+    )
+
+
+def _quarantine(source: Source, folder: Path, batch: Sequence[RawRow], start: int, bad: dict[int, str]) -> pl.DataFrame:
+    rows = [
+        (source.name, start + at, _place(batch[at].path, folder), batch[at].line, bad[at], batch[at].raw)
+        for at in sorted(bad)
+    ]
+    return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
+
+
+def _place(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+
+def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
+    """Return the bad rows as dropped ones; with no statement, the id is that of their bytes as text."""
+    absent = {name: pl.lit(None, dtype=kind) for name, kind in DROPPED.items()}
+    ids = [problem_id(raw.decode("utf-8", "replace"), None, source.domain) for raw in quarantine["raw"]]
+    named: dict[str, pl.Expr | pl.Series] = {
+        "id": pl.Series(ids, dtype=pl.String),
+        "group": pl.Series(ids, dtype=pl.String),
+        "domain": pl.lit(str(source.domain)),
+        "source": pl.col("source"),
+        "row": pl.col("row"),
+        "license": pl.lit(source.license),
+        "weight": pl.lit(source.weight),
+        "stage": pl.lit(STAGE),
+        "reason": pl.lit(str(DropReason.BAD_ROW)),
+        "evidence": pl.format("{}, line {}: {}", "file", "line", "reason"),
+    }
+    return quarantine.select(**{**absent, **named}).cast(DROPPED)

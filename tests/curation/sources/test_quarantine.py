@@ -1,0 +1,141 @@
+"""Rows that cannot be read: each set aside with its file, line, reason and bytes, while its neighbours go on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from curation.config import ProblemColumns, Source
+from curation.records import DROPPED, SourceError
+from curation.sources.problems import problem_rows
+from curation.sources.quarantine import QUARANTINE, Part, read_parts
+from curation.sources.rows import Row, raw_rows
+
+SOUND = b'{"problem": "What is 1 + %d?", "answer": "%d"}\n'
+BAD: dict[str, tuple[bytes, str]] = {
+    "broken": (b'{"problem": "What is\n', "not JSON"),
+    "nan": (b'{"problem": "What is 2?", "answer": NaN}\n', "NaN is no JSON number"),
+    "infinity": (b'{"problem": "What is 2?", "answer": -Infinity}\n', "-Infinity is no JSON number"),
+    "surrogate": (b'{"problem": "What is \\ud800?", "answer": "2"}\n', "half of a surrogate pair"),
+    "long and half": (b'{"n": 12345678901234567890, "problem": "\\udc00"}\n', "not JSON"),
+    "long and nan": (b'{"n": 12345678901234567890, "problem": NaN}\n', "NaN is no JSON number"),
+    "nul": (b'{"problem": "What is 2\x00?", "answer": "2"}\n', "a NUL byte"),
+    "mark": (b'\xef\xbb\xbf{"problem": "What is 2?", "answer": "2"}\n', "a byte order mark"),
+    "bytes": (b'{"problem": "What is \xff?"}\n', "not JSON"),
+    "list": (b'["What is 2?", "2"]\n', "a JSON object is wanted"),
+    "type": (b'{"problem": ["What is 2?"], "answer": "2"}\n', "`problem` should be text, but is a list"),
+    "table": (b'{"problem": "What is 2?", "answer": {"value": 2}}\n', "`answer` should be text, but is dict"),
+    "choices": (b'{"problem": "What is 2?", "options": 5}\n', "should be a list of options, but is '5'"),
+}
+
+
+def source(path: str = "x.jsonl", **changes: Any) -> Source:
+    columns = ProblemColumns(statement="problem", answer="answer")
+    settings = {"name": "s", "kind": "jsonl", "path": path, "columns": columns, "on_bad_row": "quarantine"}
+    return Source.model_validate({**settings, **changes})
+
+
+def parts(wanted: Source, folder: Path, batch_rows: int = 100) -> list[Part[pl.DataFrame]]:
+    def build(rows: list[Row], start: int) -> pl.DataFrame:
+        return problem_rows(wanted, rows, start)
+
+    return list(read_parts(wanted, folder, batch_rows, build))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line_is_set_aside_between_its_neighbours(name: str, tmp_path: Path) -> None:
+    line, said = BAD[name]
+    columns = ProblemColumns(statement="problem", answer="answer", choices="options")
+    sound = b'{"problem": "What is 1 + 1?", "answer": "2", "options": ["1", "2"]}\n'
+    (tmp_path / "x.jsonl").write_bytes(sound + b"\n" + line + sound)
+    (part,) = parts(source(columns=columns), tmp_path)
+    assert part.rows == 3
+    assert part.positions == [0, 2]
+    assert part.built["statement"].to_list() == ["What is 1 + 1?"] * 2
+    assert part.quarantine.schema == QUARANTINE
+    (aside,) = part.quarantine.rows(named=True)
+    assert said in aside["reason"]
+    assert {**aside, "reason": ""} == {
+        "source": "s", "row": 1, "file": "x.jsonl", "line": 3, "reason": "", "raw": line
+    }  # fmt: skip
+    assert part.dropped.schema == DROPPED
+    (dropped,) = part.dropped.rows(named=True)
+    assert (dropped["stage"], dropped["reason"], dropped["row"]) == ("sources", "bad_row", 1)
+    assert dropped["evidence"] == f"x.jsonl, line 3: {aside['reason']}"
+    assert dropped["statement"] is None
+
+
+def test_bad_lines_of_two_files_have_ids_of_their_own(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(SOUND % (1, 2) + b"{" + name.encode() + b"\n"))
+    (part,) = parts(source("*.jsonl.gz"), tmp_path)
+    assert part.quarantine.select("file", "line", "row").rows() == [("a.jsonl.gz", 2, 1), ("b.jsonl.gz", 2, 3)]
+    assert part.dropped["id"].n_unique() == 2
+
+
+def test_a_csv_row_is_set_aside_with_the_bytes_of_its_lines(tmp_path: Path) -> None:
+    broken = [b'"two\nlines",1,2\r\n', b"caf\xe9,1\r\n", b'"quoted"too,1\r\n']
+    (tmp_path / "x.csv").write_bytes(b'problem,answer\r\n"a\nb",1\r\n' + b"".join(broken) + b"c,2\r\n")
+    (part,) = parts(source("x.csv", kind="csv"), tmp_path)
+    assert part.built["statement"].to_list() == ["a\nb", "c"]
+    assert part.positions == [0, 4]
+    assert part.quarantine["raw"].to_list() == broken
+    assert part.quarantine["line"].to_list() == [5, 6, 7]
+
+
+def test_a_quote_that_never_closes_is_the_fault_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b'problem,answer\n"one,1\ntwo,2\n')
+    with pytest.raises(SourceError, match="unexpected end of data"):
+        parts(source("x.csv", kind="csv"), tmp_path)
+
+
+def test_a_parquet_row_of_another_type_is_kept_as_json(tmp_path: Path) -> None:
+    pl.DataFrame({"problem": ["What is 2?", "3?"], "answer": [None, {"v": 1}]}).write_parquet(tmp_path / "x.parquet")
+    (part,) = parts(source("x.parquet", kind="parquet"), tmp_path)
+    assert part.quarantine["line"].to_list() == [2]
+    assert json.loads(part.quarantine["raw"][0]) == {"problem": "3?", "answer": {"v": 1}}
+
+
+def test_positions_and_the_budget_go_on_from_batch_to_batch(tmp_path: Path) -> None:
+    lines = [SOUND % (i, i + 1) if i % 3 else b"{%d\n" % i for i in range(10)]
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
+    found = parts(source(bad_rows=4), tmp_path, batch_rows=4)
+    assert [part.positions for part in found] == [[1, 2], [4, 5, 7], [8]]
+    assert [row for part in found for row in part.quarantine["row"]] == [0, 3, 6, 9]
+    with pytest.raises(SourceError, match=r"source s: more than 3 rows .*x\.jsonl, line 10: .*raise its `bad_rows`"):
+        parts(source(bad_rows=3), tmp_path, batch_rows=4)
+    with pytest.raises(SourceError, match="more than 0 rows"):
+        parts(source(bad_rows=0), tmp_path)
+    assert [part.rows for part in parts(source(limit=2), tmp_path)] == [2]
+
+
+def test_a_whole_batch_may_be_bad(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(SOUND % (1, 2) + b"{\n{\n")
+    assert [part.built.height for part in parts(source(), tmp_path, batch_rows=1)] == [1, 0, 0]
+
+
+def test_what_is_no_rows_fault_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(SOUND % (1, 2) + b"{\n")
+    with pytest.raises(SourceError, match="no row has `nowhere`"):
+        parts(source(columns=ProblemColumns(statement="nowhere")), tmp_path)
+    torn = gzip.compress(SOUND % (1, 2) * 100)[:-9]
+    (tmp_path / "x.jsonl.gz").write_bytes(torn)
+    with pytest.raises(SourceError, match="cannot be read to its end"):
+        parts(source("x.jsonl.gz"), tmp_path)
+
+
+def test_packages_are_not_set_aside() -> None:
+    with pytest.raises(ValidationError, match="holds packages: leave it out"):
+        source("p", kind="kattis", domain="code", columns=ProblemColumns())
+
+
+def test_integers_beyond_64_bits_keep_their_digits(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b'{"n": 123456789012345678901234567890}\n')
+    (raw,) = raw_rows(tmp_path / "x.jsonl", "jsonl")
+    assert raw.row == {"n": 123456789012345678901234567890}

@@ -1,0 +1,100 @@
+"""Rows that cannot be read, in a whole run: it stops at them, or they are set aside and counted; inputs stay whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.storage.stages import read_table
+from tests.flows.conftest import Tiny, goldilocks, published, refusal, write_jsonl, write_tiny
+
+BROKEN = b'{"question": "What is 2?", "final": NaN}\n'
+ODD = b'{"question": "What is 3?", "final": ["3"]}\n'
+
+
+def spoiled(folder: Path, settings: str) -> Path:
+    """The tiny recipe with two bad rows, the second and the last."""
+    recipe = write_tiny(folder)
+    lines = (folder / "problems.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "problems.jsonl").write_bytes(b"".join([lines[0], BROKEN, *lines[1:], ODD]))
+    recipe.write_text(recipe.read_text().replace('license = "MIT"\n', f'license = "MIT"\n{settings}\n', 1))
+    return recipe
+
+
+def test_a_run_stops_at_a_bad_row_and_says_the_way_out(tmp_path: Path, prefect_server: str) -> None:
+    recipe = spoiled(tmp_path / "in", "")
+    out = ("--out", tmp_path / "run")
+    for said in (goldilocks("run", recipe, "--dry", *out).err, refusal("run", recipe, *out)):
+        assert "problems.jsonl, line 2: not JSON (NaN is no JSON number)" in said
+        assert 'set `on_bad_row = "quarantine"` for source school' in said
+
+
+def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, prefect_server: str, tiny_run: Tiny) -> None:
+    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"')
+    said = goldilocks("run", recipe, "--out", tmp_path / "run")
+    assert said.status == 0, said.err
+    assert "bad_row" in said.out or "cannot be read" in said.out
+    aside = read_table(tmp_path / "run" / "stages" / "01-sources", "quarantine")
+    assert aside["raw"].to_list() == [BROKEN, ODD]
+    assert aside["file"].to_list() == ["problems.jsonl"] * 2
+    assert aside["line"].to_list() == [2, 13]
+    dropped = published(tmp_path / "run", "dropped").filter(pl.col("reason") == "bad_row")
+    assert dropped["row"].to_list() == [1, 12]
+    assert dropped["evidence"][0] == "problems.jsonl, line 2: not JSON (NaN is no JSON number)"
+    kept = published(tmp_path / "run", "data")
+    assert kept["statement"].to_list() == published(tiny_run.folder, "data")["statement"].to_list()
+    assert "bad_row" in goldilocks("status", tmp_path / "run").out
+
+
+def test_a_budget_ends_the_run(tmp_path: Path, prefect_server: str) -> None:
+    recipe = spoiled(tmp_path / "in", 'on_bad_row = "quarantine"\nbad_rows = 1')
+    said = refusal("run", recipe, "--out", tmp_path / "run")
+    assert "more than 1 rows cannot be read" in said
+    assert "line 13: source school (problems.jsonl), row 12: `final` should be text" in said
+
+
+PAIR = {"gold": "1", "pred": "1"}
+PROGRAM = {"id": "x", "tests": [], "problem": "x", "lang": "python", "code": "", "gold": "1", "text": "a", "q": "What?"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("classify", "IN", "--out", "IN", "--map", "statement=q"),
+        ("classify", "IN", "--out", "LINK", "--map", "statement=q"),
+        ("decontaminate", "IN", "--against", "OTHER", "--out", "IN", "--field", "q"),
+        ("decontaminate", "IN", "--against", "OTHER", "--out", "OTHER", "--field", "q"),
+        ("verify", "answers", "IN", "--out", "IN"),
+        ("verify", "code", "--problems", "IN", "--submissions", "OTHER", "--out", "IN"),
+        ("verify", "code", "--problems", "IN", "--submissions", "OTHER", "--out", "OTHER"),
+        ("detect-language", "IN", "--out", "IN"),
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    places = {name: tmp_path / f"{name}.jsonl" for name in ("IN", "OTHER", "LINK")}
+    for name in ("IN", "OTHER"):
+        write_jsonl(places[name], [PROGRAM])
+    places["LINK"].symlink_to(places["IN"])
+    before = {place: place.read_bytes() for place in places.values()}
+    said = refusal(*(places.get(word, word) for word in command))
+    assert "is read by this command and cannot be its output too; give another --out." in said
+    assert {place: place.read_bytes() for place in places.values()} == before
+
+
+def test_a_set_is_not_exported_into_itself(tiny_copy: Tiny) -> None:
+    for place in (tiny_copy.folder / "curated", tiny_copy.folder / "curated" / "data"):
+        assert "cannot be its output too" in refusal("export", tiny_copy.folder, "--format", "trl", "--out", place)
+
+
+def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny) -> None:
+    own = next((tiny_copy.folder / "curated" / "data").glob("*.parquet"))
+    source = [f"sources.0.path={own}", "sources.0.kind=parquet", "sources.0.columns.statement=statement"]
+    source.append("sources.0.columns.answer=answer")
+    told = json.loads((tiny_copy.folder / "run.json").read_text())
+    said = tiny_copy.run(*source)
+    assert said.status == 1
+    assert "is written by this run and cannot be its source too; give another --out." in said.err
+    assert json.loads((tiny_copy.folder / "run.json").read_text()) == told
