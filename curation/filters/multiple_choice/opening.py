@@ -50,6 +50,7 @@ class Refusal:
 _CURRENCY = re.compile(r"^(?:rs\.?|re\.?|inr|usd|us|eur|gbp|cny|rmb|£|€|¥|\\?\$|hk\\?\$|s\\?\$)\s*", re.IGNORECASE)
 _FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\([\s\S]*?\\\)|\\\[[\s\S]*?\\\]")
 _LABEL_LIKE = re.compile(r"^[\s$(（]*(?:\$*[1-9]\$*|[①-⑧]+|[IVX]{1,4}|[a-e])[\s$)）]*$")
+_ENVIRONMENT_MARK = re.compile(r"\\(?:begin|end)\s*\{[a-zA-Z*]+\}(?:\s*\{[lcr|@\s]*\})?")
 _WORDS = re.compile(r"[A-Za-zÀ-ÿЀ-ӿ]{2,}")
 _YES_NO = re.compile(rf"(?i)^\W*(?:{one_of(lambda lang: lang.choices.yes_no)})\W*$")
 _HAN_CODES = tuple(lang.code for lang in languages() if not lang.spaced)
@@ -127,7 +128,7 @@ def is_mathematical(answer: str) -> bool:
         return False
     if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$", text):
         return False
-    prose = _FORMULA.sub(" 1 ", text)
+    prose = _FORMULA.sub(" 1 ", _ENVIRONMENT_MARK.sub(" ", text))
     prose = re.sub(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}", r" \1 ", prose)
     prose = re.sub(r"\\[a-zA-Z]+", "", prose)
     if re.search(r"[\u4e00-\u9fff]{5,}", prose):

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 
 from curation.languages.vocabulary import one_of
+from curation.verify.rewriting import keep_reference
 
 UPPER = "ABCDEFGHIJ"
 _FULL = str.maketrans("ＡＢＣＤＥＦＧＨＩＪ（）．：１２３４５６７８", "ABCDEFGHIJ().:12345678")
@@ -198,19 +199,23 @@ _MONEY = re.compile(r"^-?\$\s?\d[^$]*$")
 _LABEL_AGAIN = re.compile(r"^\s*[(（]?\s*([A-J])\s*[)）.．:、]\s*(?=\S)")
 
 
+_CONTENT = re.compile(r"\\(begin|end)\{(array|tabular)\}")
+
+
 def tidy_option(option: str) -> str:
-    """Return an option's text without layout, with its formula in dollars where they stayed outside the option."""
-    text = _ENVIRONMENT.sub(" ", option)
-    for _ in range(4):
-        before = text
-        text = _EDGE.sub("", text).strip()
-        if text == before:
-            break
+    """Return an option's text without layout, with its formula in dollars where they stayed outside the option.
+
+    What is taken away must leave the answer as the verifier reads it, or the option stays as it stood.
+    """
+    stood = _without_edges(option)
+    text = _without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
     if text.count("$$") % 2:
         text = text.removeprefix("$$").removesuffix("$$")
     elif text.replace("$$", "").replace("\\$", "").count("$") % 2 and not _MONEY.match(text):
         text = text.removesuffix("$") if text.endswith("$") else text.removeprefix("$")
     text = _EDGE.sub("", text).strip()
+    if text != stood:
+        text = keep_reference(stood, text)
     text = re.sub(r"(?<=[\w})$%°])\s*[.。．,，、]$", "", text)
     words = _ALL_TEXT.fullmatch(text)
     if words:
@@ -218,6 +223,21 @@ def tidy_option(option: str) -> str:
     if "$" not in text.replace("\\$", "") and "\\(" not in text and re.search(r"\\[a-zA-Z]|\^|_\{|_\d", text):
         return f"${text}$"
     return text
+
+
+def _without_edges(text: str) -> str:
+    for _ in range(4):
+        before = text
+        text = _EDGE.sub("", text).strip()
+        if text == before:
+            break
+    return text
+
+
+def _holds_a_matrix(option: str) -> bool:
+    """Return whether an array or table begins and ends in the option: it is the option's, no layout around it."""
+    marks = _CONTENT.findall(option)
+    return bool(marks) and marks[0][0] == "begin" and 2 * sum(mark == "begin" for mark, _ in marks) == len(marks)
 
 
 def strip_label(option: str, index: int) -> str:

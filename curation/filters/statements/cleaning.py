@@ -67,6 +67,16 @@ NEEDLES = [
     "Cup",
 ]
 
+ENTITIES: list[tuple[str, str]] = [
+    (r"&nbsp;", " "),
+    (r"&lt;", "<"),
+    (r"&gt;", ">"),
+    (r"&quot;", '"'),
+    (r"&#0?39;", "'"),
+    (r"&amp;", "&"),
+]
+"""HTML's writing of single characters, and the characters."""
+
 # (pattern, replacement), applied in this order. Rust regular expressions.
 STEPS: list[tuple[str, str]] = [
     (r"\r\n?", "\n"),
@@ -79,12 +89,7 @@ STEPS: list[tuple[str, str]] = [
         r"(?:\s[^<>\n]{0,200})?/?>",
         " ",
     ),
-    (r"&nbsp;", " "),
-    (r"&lt;", "<"),
-    (r"&gt;", ">"),
-    (r"&quot;", '"'),
-    (r"&#0?39;", "'"),
-    (r"&amp;", "&"),
+    *ENTITIES,
     # names of plain characters
     (r"\\textquotesingle\s?(?:\{\})?", "'"),
     (r"\\textless\s?(?:\{\})?", "<"),
@@ -118,6 +123,13 @@ def has_debris(column: str, labels: bool = True) -> pl.Expr:
     text = pl.col(column)
     headed = has_head(text) if labels else pl.lit(False)
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
+
+
+def decoded(texts: pl.Series) -> pl.Series:
+    """Return the texts with HTML's entities as the characters that they are, and nothing else changed."""
+    for pattern, replacement in ENTITIES:
+        texts = texts.str.replace_all(pattern, replacement)
+    return texts
 
 
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:

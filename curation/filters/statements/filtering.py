@@ -5,6 +5,7 @@ Invariants:
     and the settings;
   - a dropped row is handed on as it came; a kept row whose statement or answer was rewritten holds the original in
     ``raw_statement`` or ``raw_answer``;
+  - an answer is rewritten only where the verifier reads old and new as the same (`curation.verify.rewriting`);
   - after the filter ``choices`` is null in every kept row, unless the rule ``choices`` is switched off.
 
 Pure functions over frames: no file is read or written here.
@@ -22,6 +23,7 @@ from curation.filters.multiple_choice import is_multiple_choice, open_questions
 from curation.filters.statements import cleaning
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
+from curation.verify.rewriting import keep_reference
 
 # Rules that say a question is not complete: where the options were its other half, they are what it lacks.
 _NEEDS_OPTIONS = ("missing_statement", "no_task", "cut_off", "series_guess", "several_answers", "textual_answer")
@@ -158,15 +160,25 @@ def _cleaned(work: pl.DataFrame) -> pl.DataFrame:
         labels = name == "statement"
         dirty = work.select("_at", name).filter(cleaning.has_debris(name, labels))
         if dirty.height:
-            work = _replaced(work, cleaning.clean_text(dirty, name, labels))
+            cleaned = cleaning.clean_text(dirty, name, labels)
+            work = _replaced(work, cleaned if labels else _checked(dirty, cleaned, name))
     options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
     if options.is_empty():
         return work
     options = options.with_columns(dirty=cleaning.has_debris("choices", False).any().over("_at")).filter("dirty")
     if options.is_empty():
         return work
-    tidy = cleaning.clean_text(options, "choices", False).group_by("_at", maintain_order=True).agg("choices")
-    return _replaced(work, tidy)
+    tidy = _checked(options, cleaning.clean_text(options, "choices", False), "choices")
+    return _replaced(work, tidy.group_by("_at", maintain_order=True).agg("choices"))
+
+
+def _checked(frame: pl.DataFrame, cleaned: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the cleaned answers, less those that the verifier no longer reads as the same: they stay as they were,
+    entities aside, which are characters in another writing.
+    """
+    texts = zip(cleaning.decoded(frame[column]), cleaned[column], strict=True)
+    kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
+    return cleaned.with_columns(pl.Series(column, kept, pl.String))
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

@@ -83,6 +83,16 @@ HEDGED = either(
     rf"\d\s*(?:{one_of(lambda lang: lang.statements.hedges_behind)})\s*\S{{0,10}}$",
     *every(lambda lang: lang.statements.hedged),
 )
+# A reference that lost a piece: 90^ , (90^), 3 \\times, \\frac{}{2}, \\frac{3}; a sign alone may be what was asked for.
+BROKEN = (
+    r"[0-9\p{L})}\]]\s*(?:[=/*<>]|\\(?:times|cdot|div|pm|mp|leq?|geq?|neq?|in|cup|cap|to|left))[\s$.。]*$"
+    r"|(?:^|[^^_])[0-9a-z)}\]]\s*[+\-−][\s$.。]*$"
+    r"|\\(?:[dt]?frac|sqrt|log|ln|sin|cos|tan|left)[\s$.。]*$"
+    r"|(?:^|[^\\_])[\^_]\s*(?:[)\]},，;；.。$]|\\[)\]]|\\right\b|\{\s*\}|\^|\s[A-Za-z]{2}|$)"
+    r"|\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}|\\[dtc]?frac\s*\{[^{}]*\}\s*(?:[)$,.]|$)"
+    r"|[^\\]\\$|^[\s$]*\^"
+)
+
 EITHER_NUMBER = (
     rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda lang: lang.statements.either_words)}|-|–|~)"
     r"\s*\d[\d.,]*\s*\w*\W*$"

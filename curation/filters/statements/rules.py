@@ -56,6 +56,13 @@ _TOKENS, _GIVEN, _WORKED_OUT = (
     tokens(STATEMENT.str.extract(external_references.GIVEN)),
     tokens(STATEMENT.str.extract(external_references.WORKED_OUT)),
 )  # fmt: skip
+_OPENED, _CLOSED = (
+    ANSWER.str.count_matches(brace, literal=True) - ANSWER.str.count_matches(f"\\{brace}", literal=True)
+    for brace in "{}"
+)
+_UNBALANCED = (_OPENED != _CLOSED) | (
+    ANSWER.str.count_matches(r"\\left(?:[^a-z]|$)") != ANSWER.str.count_matches(r"\\right(?:[^a-z]|$)")
+)
 _SIGNS = STATEMENT.str.replace_all(completeness.BLANKS, "")
 _MEANT = _SIGNS.str.replace_all(completeness.SIGNS, "").str.len_chars()
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
@@ -126,6 +133,12 @@ _FIXED: tuple[StatementRule, ...] = (
         matched_text(STATEMENT, words.FORMAL_TASK),
     ),
     StatementRule("missing_answer", DropReason.MISSING_ANSWER, _NO_ANSWER, ANSWER.fill_null("null")),
+    StatementRule(
+        "broken_answer",
+        DropReason.UNVERIFIABLE_ANSWER,
+        ANSWER.str.contains_any(["\\", "{", "}", "^", "_", "=", "/", "*", "<", ">", "+", "-", "−"]),
+        either_text(ANSWER.str.contains(question_type.BROKEN) | _UNBALANCED, ANSWER),
+    ),
     StatementRule(
         "not_a_problem",
         DropReason.NOT_A_PROBLEM,

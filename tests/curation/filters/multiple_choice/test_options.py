@@ -148,3 +148,29 @@ def test_numbered_values_behind_a_question() -> None:
 def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
     refused = open_one("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
     assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")
+
+
+ARRAY = r"$\left(\begin{array}{cc} %s & 2 \\ 3 & 4 \end{array}\right)$"
+CASES = r"$\left\{\begin{array}{l}x=%s\\y=2\end{array}\right.$"
+TABLE = r"\begin{tabular}{c} %s \\ 7 \end{tabular}"
+BARE = r"\begin{array}{cc} %s & 2 \\ 3 & 4 \end{array}"
+PMATRIX = r"$\begin{pmatrix} %s & 2 \\ 3 & 4 \end{pmatrix}$"
+
+
+@pytest.mark.parametrize("form", [ARRAY, CASES, TABLE, BARE, PMATRIX])
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_an_option_holds_stays_in_it(form: str, listed: bool) -> None:
+    options = [form % number for number in (1, 5, 6, 7)]
+    inline = "" if listed else " ".join(f"({letter}) {text}" for letter, text in zip("ABCD", options, strict=True))
+    found = open_one(f"What is $A$? {inline}".strip(), "B", options if listed else None)
+    assert isinstance(found, OpenQuestion)
+    assert found.answer.strip("$") == options[1].strip("$")
+
+
+@pytest.mark.parametrize("name", ["array", "tabular", "align*", "enumerate"])
+def test_layout_around_the_options_still_goes(name: str) -> None:
+    columns = "{cccc}" if name in ("array", "tabular") else ""
+    rows = "(A) 3 & (B) 4 \\\\ (C) 5 & (D) 6"
+    text = f"What is $2+2$? \\begin{{{name}}}{columns} {rows} \\end{{{name}}}"
+    for letter, answer in zip("ABCD", "3456", strict=True):
+        assert open_one(text, letter) == OpenQuestion("What is $2+2$?", answer)

@@ -1,0 +1,49 @@
+r"""References that were rewritten: what takes layout away must leave the answer as it was.
+
+    keep_reference(original, rewritten) -> the text to judge against
+
+The rewritten text is taken where the verifier reads both as the same answer, or where only the rewritten one can be
+judged against at all (``4 \\ \end{array}`` for ``4``); else the original stays. So a rewriting can mend a reference,
+and never change one.
+
+Invariants: texts are read and nothing is computed, so that it is quick and ends in any process; what would take
+arithmetic to prove is not the same.
+"""
+
+from __future__ import annotations
+
+from curation.records import Outcome
+from curation.verify.answers import DEFAULT_POLICY, check_reference, quick_compare
+
+
+def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
+    """Return ``rewritten`` where it is the same answer or the only one that can be judged against, else ``original``.
+
+    >>> keep_reference("$4$ .", "$4$"), keep_reference("(1 & 2)", "1 2")
+    ('$4$', '(1 & 2)')
+    """
+    if original == rewritten or reads_the_same(original, rewritten, lang):
+        return rewritten
+    if check_reference(original, lang=lang) is not None and check_reference(rewritten, lang=lang) is None:
+        return rewritten
+    return original
+
+
+def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
+    """Return whether the verifier reads two answers as the same one, before it computes anything."""
+    quick = quick_compare(left, right, lang=lang, policy=DEFAULT_POLICY)
+    if quick is not None:
+        return quick.outcome is Outcome.CORRECT
+    from curation.verify.answers.forms import Words
+    from curation.verify.answers.reading import parse_readings
+    from curation.verify.answers.tiers import MAX_READ_CHARS, clean_answer
+
+    if max(len(left), len(right)) > MAX_READ_CHARS:
+        return False
+    left, right = clean_answer(left), clean_answer(right)
+    if left == right:
+        return bool(left)
+    one, other = parse_readings(left, lang), parse_readings(right, lang)
+    if len(one) == len(other) == 1:
+        return isinstance(one[0], Words) and isinstance(other[0], Words) and one[0].text == other[0].text
+    return any(form in other[:-1] for form in one[:-1])
