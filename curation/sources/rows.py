@@ -142,6 +142,9 @@ def parse_options(value: Any, where: str) -> list[str] | None:
     """Read the options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
+    lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    if lettered is not None:
+        return lettered
     if isinstance(value, Mapping):
         labels, texts = value.get("label"), value.get("text")
         if isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts):
@@ -151,6 +154,29 @@ def parse_options(value: Any, where: str) -> list[str] | None:
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
         raise BadRowError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
     return [str(option) for option in value] or None
+
+
+def _lettered(value: Any) -> list[str] | None:
+    """Return the options of MathQA's one text, "a ) 38 , b ) 27.675 , c ) 30"; None where it is no such text.
+
+    The letters must run from a without a gap, so that an option may hold a comma, or a bracket behind a letter.
+    """
+    if not isinstance(value, str):
+        return None
+    options: list[str] = []
+    rest = value.strip()
+    while (label := f"{chr(97 + len(options))}") <= "j":
+        first = re.match(rf"{label}\s*\)", rest, re.IGNORECASE)
+        if first is None:
+            return None
+        rest = rest[first.end() :]
+        following = re.search(rf",\s*(?={chr(ord(label) + 1)}\s*\))", rest, re.IGNORECASE)
+        if following is None:
+            options.append(rest.strip())
+            break
+        options.append(rest[: following.start()].strip())
+        rest = rest[following.end() :]
+    return options if len(options) >= 2 and all(options) else None
 
 
 def last_boxed(text: str) -> str | None:

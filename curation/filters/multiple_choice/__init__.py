@@ -208,7 +208,9 @@ def _is_choice(split: OptionSplit, answer: str) -> bool:
     if asking_options >= 2:
         return False
     if split.kind == "upper":
-        by_text = resolve_option(answer, split.options) is not None
+        by_text = resolve_option(answer, split.options) is not None or (
+            not label and resolve_option(answer, [tidy_option(option) for option in split.options]) is not None
+        )
         return (
             label
             or by_text

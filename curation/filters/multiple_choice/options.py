@@ -179,7 +179,7 @@ def tidy_question(question: str) -> str:
         text = _LAYOUT_AFTER.sub("", text)
         if text.endswith("$") and text.replace("\\$", "").replace("$$", "").count("$") % 2:
             text = text[:-1]
-        elif (text.endswith("$$") and text.count("$$") % 2) or text.endswith("\\["):
+        elif (text.endswith("$$") and text.count("$$") % 2) or text.endswith(("\\[", "\\(")):
             text = text[:-2]
         text = _HEADER.sub("", text).rstrip()
         if text == before:
@@ -213,6 +213,11 @@ def tidy_option(option: str) -> str:
         text = text.removeprefix("$$").removesuffix("$$")
     elif text.replace("$$", "").replace("\\$", "").count("$") % 2 and not _MONEY.match(text):
         text = text.removesuffix("$") if text.endswith("$") else text.removeprefix("$")
+    for opening, closing in (("\\(", "\\)"), ("\\[", "\\]"), ("{", "}")):
+        if text.count(opening) < text.count(closing) and text.endswith(closing):
+            text = text.removesuffix(closing)
+        elif text.count(opening) > text.count(closing) and text.startswith(opening) and opening != "{":
+            text = text.removeprefix(opening)
     text = _EDGE.sub("", text).strip()
     if text != stood:
         text = keep_reference(stood, text)

@@ -39,7 +39,16 @@ CUT_OFF = either(
     r"[0-9a-z)}\]]\s*(?:[+×÷·^]|\\(?:times|cdot|div|frac|sqrt|pm|left|leq?|geq?))\s*\$*\s*$",
 )
 """Looked for in the language's code, a space, and the end of the statement."""
-CUT_OFF_HARMLESS = either(r"(?:\\c?l?dots|[\d$}a-z)=]\s*,\s*(?:\.\.\.|…)\s*$)")
+CUT_OFF_HARMLESS = either(
+    r"(?:\b(?:is|are|equals?|be)|=)\s*\$*\s*(?:\.\.\.|…+)\s*$|(?:\\c?l?dots|[\d$}a-z)=]\s*,\s*(?:\.\.\.|…)\s*$)"
+)
+# Options behind a sentence that they end: "… then $BF$ is\n(A) 3.6 (B) 4"
+TASK_WITH_OPTIONS = either(
+    r"(?:\b(?:is|are|equals?|be|by|of|to)|[=:])[\s:$]*(?:\\[(\[]\s*)?(?:\\(?:text|mathrm|textbf|mathbf)\s*\{\s*)?[(（]\s*A\s*[)）]"
+)
+# A formula and nothing else: "280/4+360．", "4x-x-12=51"
+BARE_FORMULA = r"^(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*\d(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*$"
+OPERATOR = r"[+\-−×÷*/=^]|\\(?:times|cdot|div|frac|dfrac|sqrt|pm)"
 # A formula that is never closed, at the end: a brace, \( … , a dollar before LaTeX.
 OPEN_FORMULA = cheap(r"(?:^|[^\\])\{(?:[^{}$?？。]|\{[^{}]*\})*$|(?:^|[^\\])\\\((?:[^\\]|\\[^)])*$")
 OPEN_DOLLAR = cheap(r"\$(?:[^$?？\\]|\\[^\[(])*(?:\\[a-zA-Z]{2,}|[_^]\{)(?:[^$?？\\]|\\[^\[(])*$")

@@ -5,6 +5,7 @@ The companion of `words`, with the same conventions: Rust syntax, all languages 
 
 from __future__ import annotations
 
+from curation.filters.statements import figures
 from curation.filters.statements.words import cheap, either
 from curation.languages.vocabulary import Language, every, one_of
 
@@ -22,11 +23,12 @@ def _figures(lang: Language) -> tuple[str, ...]:
     return tuple(pattern.replace("<figure>", kinds) for pattern in lang.statements.figure)
 
 
-FIGURE = either(
+# A picture where its file was, or code of one that is not whole.
+PICTURE = either(
     r"!\[[^\]]*\]\([^)]*\)|!\[\]|\[asy\]|<img\b|\\includegraphics|\\begin\{tikzpicture\}|\[(?:image|figure"
-    r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>",
-    *every(_figures),
+    r"|diagram)\s*\d*\]|<(?:image|figure)[^>]{0,20}>"
 )
+FIGURE = either(*every(_figures))
 
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
 FIGURE_HARMLESS = either(*every(lambda lang: lang.statements.figure_harmless))
@@ -35,7 +37,8 @@ TABLE_NEEDLES = every(lambda lang: lang.statements.table_needles)
 TABLE = either(*every(lambda lang: lang.statements.table))
 # The table itself: cells, whatever draws them.
 TABLE_HERE = cheap(
-    r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
+    rf"{figures.FIGURE}|"
+    + r"\\begin\{(?:tabular|array|matrix|[bpv]matrix)|&[^&\n]*&|\|[^|\n]*\|[^|\n]*\||<t[dr]\b|\t|\\hline"
     r"|(?:\n[^\n]*[0-9][^\n]*){3}|[:：]\s*\n\s*\S"
 )
 
@@ -60,4 +63,7 @@ WORKED_OUT = cheap(
     rf"(?i)(?:^|[\n.?!。？！)）*\[【(]\s*)(?:{one_of(lambda lang: lang.statements.worked_labels)})"
     r"\s?\**\s*[:：】\]]([\s\S]*)$"
 )
+# "What is …? Show that it is 19/4.": the result that is to be shown, to the end of the text
+SHOWN = cheap(rf"(?i)^[\s\S]*(?:{one_of(lambda lang: lang.statements.shown)})([^?？]*)$")
+SHOWN_NEEDLES = every(lambda lang: lang.statements.shown_needles)
 GIVEN_NEEDLES = (*every(lambda lang: lang.statements.given_needles), "####", "\\boxed")

@@ -6,6 +6,7 @@ Invariants:
   - a dropped row is handed on as it came; a kept row whose statement or answer was rewritten holds the original in
     ``raw_statement`` or ``raw_answer``;
   - an answer is rewritten only where the verifier reads old and new as the same (`curation.verify.rewriting`);
+  - a figure's code is seen by no rule and changed by nothing; a kept row with one has ``figure_code`` in ``meta``;
   - after the filter ``choices`` is null in every kept row, unless the rule ``choices`` is switched off.
 
 Pure functions over frames: no file is read or written here.
@@ -20,7 +21,7 @@ import polars as pl
 
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import is_multiple_choice, open_questions
-from curation.filters.statements import cleaning
+from curation.filters.statements import cleaning, figures
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 from curation.verify.rewriting import keep_reference
@@ -53,18 +54,27 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
 
     ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; hand over math rows only.
     """
-    judged = apply_rules(problems, settings)
+    judged, code = _apply(problems, settings or StatementSettings())
     rows = problems.with_columns(
-        *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence"))
+        _marked(problems["meta"], code),
+        *(judged[name].alias(f"_{name}") for name in ("statement", "answer", "choices", "rule", "reason", "evidence")),
     )
     kept = rows.filter(pl.col("_reason").is_null()).with_columns(
         *(_raw(name) for name in ("statement", "answer")),
-        *(pl.col(f"_{name}").alias(name) for name in ("statement", "answer", "choices")),
+        *(pl.col(f"_{name}").alias(name) for name in ("statement", "answer", "choices", "meta")),
     )
     dropped = rows.filter(pl.col("_reason").is_not_null()).with_columns(
         stage=pl.lit(STAGE), reason=pl.col("_reason"), evidence=pl.format("{}: {}", "_rule", "_evidence")
     )
     return FilterResult(kept.select(PROBLEM.names()).cast(PROBLEM), dropped.select(DROPPED.names()).cast(DROPPED))
+
+
+def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
+    """Return the rows' ``meta`` as ``_meta``, with a mark where figures stand in the statement as code."""
+    tables = meta.to_list() if code else []
+    for at, pieces in code.items():
+        tables[at] = figures.marked(tables[at], pieces)
+    return pl.Series("_meta", tables, pl.String) if code else meta.alias("_meta")
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
@@ -100,8 +110,13 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
     """Return for each row, in order: statement, answer and choices after rewriting; rule, reason and evidence, null
     where kept.
     """
-    settings = settings or StatementSettings()
-    work = clean_statements(problems, settings)
+    return _apply(problems, settings or StatementSettings())[0]
+
+
+def _apply(problems: pl.DataFrame, settings: StatementSettings) -> tuple[pl.DataFrame, dict[int, list[str]]]:
+    """Return the same, and the code of figures by row."""
+    work, code = figures.take_out(problems.select(_WORKED_ON).with_row_index("_at"))
+    work = _cleaned(work) if settings.clean else work
     if work.height < _MANY or CHOICES_RULE in settings.disabled:
         judged = _judged(work, settings)
     else:
@@ -109,15 +124,29 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
         with ThreadPoolExecutor(max_workers=1) as beside:
             others = beside.submit(_judged, work.filter(~is_choice), settings)
             judged = pl.concat([_judged(work.filter(is_choice), settings), others.result()]).sort("_at")
-    return judged.drop("_at")
+    return _with_figures(judged, code).drop("_at"), code
+
+
+def _with_figures(judged: pl.DataFrame, code: dict[int, list[str]]) -> pl.DataFrame:
+    """Put the code of figures back; a row that was opened without one of them needed its options."""
+    if not code:
+        return judged
+    without = pl.col("_at").is_in(figures.lost(judged["statement"], code)) & pl.col("reason").is_null()
+    verdict = (pl.lit(CHOICES_RULE), pl.lit(str(DropReason.CHOICES_NEEDED)), pl.lit("a figure among the options"))
+    return judged.with_columns(
+        *(
+            pl.when(without).then(value).otherwise(name).alias(name)
+            for name, value in zip(("rule", "reason", "evidence"), verdict, strict=True)
+        ),
+        figures.put_back(judged["statement"], code),
+    )
 
 
 def clean_statements(problems: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:
-    """Return the rows as the rules see them: the columns that the filter reads, without debris, and their place as
-    ``_at``.
-    """
-    work = problems.select(_WORKED_ON).with_row_index("_at")
-    return _cleaned(work) if settings.clean else work
+    """Return the columns that the filter reads, without debris, and the rows' places as ``_at``."""
+    work, code = figures.take_out(problems.select(_WORKED_ON).with_row_index("_at"))
+    work = _cleaned(work) if settings.clean else work
+    return work.with_columns(figures.put_back(work["statement"], code))
 
 
 def _judged(work: pl.DataFrame, settings: StatementSettings) -> pl.DataFrame:

@@ -18,15 +18,17 @@ _HAN_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=False)})"
 _UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
 
 # (a) … (b) …, each of them asking; a. … b. …; i) … ii) …; Part A … Part B; numbered questions; （1）求…（2）求…
+_MARK = r"(?:^|[^A-Za-z0-9_}\\)\]])"
+"""What stands before the bracket of a part: f(1) and (a)(b) are no parts."""
 MULTI_PART = either(
-    rf"\(\s*a\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*b\s*\)",
-    rf"\(\s*a\s*\)[\s\S]*\(\s*b\s*\)[\s,:$]*{_ORDERS}",
+    rf"{_MARK}\(\s*a\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*b\s*\)",
+    rf"{_MARK}\(\s*a\s*\)(?:[\s\S]*(?:[^A-Za-z0-9_}}\\]|\\n))?\(\s*b\s*\)[\s,:$]*{_ORDERS}",
     rf"(?:^|\n|[.?:;]\s+)\**a\s*[.)]\**\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)\**b\s*[.)]\**\s+",
-    rf"\(\s*(?:i|1)\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*(?:ii|2)\s*\)",
-    rf"\(\s*(?:i|1)\s*\)[\s\S]*\(\s*(?:ii|2)\s*\)[\s,:$]*{_ORDERS}",
+    rf"{_MARK}\(\s*(?:i|1)\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*(?:ii|2)\s*\)",
+    rf"{_MARK}\(\s*(?:i|1)\s*\)(?:[\s\S]*(?:[^A-Za-z0-9_}}\\]|\\n))?\(\s*(?:ii|2)\s*\)[\s,:$]*{_ORDERS}",
     rf"(?:^|\n|[.?:;]\s+)(?:i|1)\s*[.)]\s+{_ASKS}[\s\S]*(?:\n|[.?;]\s*)(?:ii|2)\s*[.)]\s+{_ASKS}",
     rf"\bpart\s+\(?(?:a|1|i|one)\b\)?\s*[:.)\-]?\s*{_ASKS}?[\s\S]*\bpart\s+\(?(?:b|2|ii|two)\b",
-    rf"[（(]\s*\$*(?:[1１]|Ⅰ|i|I|一)\$*\s*[)）]{_UNTIL_2}{_HAN_ASKS}{_UNTIL_2}[（(]\s*\$*(?:[2２]|Ⅱ|ii|II|二)\$*\s*[)）]",
+    rf"{_MARK}[（(]\s*\$*(?:[1１]|Ⅰ|i|I|一)\$*\s*[)）]{_UNTIL_2}{_HAN_ASKS}(?:{_UNTIL_2}[^A-Za-z0-9_}}\\（(])?[（(]\s*\$*(?:[2２]|Ⅱ|ii|II|二)\$*\s*[)）]",
     rf"(?:^|\n|[。．；;])\s*(?:1|１|一)[、.．]\s*[^\n]*?{_HAN_ORDERS}[\s\S]*(?:\n|[。．；;?？])\s*(?:2|２"
     rf"|二)[、.．]\s*[^\n]*?{_HAN_ORDERS}",
     rf"①\s*[^②]*?{_HAN_ORDERS}[\s\S]*②[\s\S]*?{_HAN_ORDERS}",
@@ -44,6 +46,7 @@ MULTI_PART_NEEDLES = [
 # "find also", two asked quantities in two sentences
 ALSO_ASKED_NEEDLES = every(lambda lang: lang.statements.also_asked_needles)
 ALSO_ASKED = either(*every(lambda lang: lang.statements.also_asked))
+ALSO_ASKED_HARMLESS = either(*every(lambda lang: lang.statements.also_asked_harmless))
 
 # Several answers in the reference, by their marks: "(a) 3 (b) 5", "（1）2；（2）3", "① 4 ② 5", "a) 1; b) 2"
 MARKED_ANSWERS = either(
@@ -56,7 +59,7 @@ MARKED_ANSWERS = either(
 # What separates answers, and statements that ask for more than one of them.
 SEVERAL = rf"[^,;，；]\s*(?:[;；]|,\s|，|、|{one_of(lambda lang: lang.statements.several_joiners)})\s*[^,;，；\s]"
 ASKS_SEVERAL = either(
-    r"____[\s\S]*____",
+    r"____[^_](?:[\s\S]*[^_])?____",
     *every(lambda lang: lang.statements.asks_several),
     r"\?[^?]{8,}\?",
 )
@@ -88,16 +91,19 @@ BROKEN = (
     r"[0-9\p{L})}\]]\s*(?:[=/*<>]|\\(?:times|cdot|div|pm|mp|leq?|geq?|neq?|in|cup|cap|to|left))[\s$.。]*$"
     r"|(?:^|[^^_])[0-9a-z)}\]]\s*[+\-−][\s$.。]*$"
     r"|\\(?:[dt]?frac|sqrt|log|ln|sin|cos|tan|left)[\s$.。]*$"
-    r"|(?:^|[^\\_])[\^_]\s*(?:[)\]},，;；.。$]|\\[)\]]|\\right\b|\{\s*\}|\^|\s[A-Za-z]{2}|$)"
+    r"|(?:^|[^\\_])[\^_]\s*(?:[)\]},，;；.。$]|\\[)\]]|\\right\b|\{\s*\}\s*(?:[^\\\s]|\\[^c\s]|$)|\^|\s[A-Za-z]{2}|$)"
     r"|\\(?:[dtc]?frac|sqrt|d?binom)\s*(?:\[[^\]]*\]|\{[^{}]*\})?\s*\{\s*\}|\\[dtc]?frac\s*\{[^{}]*\}\s*(?:[)$,.]|$)"
     r"|[^\\]\\$|^[\s$]*\^"
 )
 
 EITHER_NUMBER = (
     rf"(?i)^\W*\d[\d.,]*\s*(?:{one_of(lambda lang: lang.statements.either_words)}|-|–|~)"
-    r"\s*\d[\d.,]*\s*\w*\W*$"
+    r"\s*\d[\d.,]*(?:\s+\w*|\w{2,})?\W*$"
 )
 ASKS_A_NUMBER = either(*every(lambda lang: lang.statements.asks_a_number))
+
+# What is to be proved, where the answer should be.
+PROOF_ANSWER = rf"(?i)^[\s\"'$*(\[]*(?:{one_of(lambda lang: lang.statements.proof_answers)})"
 
 # A worked solution where the answer should be.
 WORKED = rf"^\s*(?:{one_of(lambda lang: lang.statements.worked)})"

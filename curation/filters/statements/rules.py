@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters.statements import completeness, external_references, language_tags, question_type, words
+from curation.filters.statements import completeness, external_references, figures, language_tags, question_type, words
 from curation.filters.statements.expressions import contains_any, either_text, matched_text, tail, tokens
 from curation.languages.vocabulary import languages
 from curation.records import DropReason
@@ -51,8 +51,9 @@ _CYRILLIC_TAGS = [lang.code for lang in languages() if lang.script == "cyrillic"
 _END = tail(STATEMENT, 60)
 _TAGGED_END = pl.concat_str(pl.col("lang").fill_null("en"), pl.lit(" "), _END)
 _DOLLARS = STATEMENT.str.count_matches("$", literal=True) - STATEMENT.str.count_matches("\\$", literal=True)
-_TOKENS, _GIVEN, _WORKED_OUT = (
+_TOKENS, _SHOWN, _GIVEN, _WORKED_OUT = (
     tokens(ANSWER),
+    tokens(STATEMENT.str.extract(external_references.SHOWN)),
     tokens(STATEMENT.str.extract(external_references.GIVEN)),
     tokens(STATEMENT.str.extract(external_references.WORKED_OUT)),
 )  # fmt: skip
@@ -65,6 +66,11 @@ _UNBALANCED = (_OPENED != _CLOSED) | (
 )
 _SIGNS = STATEMENT.str.replace_all(completeness.BLANKS, "")
 _MEANT = _SIGNS.str.replace_all(completeness.SIGNS, "").str.len_chars()
+_ASKS_NOTHING = (
+    STATEMENT.str.contains(completeness.TASK)
+    | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
+    | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
+).not_()
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
@@ -149,7 +155,13 @@ _FIXED: tuple[StatementRule, ...] = (
         "missing_figure",
         DropReason.MISSING_FIGURE,
         contains_any(STATEMENT, external_references.FIGURE_NEEDLES),
-        matched_text(STATEMENT, external_references.FIGURE, external_references.FIGURE_HARMLESS),
+        pl.coalesce(
+            matched_text(STATEMENT, external_references.PICTURE),
+            either_text(
+                STATEMENT.str.contains(figures.FIGURE, literal=True).not_(),
+                matched_text(STATEMENT, external_references.FIGURE, external_references.FIGURE_HARMLESS),
+            ),
+        ),
     ),
     StatementRule(
         "program_text",
@@ -182,7 +194,7 @@ _FIXED: tuple[StatementRule, ...] = (
         "also_asked",
         DropReason.MULTI_PART,
         contains_any(STATEMENT, question_type.ALSO_ASKED_NEEDLES) | (STATEMENT.str.count_matches(r"[?？]") > 1),
-        matched_text(STATEMENT, question_type.ALSO_ASKED),
+        matched_text(STATEMENT, question_type.ALSO_ASKED, question_type.ALSO_ASKED_HARMLESS),
     ),
     StatementRule(
         "refers_elsewhere",
@@ -232,6 +244,12 @@ _FIXED: tuple[StatementRule, ...] = (
         either_text(STATEMENT.str.contains(question_type.ASKS_A_NUMBER), ANSWER),
     ),
     StatementRule(
+        "proof_answer",
+        DropReason.TEXTUAL_ANSWER,
+        ANSWER.is_not_null(),
+        matched_text(ANSWER, question_type.PROOF_ANSWER),
+    ),
+    StatementRule(
         "worked_solution",
         DropReason.TEXTUAL_ANSWER,
         ANSWER.is_not_null(),
@@ -273,6 +291,12 @@ _FIXED: tuple[StatementRule, ...] = (
         ),
     ),
     StatementRule(
+        "answer_to_show",
+        DropReason.ANSWER_IN_STATEMENT,
+        contains_any(STATEMENT, external_references.SHOWN_NEEDLES),
+        either_text((_TOKENS.str.len_chars() > 2) & _SHOWN.str.contains(_TOKENS, literal=True), tail(STATEMENT, 80)),
+    ),
+    StatementRule(
         "cut_off",
         DropReason.TRUNCATED,
         STATEMENT.is_not_null(),
@@ -286,8 +310,11 @@ _FIXED: tuple[StatementRule, ...] = (
         DropReason.TRUNCATED,
         STATEMENT.str.contains_any(["{", "$", "\\("]),
         either_text(
-            STATEMENT.str.contains(completeness.OPEN_FORMULA)
-            | ((_DOLLARS % 2 == 1) & STATEMENT.str.contains(completeness.OPEN_DOLLAR)),
+            STATEMENT.str.contains(r"[.。．!！?？]\s*$").not_()
+            & (
+                STATEMENT.str.contains(completeness.OPEN_FORMULA)
+                | ((_DOLLARS % 2 == 1) & STATEMENT.str.contains(completeness.OPEN_DOLLAR))
+            ),
             _END,
         ),
     ),
@@ -301,7 +328,7 @@ _FIXED: tuple[StatementRule, ...] = (
         "no_task",
         DropReason.NOT_A_PROBLEM,
         contains_any(STATEMENT, completeness.TASK_NEEDLES).not_() & pl.col("lang").is_in(language_tags.TAGS),
-        either_text(STATEMENT.str.contains(completeness.TASK).not_(), tail(STATEMENT, 80)),
+        either_text(_ASKS_NOTHING, tail(STATEMENT, 80)),
     ),
     StatementRule(
         "wrong_script",

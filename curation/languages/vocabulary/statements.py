@@ -34,6 +34,8 @@ class Statements:
     """Literals of which one stands in every text that ``also_asked`` finds, but for those with two question marks."""
     also_asked: tuple[str, ...]
     """Expressions that ask for two quantities."""
+    also_asked_harmless: tuple[str, ...]
+    """Expressions of a second question that asks for the same in another writing: blanked out before ``also_asked``."""
     several_joiners: tuple[str, ...]
     """Expressions between two answers: and."""
     asks_several: tuple[str, ...]
@@ -76,6 +78,12 @@ class Statements:
     """Literals of which one stands in every text that ``elsewhere`` finds."""
     elsewhere: tuple[str, ...]
     """Expressions that refer to other problems and texts; ``<number>`` is a number with its sign."""
+    shown: tuple[str, ...]
+    """Expressions that state a result which is to be shown, up to the result."""
+    shown_needles: tuple[str, ...]
+    """Literals of which one stands in every text that ``shown`` finds."""
+    proof_answers: tuple[str, ...]
+    """Expressions that begin an answer which states what is to be proved."""
     answer_labels: tuple[str, ...]
     """Expressions of labels before an answer that stands in the statement."""
     copulas: tuple[str, ...]

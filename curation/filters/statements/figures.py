@@ -1,0 +1,89 @@
+"""Figures and tables that a statement holds as code: Asymptote, TikZ, SVG, tabular. Whoever reads the code has them.
+
+Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back behind the rules: what it says
+is no prose ("label(B)" is no option, "for" asks nothing), and a statement that points at a figure has one.
+
+Invariants: what is put back is what was taken out, byte for byte; code that only loads a picture stays where it is, and
+so does what is too short to draw anything or never ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import polars as pl
+
+FIGURE = "\ue000"
+"""Stands for a figure's code while the rules look; of the private use area, so that no text holds it."""
+
+NEEDLES = ("[asy]", "\\begin{asy}", "picture}", "\\begin{circuitikz}", "\\begin{tikzcd}", "\\begin{tabular", "<svg")
+LEAST_CODE = 20
+"""Characters between the marks; what is shorter draws nothing. Not in the paper."""
+
+_ENVIRONMENTS = "asy|tikzpicture|pspicture|picture|circuitikz|tikzcd|tabular[x*]?"
+_CODE = re.compile(
+    r"\[asy\](?P<asy>[\s\S]*?)\[/asy\]|<svg\b(?P<svg>[\s\S]*?)</svg>"
+    rf"|\\begin\{{(?P<name>{_ENVIRONMENTS})\}}(?P<inside>(?:(?!\\begin\{{(?P=name)\}})[\s\S])*?)\\end\{{(?P=name)\}}"
+)
+_LOADS = re.compile(r"\\includegraphics|\bgraphic\s*\(|<image\b")
+_KINDS = {"asy": "asymptote", "svg": "svg", "pspicture": "pstricks", "picture": "latex"}
+
+
+def take_out(work: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, list[str]]]:
+    """Return the rows with `FIGURE` in the place of code, and the code of each row by its ``_at``, in order."""
+    may = work.select("_at", "statement").filter(
+        pl.col("statement").str.contains_any(list(NEEDLES))
+        & pl.col("statement").str.contains(FIGURE, literal=True).not_()
+    )
+    taken: dict[int, list[str]] = {}
+    bare: dict[int, str] = {}
+    for at, statement in may.iter_rows():
+        pieces: list[str] = []
+        text = _CODE.sub(lambda match, pieces=pieces: _taken(match, pieces), statement)  # type: ignore[misc]
+        if pieces:
+            taken[at], bare[at] = pieces, text
+    if not taken:
+        return work, taken
+    changes = pl.DataFrame({"_at": list(bare), "statement": list(bare.values())}, schema_overrides={"_at": pl.UInt32})
+    return work.update(changes, on="_at"), taken
+
+
+def _taken(match: re.Match[str], pieces: list[str]) -> str:
+    inside = match["asy"] or match["svg"] or match["inside"] or ""
+    if len(inside.strip()) < LEAST_CODE or _LOADS.search(inside):
+        return match.group()
+    pieces.append(match.group())
+    return FIGURE
+
+
+def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
+    """Return the statements, row for row of the frame that `take_out` took, with their code again."""
+    if not taken:
+        return statements
+    texts = statements.to_list()
+    for at, pieces in taken.items():
+        rest = iter(pieces)
+        texts[at] = re.sub(FIGURE, lambda match, rest=rest: next(rest, match.group()), texts[at])  # type: ignore[misc]
+    return pl.Series(statements.name, texts, pl.String)
+
+
+def lost(statements: pl.Series, taken: dict[int, list[str]]) -> list[int]:
+    """Return the rows, by ``_at``, whose rewritten statement no longer holds every figure that it had."""
+    return [at for at, pieces in taken.items() if (statements[at] or "").count(FIGURE) < len(pieces)]
+
+
+def marked(meta: str | None, pieces: list[str]) -> str:
+    """Return a problem's ``meta`` with ``figure_code``: the kinds of code that its statement holds, once each.
+
+    >>> marked('{"level": 3}', ["[asy]draw((0,0)--(1,1));[/asy]"])
+    '{"level": 3, "figure_code": ["asymptote"]}'
+    """
+    table = json.loads(meta) if meta else {}
+    return json.dumps({**table, "figure_code": list(dict.fromkeys(map(_kind, pieces)))}, ensure_ascii=False)
+
+
+def _kind(piece: str) -> str:
+    match = _CODE.match(piece)
+    name = (match["name"] if match else None) or ("svg" if piece.startswith("<svg") else "asy")
+    return _KINDS.get(name, "tabular" if name.startswith("tabular") else "tikz")
