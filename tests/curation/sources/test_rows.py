@@ -257,3 +257,24 @@ def test_any_balanced_text_comes_out_of_its_box(inside: str) -> None:
     inside = "{" + inside.replace("\\", "\\\\") + "}"  # a doubled backslash is a line break, not an escape
     if inside.count("{") == inside.count("}"):
         assert last_boxed(f"x \\boxed{{{inside}}} y") == inside.strip()
+
+
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [
+        ("a ) 38 , b ) 27.675 , c ) 30 , d ) too few , e ) none", ["38", "27.675", "30", "too few", "none"]),
+        (["a ) 38 , b ) 27.675 , c ) 30"], ["38", "27.675", "30"]),
+        ("a ) rs . 3,000 , b ) 4,000 ( c ) , c ) 1", ["rs . 3,000", "4,000 ( c )", "1"]),
+        ("A) 1, B) 2", ["1", "2"]),
+        (["a ) 38"], ["a ) 38"]),
+        (["38", "27"], ["38", "27"]),
+    ],
+)  # fmt: skip
+def test_options_in_one_text(value: Any, options: list[str]) -> None:
+    assert parse_options(value, "here") == options
+
+
+@pytest.mark.parametrize("value", ["38 , 27", "b ) 38 , c ) 27", "a ) 38", "a ) , b ) 3"])
+def test_a_text_that_is_no_list_of_options(value: str) -> None:
+    with pytest.raises(SourceError, match="should be a list of options"):
+        parse_options(value, "here")
