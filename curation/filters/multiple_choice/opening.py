@@ -123,10 +123,12 @@ def is_mathematical(answer: str) -> bool:
     """Return whether an answer is a number or a formula, with a currency before and a unit of at most three words
     after.
     """
-    text = _CURRENCY.sub("", answer.strip())
+    text = answer.strip()
+    if not (text.startswith("$") and text.count("$") % 2 == 0):
+        text = _CURRENCY.sub("", text)
     if _SENTENCE_START.match(text):
         return False
-    if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$", text):
+    if not re.search(r"\d|[$\\^=√π∞]|^[A-Za-z]$|\b[A-Za-z]\s*[+*/−-]\s*[A-Za-z]\b", text):
         return False
     prose = _FORMULA.sub(" 1 ", _ENVIRONMENT_MARK.sub(" ", text))
     prose = re.sub(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}", r" \1 ", prose)

@@ -44,7 +44,7 @@ CUT_OFF_HARMLESS = either(
 )
 # Options behind a sentence that they end: "… then $BF$ is\n(A) 3.6 (B) 4"
 TASK_WITH_OPTIONS = either(
-    r"(?:\b(?:is|are|equals?|be|by|of|to)|[=:])[\s:$]*(?:\\[(\[]\s*)?(?:\\(?:text|mathrm|textbf|mathbf)\s*\{\s*)?[(（]\s*A\s*[)）]"
+    r"(?:\b(?:is|are|equals?|be|by|of|to)|[=:])[\s:$\x{E000}]*(?:\\[(\[]\s*)?(?:\\(?:text|mathrm|textbf|mathbf)\s*\{\s*)?[(（]\s*A\s*[)）]"
 )
 # A formula and nothing else: "280/4+360．", "4x-x-12=51"
 BARE_FORMULA = r"^(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*\d(?:\\[a-zA-Z]+|[a-z]|[^\p{L}])*$"

@@ -33,6 +33,13 @@ FIGURE = either(*every(_figures))
 # "the picture of", graphs as objects, figures as numbers, three-dimensional figures, plots that are described in words
 FIGURE_HARMLESS = either(*every(lambda lang: lang.statements.figure_harmless))
 
+# Rows drawn with signs: an array's, a stem plot's, a list's, a triangle of numbers.
+DRAWN = cheap(
+    r"\\begin\{array\}[\s\S]*&[\s\S]*\\\\|(?:\n\s*\$?[0-9]+\s*\|[^\n]*\s*){2}|(?:\n\s*(?:\$?\\bullet|\*|-)\s?[^\n]+\s*){2}"
+    r"|(?:\n[\s0-9]*[0-9][\s0-9]*){3}"
+)
+SHOWN_BY_ROWS = either(*every(lambda lang: lang.statements.shown_by_rows))
+
 TABLE_NEEDLES = every(lambda lang: lang.statements.table_needles)
 TABLE = either(*every(lambda lang: lang.statements.table))
 # The table itself: cells, whatever draws them.

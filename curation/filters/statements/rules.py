@@ -67,10 +67,15 @@ _UNBALANCED = (_OPENED != _CLOSED) | (
 _SIGNS = STATEMENT.str.replace_all(completeness.BLANKS, "")
 _MEANT = _SIGNS.str.replace_all(completeness.SIGNS, "").str.len_chars()
 _ASKS_NOTHING = (
-    STATEMENT.str.contains(completeness.TASK)
+    STATEMENT.str.replace_all(figures.FIGURE, " ", literal=True).str.contains(completeness.TASK)
     | STATEMENT.str.contains(completeness.TASK_WITH_OPTIONS)
     | (STATEMENT.str.contains(completeness.BARE_FORMULA) & STATEMENT.str.contains(completeness.OPERATOR))
 ).not_()
+_UNDRAWN = (
+    pl.when(STATEMENT.str.contains(external_references.DRAWN))
+    .then(STATEMENT.str.replace_all(external_references.SHOWN_BY_ROWS, " ¦ "))
+    .otherwise(STATEMENT)
+)
 _BARE_WORDS = ANSWER.str.replace_all(question_type.TEXT_MARKS, " ")
 
 
@@ -159,7 +164,7 @@ _FIXED: tuple[StatementRule, ...] = (
             matched_text(STATEMENT, external_references.PICTURE),
             either_text(
                 STATEMENT.str.contains(figures.FIGURE, literal=True).not_(),
-                matched_text(STATEMENT, external_references.FIGURE, external_references.FIGURE_HARMLESS),
+                matched_text(_UNDRAWN, external_references.FIGURE, external_references.FIGURE_HARMLESS),
             ),
         ),
     ),

@@ -70,6 +70,8 @@ class Statements:
     """Expressions that point at a figure."""
     figure_harmless: tuple[str, ...]
     """Expressions with the same words that point at none: blanked out before ``figure`` is looked for."""
+    shown_by_rows: tuple[str, ...]
+    """Expressions that point at rows which may be drawn with signs: blanked out before ``figure`` where some are."""
     table_needles: tuple[str, ...]
     """Literals of which one stands in every text that ``table`` finds."""
     table: tuple[str, ...]
