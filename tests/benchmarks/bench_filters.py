@@ -1,9 +1,13 @@
 """How good and how fast the format filter is: precision and recall per kind, rows a second, peak memory.
 
-    python tests/benchmarks/bench_filters.py [DATA] [--rows 1000000] [--map-rows 40000]
+    python tests/benchmarks/bench_filters.py [DATA] [--rows 1000000] [--map-rows 40000] [--labels]
 
-DATA holds the labelled sets (default: shared/data beside the checkout). The labels are the sets' own ``kind``. The
-same expressions, translated to Python's, run row by row through ``datasets.map`` with two processes for comparison.
+DATA holds the labelled sets (default: shared/data beside the checkout). The labels are the sets' own ``kind``; those of
+`filter_labels.tsv` are the project's own, by a row's id: ``read`` (a person read the row and what became of it) or
+``set`` (every such row of the set is one: no answer, a theorem to prove); rows ``written`` for the tests are beside
+them. A drop is right where the label is not ``keep``; ``--labels`` prints that table alone.
+
+The same expressions, translated to Python's, run row by row through ``datasets.map`` with two processes for comparison.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ sys.path.insert(0, str(ROOT))
 from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one  # noqa: E402
 from curation.filters.statements import (  # noqa: E402
     apply_rules,
+    classify,
     cleaning,
     completeness,
     external_references,
@@ -35,6 +40,7 @@ from curation.filters.statements import (  # noqa: E402
     words,
 )
 from curation.records import PROBLEM, DropReason  # noqa: E402
+from tests.curation.filters.statements import test_neighbours, test_wordings  # noqa: E402
 
 OPEN_SETS = ("gsm8k", "svamp", "mgsm", "imo_answerbench", "olymmath", "polymath")
 CHOICE_SETS = ("aqua_rat", "tal_scq5k")
@@ -123,6 +129,58 @@ def per_rule(lines: pl.DataFrame) -> pl.DataFrame:
         cells = {name: row[name] for name in ("rule", "reason")} | {kind: row.get(kind, 0) for kind in kinds}
         rows.append({**cells, "fired": fired, "precision": right / fired if right_kinds else None, "recall": recall})
     return pl.DataFrame(rows).with_columns(pl.col("precision", "recall").cast(pl.Float64).round(4))
+
+
+LABELS = Path(__file__).with_name("filter_labels.tsv")
+KEEP = "keep"
+
+
+def labelled(problems: pl.DataFrame) -> pl.DataFrame:
+    """Return rule, reason, label and ``how`` of every row that the project labelled, and of those written for tests.
+
+    Raises:
+        SystemExit: a label is of a row that is not in the data.
+    """
+    labels = pl.read_csv(LABELS, separator="\t")
+    rows = problems.join(labels, on="id", how="inner")
+    if rows.height != labels.height:
+        missing = labels.join(problems, on="id", how="anti")["id"].head(3).to_list()
+        raise SystemExit(f"{labels.height - rows.height} labels are of no row of the data, as {missing}")
+    written = [
+        *((str(reason), *row) for reason, rows_of in test_wordings.FIRES.items() for row in rows_of),
+        *((KEEP, *row) for rows_of in test_wordings.HARMLESS.values() for row in rows_of),
+        *((reason, "en", *row) for reason, rows_of in test_neighbours.GONE.items() for row in rows_of),
+        *((KEEP, "en", *row) for rows_of in test_neighbours.KEPT.values() for row in rows_of),
+    ]
+    own = pl.DataFrame(written, schema=["label", "lang", "statement", "answer"], orient="row")
+    return pl.concat(
+        [
+            classify(rows.drop("label", "how")).select("rule", "reason").hstack(rows.select("label", "how", "id")),
+            classify(own).select("rule", "reason").hstack(own.select("label", how=pl.lit("written"), id="statement")),
+        ]
+    )
+
+
+def label_table(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return by rule and kind of label: rows dropped, those dropped rightly, the precision and its lower end (95 %)."""
+    fired = lines.filter(pl.col("reason").is_not_null())
+    counted = fired.group_by("rule", "how").agg(fired=pl.len(), right=(pl.col("label") != KEEP).sum())
+    share, n, z = pl.col("right") / pl.col("fired"), pl.col("fired"), 1.96
+    low = (share + z**2 / (2 * n) - z * (share * (1 - share) / n + z**2 / (4 * n**2)).sqrt()) / (1 + z**2 / n)
+    return counted.with_columns(precision=share.round(4), at_least=low.round(3)).sort("how", "rule")
+
+
+def recall_table(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return for each label: its rows, the share that was dropped, and the share dropped for that very reason."""
+    return (
+        lines.group_by("label", "how")
+        .agg(
+            rows=pl.len(),
+            dropped=pl.col("reason").is_not_null().mean().round(4),
+            for_this_reason=(pl.col("reason") == pl.col("label")).fill_null(False).mean().round(4),
+        )
+        .sort("how", "label")
+    )
 
 
 def debris() -> pl.Expr:
@@ -244,9 +302,14 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--map-rows", type=int, default=40_000, help="0 leaves the comparison out")
+    parser.add_argument("--labels", action="store_true", help="only what the project's own labels say")
     arguments = parser.parse_args()
     problems = load(arguments.data)
-    with pl.Config(tbl_rows=60, tbl_cols=12, tbl_hide_dataframe_shape=True):
+    with pl.Config(tbl_rows=90, tbl_cols=12, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
+        lines = labelled(problems)
+        print(label_table(lines), recall_table(lines), sep="\n")
+        if arguments.labels:
+            return
         quality(problems)
     ours = speed(problems.drop("kind"), arguments.rows)
     if arguments.map_rows:

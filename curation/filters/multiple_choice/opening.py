@@ -238,6 +238,7 @@ _END = re.compile(rf"(?i)\b(?:{_SPACED_ENDS})\s*[．.]?$")
 _HAN_END = re.compile(rf"({_HAN_ENDS}|=|＝|：|:)\s*(\$*)\s*[．。.]?\s*$")
 # A measure word with nothing to measure, near the end: 则共有种不同的方法．
 _UNIT_END = re.compile("|".join(lang.choices.unit_end for lang in languages() if lang.choices.unit_end))
+_LOST_NUMBERS = [re.compile(lang.choices.lost_number) for lang in languages() if lang.choices.lost_number]
 _GAPS = {lang.code: re.compile(lang.choices.gap) for lang in languages() if lang.choices.gap}
 _NUMBER_ASKED = re.compile(rf"(?:{one_of(lambda lang: lang.choices.number_questions)})[^？?]*____\s*[?？]")
 
@@ -266,6 +267,14 @@ def _blank(match: re.Match[str]) -> str:
     return " $____" if brackets.startswith("$") else "$ ____"
 
 
+def _with_lost_number(text: str) -> str:
+    """Add a blank before a measure word that has nothing to measure: 120有____个因数."""
+    for lost_number in _LOST_NUMBERS:
+        if (found := lost_number.match(text)) is not None:
+            return f"{found.group(1)}____{found.group(2)}"
+    return text
+
+
 def _filled(text: str, lang: str | None) -> str:
     """Add a blank to a question that ends where its answer would stand."""
     if "____" in text or re.search(r"[?？]", text):
@@ -273,7 +282,8 @@ def _filled(text: str, lang: str | None) -> str:
     if _HAN.search(text):
         if _HAN_END.search(text):
             return _HAN_END.sub(r"\1\2____．", text)
-        return _UNIT_END.sub(r"\1____\2", text)
+        counted = _UNIT_END.sub(r"\1____\2", text)
+        return counted if counted != text else _with_lost_number(text)
     if re.search(r"=\s*\$+\s*[．.]?$", text):
         return f"{text.rstrip(' ．.')} ____."
     gap = _GAPS.get(_FALLBACK if lang is None else lang)

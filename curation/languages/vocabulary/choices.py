@@ -52,6 +52,9 @@ class Choices:
     """Expression before the letter of a key that the source left behind the statement; empty for none."""
     ends_open: tuple[str, ...]
     """Expressions at the end of a question that its answer would follow."""
+    lost_number: str
+    """Expression of a text whose only blank, before a measure word in its last sentence, was lost: what stands before
+    the blank as group 1, the rest as group 2; empty where the language has no measure words."""
     unit_end: str
     """Expression of a measure word with nothing to measure, near the end, in two groups; empty for none."""
     number_questions: tuple[str, ...]

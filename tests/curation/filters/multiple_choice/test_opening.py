@@ -169,3 +169,21 @@ def test_options_numbered_line_by_line() -> None:
         }
     )
     assert classify(rows).select("keep", "answer").rows() == [(True, "6"), (True, "4")]
+
+
+@pytest.mark.parametrize(
+    ("question", "opened"),
+    [
+        ("$$120$$有个因数．", "$$120$$有____个因数．"),
+        ("2年后，小明比小强大岁．", "2年后，小明比小强大____岁．"),
+        ("同学们一起去划船，共有人去划船．", "同学们一起去划船，共有____人去划船．"),
+        ("如果3斤可以做6个，需要斤菠萝．", "如果3斤可以做6个，需要____斤菠萝．"),
+        ("那么，最少要抽张牌，才能保证有4张牌相同。", "那么，最少要抽____张牌，才能保证有4张牌相同。"),
+        ("求共有人数．", "求共有人数．"),
+        ("某厂需增加成本20元．", "某厂需增加成本20元．"),
+    ],
+)
+def test_a_blank_that_was_lost_before_a_measure_word_comes_back(question: str, opened: str) -> None:
+    found = open_one(question, "B", ["3", "4", "5", "6"], "zh")
+    assert isinstance(found, OpenQuestion)
+    assert found.statement == opened
