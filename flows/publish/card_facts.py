@@ -8,6 +8,7 @@ from importlib.metadata import version as package_version
 import polars as pl
 
 from curation.config import Recipe
+from curation.filters.statements.precision import precision_sentences
 from curation.publish import cards, review
 from curation.publish.versions import MOVED
 from curation.records import PASS_RATE, DropReason
@@ -111,7 +112,8 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
             f"Premises were judged by {votes.votes} votes of a model: from {votes.threshold:g} of the readable votes "
             "on, a problem was dropped."
         )
-    return near, contamination, *model_steps
+    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
+    return near, contamination, *model_steps, *precision
 
 
 def _earlier_policies(curated: pl.DataFrame, version: Version) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def load(folder: Path) -> pl.DataFrame:
     """Read the labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
     rows = []
     for name in (*PROOF_SETS, *CHOICE_SETS, *OPEN_SETS, *OTHER_SETS):
-        for number, line in enumerate((folder / "math" / f"{name}.jsonl").open(encoding="utf-8")):
+        for number, line in enumerate((folder / "math" / f"{name}.jsonl").read_bytes().splitlines()):
             row = json.loads(line)
             rows.append(
                 dict.fromkeys(PROBLEM.names())

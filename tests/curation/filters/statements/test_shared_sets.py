@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from curation.filters.statements import classify
+from curation.filters.statements.precision import LEAST_ROWS, MEASURED, precision_sentences
 from curation.records import DropReason
+from tests.benchmarks.bench_filters import label_table, labelled, load
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA / "math"
@@ -70,3 +72,20 @@ def test_latex_debris_is_gone_from_what_is_kept() -> None:
     for column in ("statement", "answer"):
         assert not kept[column].str.contains(r"\\end\{problem\}|\\noindent|\\\\\s*$").any()
     assert not kept["answer"].str.contains(r"^\W*[A-E]\W*$").any()
+
+
+def test_the_card_says_what_the_labels_say_now() -> None:
+    if not DATA.exists():
+        pytest.skip(f"no labelled data at {DATA}")
+    table = label_table(labelled(load(SHARED_DATA))).filter(pl.col("how") != "written")
+    counted = (
+        table.group_by("rule").agg(pl.col("fired").sum(), pl.col("right").sum()).filter(pl.col("fired") >= LEAST_ROWS)
+    )
+    assert {rule: (fired, right) for rule, fired, right in counted.iter_rows()} == MEASURED
+
+
+def test_a_rule_that_is_switched_off_is_not_on_the_card() -> None:
+    trusted, doubtful = precision_sentences()
+    assert "choices 0.94 on 103" in doubtful
+    assert "proof 1.00 on 510" in trusted
+    assert "choices" not in " ".join(precision_sentences(("choices",)))
