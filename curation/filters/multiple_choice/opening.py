@@ -269,9 +269,11 @@ def _blank(match: re.Match[str]) -> str:
 
 def _with_lost_number(text: str) -> str:
     """Add a blank before a measure word that has nothing to measure: 120有____个因数."""
+    body = text.rstrip(" 。．.$\n")
+    begins = 1 + max(body.rfind(stop) for stop in "。．；？")
     for lost_number in _LOST_NUMBERS:
-        if (found := lost_number.match(text)) is not None:
-            return f"{found.group(1)}____{found.group(2)}"
+        if (found := lost_number.match(text[begins:])) is not None:
+            return f"{text[:begins]}{found.group(1)}____{found.group(2)}"
     return text
 
 
