@@ -37,10 +37,10 @@ class ExpressionParser(NameRules, FunctionRules):
         while self.peek().kind == "op" and self.peek().text in ("+", "-", "±", "∓"):
             terms.append(self.signed())
         total = terms[0] if len(terms) == 1 else add(*terms)
-        if _is_modulus(self.peek()):
+        if is_modulus(self.peek()):
             self.position += 1
             total = fn("mod", total, self.factor())
-        elif self.at("(") and _is_modulus(self.peek(1)):
+        elif self.at("(") and is_modulus(self.peek(1)):
             self.position += 2
             total = fn("mod", total, self.factor())
             self.expect(")")
@@ -68,7 +68,7 @@ class ExpressionParser(NameRules, FunctionRules):
             elif token.kind == "op" and token.text in ("/", "÷", ":"):
                 self.position += 1
                 product = divide(product, self.denominator())
-            elif self.starts_factor() and not (self.at("(") and _is_modulus(self.peek(1))):
+            elif self.starts_factor() and not (self.at("(") and is_modulus(self.peek(1))):
                 product = self.implicit_product(product, token)
             else:
                 return product
@@ -228,5 +228,6 @@ class ExpressionParser(NameRules, FunctionRules):
         return {"⌊": fn("floor", inner), "⌈": fn("ceil", inner), "|(": fn("abs", inner)}.get(text, inner)
 
 
-def _is_modulus(token: Token) -> bool:
+def is_modulus(token: Token) -> bool:
+    """Return whether a modulus follows a token."""
     return token.kind == "cmd" and token.text in ("mod", "bmod", "pmod")

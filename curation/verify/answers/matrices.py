@@ -15,7 +15,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
     """Return one matrix, or sums and products of matrices and numbers."""
     parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
-    for op, part in zip(["+", *ops], parts, strict=True):
+    for op, part in zip(["+", *(token.text for token in ops)], parts, strict=True):
         if not part and total is None:
             continue
         rows = _read_product(part)
@@ -32,7 +32,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
             )
     if total is None:
         raise AnswerParseError("no matrix")
-    return Matrix(total)
+    return Matrix(total, frozenset(token.at for token in tokens))
 
 
 def _read_product(tokens: list[Token]) -> Rows:

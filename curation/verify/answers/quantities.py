@@ -23,6 +23,7 @@ def parse_value(tokens: list[Token]) -> Value:
     if at is None:
         at = len(tokens)
     number, unit_tokens = tokens[:at], tokens[at:]
+    source = frozenset(token.at for token in tokens)
     while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
         number = number[:-1]
     unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
@@ -35,7 +36,8 @@ def parse_value(tokens: list[Token]) -> Value:
         raise AnswerParseError("a unit without a number")
     scale, unit = _split_scale(unit)
     value = _expression(number)
-    return Value(mul(value, num(scale)) if scale > 1 else value, normalise_unit(unit) if unit.strip() else "")
+    unit = normalise_unit(unit) if unit.strip() else ""
+    return Value(mul(value, num(scale)) if scale > 1 else value, unit, source)
 
 
 def _split_scale(unit: str) -> tuple[int, str]:
@@ -71,7 +73,7 @@ def _compound(tokens: list[Token]) -> Value | None:
     if any(factor is None for factor in factors) or any(number.op != "num" for number in numbers):
         return None
     total = sum(number.value * (factor or 0) for number, factor in zip(numbers, factors, strict=True))
-    return Value(num(total), units[-1])
+    return Value(num(total), units[-1], frozenset(token.at for token in tokens))
 
 
 def _expression(tokens: list[Token]) -> Expr:
@@ -94,7 +96,7 @@ def _unit_start(tokens: list[Token]) -> int | None:
             return position - 1
         if token.kind == "fun" and token.text in ("min", "sec") and tokens[position - 1].kind == "num":
             if position == len(tokens) - 1:
-                tokens[position] = Token("word", token.text)
+                tokens[position] = Token("word", token.text, token.at)
                 return position
         elif token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
             rest = tokens[position:]
@@ -104,7 +106,9 @@ def _unit_start(tokens: list[Token]) -> int | None:
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    return position + 1 < len(tokens) and tokens[position + 1].text in ("th", "st", "nd", "rd")
+    """Return whether a brace that ends the tokens holds nothing but "th" or another ending of an ordinal number."""
+    ending = [token.text for token in tokens[position + 1 :]]
+    return len(ending) == 2 and ending[0] in ("th", "st", "nd", "rd") and ending[1] == "}"
 
 
 def _is_unit_word(word: str, before: Token) -> bool:

@@ -21,11 +21,13 @@ class AnswerParseError(Exception):
 
 class Token(NamedTuple):
     """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
-    and endenv (``\\begin`` and ``\\end``); the parser adds eof.
+    and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is its place in the text: by it a form says
+    what it was read from.
     """
 
     kind: str
     text: str
+    at: int = -1
 
 
 _IGNORED = frozenset(
@@ -120,7 +122,7 @@ def tokenise(text: str) -> list[Token]:
             position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
             tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
-    return tokens
+    return [Token(kind, content, at) for at, (kind, content, _) in enumerate(tokens)]
 
 
 def _repeating(match: re.Match[str]) -> str:
@@ -249,10 +251,10 @@ OPENERS = frozenset(("(", "[", "{", "{s", "⟨", "⌊", "⌈", "|("))
 CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
-def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[str]]:
+def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[Token]]:
     """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
     parts: list[list[Token]] = [[]]
-    delimiters: list[str] = []
+    delimiters: list[Token] = []
     level = 0
     for token in tokens:
         if token.kind in ("op", "env", "endenv"):
@@ -261,7 +263,7 @@ def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[
             elif token.kind == "endenv" or token.text in CLOSERS:
                 level -= 1
             elif level <= 0 and token.text in separators:
-                delimiters.append(token.text)
+                delimiters.append(token)
                 parts.append([])
                 continue
         parts[-1].append(token)
