@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from curation.verify.answers.expr import Expr, show, symbols
+from curation.verify.answers.expr import Expr, letters_in, show
 
 Places = frozenset[int]
 """Places of tokens in a text."""
@@ -117,11 +117,11 @@ def also_from(form: Form, places: Places) -> Form:
 
 
 def names_in(form: Form) -> frozenset[str]:
-    """Return the variables of a form."""
+    """Return the variables of a form, and the letters that a name such as f(x) is made of."""
     if isinstance(form, Value):
-        return symbols(form.expr)
+        return letters_in(form.expr)
     if isinstance(form, Matrix):
-        return frozenset().union(*(symbols(cell) for row in form.rows for cell in row))
+        return frozenset().union(*(letters_in(cell) for row in form.rows for cell in row))
     return frozenset().union(*(names_in(part) for part in parts(form)))
 
 

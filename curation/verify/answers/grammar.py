@@ -38,11 +38,10 @@ class ExpressionParser(NameRules, FunctionRules):
             terms.append(self.signed())
         total = terms[0] if len(terms) == 1 else add(*terms)
         if is_modulus(self.peek()):
-            self.position += 1
-            total = fn("mod", total, self.factor())
+            total = fn("residue" if self.next().text == "pmod" else "mod", total, self.factor())
         elif self.at("(") and is_modulus(self.peek(1)):
             self.position += 2
-            total = fn("mod", total, self.factor())
+            total = fn("residue", total, self.sum())
             self.expect(")")
         return total
 

@@ -200,7 +200,8 @@ def expand_signs(form: Sequence) -> list[Form]:
         if isinstance(item, Value) and _has_sign(item):
             items.extend(Value(signed, item.unit) for signed in choose_signs(item.expr))
         elif isinstance(item, Relation) and isinstance(item.items[-1], Value) and _has_sign(item.items[-1]):
-            items.extend(Value(signed) for signed in choose_signs(item.items[-1].expr))
+            signs = [Value(signed, item.items[-1].unit) for signed in choose_signs(item.items[-1].expr)]
+            items.extend(Relation((*item.items[:-1], signed), item.ops) for signed in signs)
         elif isinstance(item, Sequence) and _sign_inside(item):
             items.extend(_sign_choices(item))
         elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from curation.languages.vocabulary import languages
 from curation.verify.answers.expr import Expr, const, mul, neg, num
 from curation.verify.answers.forms import Value
@@ -9,7 +11,13 @@ from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
 from curation.verify.answers.units import conversion_factor, is_unit, normalise_unit
 
-_SCALES = {word: int(value) for vocab in languages() for value, words in vocab.answers.scales.items() for word in words}
+_SCALES = {
+    word: Fraction(value)
+    for vocab in languages()
+    for table in (vocab.answers.scales, vocab.numerals.parts)
+    for value, words in table.items()
+    for word in words
+}
 _UNIT_KINDS = frozenset(("text", "word", "sym", "num"))
 _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")", "money", "space"))
 
@@ -37,14 +45,14 @@ def parse_value(tokens: list[Token]) -> Value:
     scale, unit = _split_scale(unit)
     value = _expression(number)
     unit = normalise_unit(unit) if unit.strip() else ""
-    return Value(mul(value, num(scale)) if scale > 1 else value, unit, source)
+    return Value(mul(value, num(scale)) if scale != 1 else value, unit, source)
 
 
-def _split_scale(unit: str) -> tuple[int, str]:
+def _split_scale(unit: str) -> tuple[Fraction, str]:
     """Split a scale word from a unit: "million dollars" is 10⁶ and "dollars"."""
     first, _, rest = unit.strip().partition(" ")
     factor = _SCALES.get(first.lower(), 1)
-    return (factor, rest) if factor > 1 else (1, unit)
+    return (Fraction(factor), rest) if factor != 1 else (Fraction(1), unit)
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:

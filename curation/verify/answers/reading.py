@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from curation.verify.answers.expr import divide, num, sym
+from curation.verify.answers.expr import divide, fn, has, num, sym
 from curation.verify.answers.forms import (
     CASE_BRACKETS,
     Form,
@@ -237,9 +237,11 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
     if not parts[0] and ops[0] == "=":
         return parse_form(_join(parts[1:], signs[1:]), depth + 1)
     last = len(parts) - 1
-    sides = (
+    sides = [
         _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
-    )
+    ]
+    if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
+        sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
     return Relation(tuple(sides), tuple(ops), places(signs))
 
 

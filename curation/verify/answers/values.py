@@ -12,7 +12,7 @@ from curation.verify.answers.forms import Value
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
 from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
-from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
+from curation.verify.answers.units import conversion_factor, is_counted_thing, is_known, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
@@ -48,14 +48,14 @@ class Values(ComparisonState):
             radians = (reference.expr, mul(answer.expr, RADIANS))
             return [radians] if reference_unit == "rad" or _in_radians(reference.expr) else [plain]
         if reference_unit in ("", "ratio") or answer_unit in ("", "ratio"):
-            return [plain]
+            named = answer_unit if reference_unit in ("", "ratio") else reference_unit
+            self.doubtful |= not (is_known(named) or is_counted_thing(named))
+            return [plain] if is_known(named) or is_counted_thing(named) else []
         factor = conversion_factor(answer_unit, reference_unit)
         if factor is not None:
             return [(reference.expr, _scale(answer.expr, num(factor)))]
-        if is_known(reference_unit) and is_known(answer_unit):
-            self.doubtful = True
-            return []
-        return [plain]
+        self.doubtful = True
+        return []
 
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
@@ -82,6 +82,8 @@ class Values(ComparisonState):
             if numbers[0].value == numbers[1].value:
                 return self.decide("number", True)
             return self._match_rounded(numbers[0], numbers[1])
+        if has(reference, "fn", "residue") or has(answer, "fn", "residue"):
+            return self._match_residues(reference, answer)
         if has(reference, "fn", "base") or has(answer, "fn", "base"):
             return self._match_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
@@ -138,6 +140,16 @@ class Values(ComparisonState):
             and answer_number is not None
             and self._match_rounded(reference_number, answer_number)
         )
+
+    def _match_residues(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether a (mod m) and b (mod m) are the same class. One beside a number is doubtful."""
+        if not reference.name == answer.name == "residue":
+            self.doubtful = True
+            return False
+        (left, modulus), (right, other) = reference.args, answer.args
+        gap = rational_value(divide(difference(left, right), modulus))
+        same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
+        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
         """Return whether numbers with a base have the same digits in the same base.
