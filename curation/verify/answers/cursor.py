@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from curation.verify.answers.expr import Expr, num
+from curation.verify.answers.expr import Expr, const, num, sym
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 MAX_DEPTH = 60
@@ -39,8 +39,11 @@ class Cursor:
         self.position += 1
 
     def digit_group(self) -> Expr:
-        r"""Return an argument of ``\frac``: braces, or one digit of a number, as TeX reads it."""
+        r"""Return an argument of ``\frac``: braces, a letter, or one digit of a number, as TeX reads it."""
         token = self.peek()
+        if token.kind == "sym":
+            self.position += 1
+            return const(token.text) if token.text in ("e", "i") else sym(token.text)
         if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
             self.tokens[self.position] = Token("num", token.text[1:])
             return num(int(token.text[0]))
@@ -72,6 +75,10 @@ class Cursor:
 
     def styled(self, style: str) -> Expr:
         r"""Return the expression under a ``\vec`` or in another type face."""
+        raise NotImplementedError
+
+    def name(self, text: str, *, indexed: bool = True) -> Expr:
+        """Return a variable with its indices and primes; digits right behind a letter count where ``indexed``."""
         raise NotImplementedError
 
     def atom(self) -> Expr:

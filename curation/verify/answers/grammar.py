@@ -74,8 +74,8 @@ class ExpressionParser(NameRules, FunctionRules):
 
     def implicit_product(self, left: Expr, token: Token) -> Expr:
         if token.kind == "num":
-            before = self.tokens[self.position - 1]
-            if before.kind in ("num", "sym", "word"):
+            last = left.args[-1] if left.op == "mul" else left
+            if self.tokens[self.position - 1].kind in ("num", "word") and last.op != "pow":
                 raise AnswerParseError("two numbers side by side")
         return mul(left, self.factor())
 
@@ -152,7 +152,7 @@ class ExpressionParser(NameRules, FunctionRules):
             negative = self.next().text == "-"
             inner = self.exponent()
             return neg(inner) if negative else inner
-        below = self.atom()
+        below = self.name(self.next().text, indexed=False) if self.peek().kind == "sym" else self.atom()
         return power(below, self.exponent_after()) if self.at("^") else below
 
     def exponent_after(self) -> Expr:

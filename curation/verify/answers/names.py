@@ -13,6 +13,7 @@ from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 MAX_NUMBER_CHARS = 3000
 """Digits of a number that is still computed with."""
 
+_FUNCTION_LETTERS = frozenset("fghFGH")
 _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
 )
@@ -69,7 +70,7 @@ class NameRules(Cursor):
         base = self.group()
         return fn("base", sym(digits.lstrip("0") or "0"), base)
 
-    def name(self, text: str) -> Expr:
+    def name(self, text: str, *, indexed: bool = True) -> Expr:
         if text == "C" and self.at("_"):
             combination = self.combination()
             if combination is not None:
@@ -78,6 +79,9 @@ class NameRules(Cursor):
             binomial = self.binomial_before()
             if binomial is not None:
                 return binomial
+        called = self.call_of(text) if text in _FUNCTION_LETTERS else None
+        if called is not None:
+            return called
         full = text
         if text == "Delta" and self.peek().kind == "sym":
             full += self.next().text
@@ -97,14 +101,27 @@ class NameRules(Cursor):
                 break
         if full in ("e", "i"):
             return const(full)
-        if (
-            self.peek().kind == "num"
-            and full.isalpha()
-            and self.tokens[self.position - 1].kind == "sym"
-            and len(full) == 1
-        ):
+        before, digits = self.tokens[self.position - 1], self.peek()
+        adjacent = digits.kind == "num" and digits.at == before.at + 1 and before.kind == "sym"
+        to_a_power = self.peek(1).text == "^" and self.peek(2).text == "{"
+        if indexed and adjacent and len(full) == 1 and full.isalpha() and not to_a_power:
             return sym(f"{full}_{self.next().text}")
         return sym(full)
+
+    def call_of(self, name: str) -> Expr | None:
+        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which a product tells as well."""
+        at = self.position
+        while self.tokens[at : at + 1] and self.tokens[at].text == "'":
+            at += 1
+        end = next((end for end in range(at, len(self.tokens)) if self.tokens[end].text == ")"), 0)
+        inside = self.tokens[at + 1 : end]
+        if not inside or self.tokens[at].text != "(" or any(token.text == "(" for token in inside):
+            return None
+        if at == self.position and not all(token.kind in ("num", "const") or token.text in "-/." for token in inside):
+            return None
+        called = sym(name + "".join(token.text for token in self.tokens[self.position : end + 1]))
+        self.position = end + 1
+        return called
 
     def binomial_before(self) -> Expr | None:
         """Read ``C(5, 2)``; None for anything else."""
@@ -169,13 +186,14 @@ class NameRules(Cursor):
                     Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
                 )
         else:
-            parts = [Token("sym", letter) for letter in word]
+            start = self.tokens[self.position - 1].at
+            parts = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
         self.tokens[self.position - 1 : self.position] = parts
         self.position -= 1
         return self.atom()
 
     def styled(self, style: str) -> Expr:
         inner = self.group()
-        if style in _MARKS:
+        if style in _MARKS and (inner.op != "num" or style != "underline"):
             return sym(f"{style}({ex.show(inner)})") if not self.at("_") else self.name(f"{style}({ex.show(inner)})")
         return self.name(inner.name) if inner.op == "sym" and (self.at("_") or self.at("'")) else inner

@@ -96,6 +96,8 @@ def _unit_start(tokens: list[Token]) -> int | None:
         if token.kind == "op":
             level += token.text in OPENERS
             level -= token.text in CLOSERS
+        if level == 1 and _is_unit_in_braces(tokens, position):
+            return position
         if not position or level > 0:
             if not (
                 level == 1 and token.text == "{" and tokens[position - 1].text == "^" and _is_ordinal(tokens, position)
@@ -111,6 +113,13 @@ def _unit_start(tokens: list[Token]) -> int | None:
             if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
                 return position
     return None
+
+
+def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
+    """Return whether {cm} begins here, as in 40 {cm}^3."""
+    inside = tokens[position + 1 : position + 3]
+    opens = tokens[position].text == "{" and position > 0 and tokens[position - 1].text not in ("^", "_")
+    return opens and len(inside) == 2 and inside[1].text == "}" and inside[0].kind == "word" and is_unit(inside[0].text)
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:

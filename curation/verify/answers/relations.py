@@ -28,6 +28,9 @@ from curation.verify.answers.samevalue import compare_expressions, values_at_tri
 from curation.verify.answers.values import constant_value, written_number
 
 _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
+_COORDINATES = frozenset("xyzt")
+"""Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
+
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -36,13 +39,16 @@ def left_name(form: Form) -> str | None:
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
-    if isinstance(left, Value) and not symbols(left.expr) and isinstance(right, Value) and symbols(right.expr):
-        return None
+    if isinstance(left, Value) and isinstance(right, Value):
+        if symbols(right.expr) and not symbols(left.expr):
+            return None
+        if left.expr.op in ("add", "pow") and right.expr == num(0):
+            return None
     return describe(left) if is_label(left) else None
 
 
 def is_label(form: Form) -> bool:
-    """Return whether the left side of an equation only names what the right side is."""
+    """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
         return True
     if isinstance(form, Sequence):
@@ -56,9 +62,9 @@ def is_label(form: Form) -> bool:
         return not has(expr, "const", "inf")
     if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
         return True
-    if expr.op == "mul":
-        return _is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")
-    return False
+    if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
+        return True
+    return letters_in(expr).isdisjoint(_COORDINATES)
 
 
 def _is_call(expr: Expr) -> bool:
@@ -153,7 +159,7 @@ class Relations(ComparisonState):
             )
         assert isinstance(reference, Relation)
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self.match(right_side(reference), answer):
+        if names and self._not_naming(reference, answer) and self.match(right_side(reference), answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
@@ -197,8 +203,9 @@ class Relations(ComparisonState):
             if self.match(right_side(reference), right_side(other)):
                 clash = names[0] != left_name(other) and _labels_clash(reference, other)
                 clash |= not (self._steps_agree(reference, other) and self._steps_agree(other, reference))
-                self.doubtful |= clash
-                return not clash
+                if not clash:
+                    return True
+                self.doubtful = True
         if len(reference.ops) > 1 or len(answer.ops) > 1:
             return self._match_chains(reference, answer)
         return self._match_equations(reference, answer)

@@ -164,7 +164,8 @@ def declares_names(part: list[Token]) -> bool:
 
 def is_number_set(tokens: list[Token]) -> bool:
     letters = [token.text for token in tokens if token.kind in ("sym", "style", "word", "text")]
-    return bool(letters) and all(text in _NUMBER_SETS or text in ("mathbb", "mathbf", "mathrm") for text in letters)
+    styled = ("mathbb", "mathbf", "mathrm")
+    return not _NUMBER_SETS.isdisjoint(letters) and all(text in _NUMBER_SETS or text in styled for text in letters)
 
 
 def _declares_in_brackets(tokens: list[Token]) -> bool:

@@ -107,9 +107,10 @@ def _is_wordy(words: Words) -> bool:
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
     """Compare yes and no, times of day, dates, lists of words and lettered options; None for anything else."""
-    truths = parse_boolean(reference), parse_boolean(answer)
-    if truths[0] and truths[1] and (len(reference) > 1 or len(answer) > 1):
-        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
+    if len(reference) > 1 or len(answer) > 1:
+        truth = _compare_truths(reference, answer, lang, policy)
+        if truth is not None:
+            return truth
     clocks = parse_time(reference), parse_time(answer)
     if clocks[0] and clocks[1]:
         return _verdict(bool(clocks[0] & clocks[1]), "time", reference, answer)
@@ -120,6 +121,19 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
     return _compare_as_choice(reference, answer, lang, policy)
+
+
+def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
+    """Compare yes and no, and what stands behind them; None where one is neither."""
+    left, right = parse_boolean(reference), parse_boolean(answer)
+    if left is None or right is None:
+        return None
+    (truth, more), (other, more_there) = left, right
+    if truth != other or more == more_there:
+        return _verdict(truth == other, "truth", truth, other)
+    if more and more_there and compare_answers(more, more_there, lang, policy).outcome is Outcome.CORRECT:
+        return _verdict(True, "truth", reference, answer)
+    return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
@@ -157,9 +171,9 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
         letter = choice_letter_in(answer)
         if letter is not None:
             return _verdict(letter == choice[0], "choice", choice[0], letter)
-    truths = parse_boolean(reference), parse_boolean(answer)
-    if truths[0] and truths[1] and len(reference) > 1:
-        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
+    truth = _compare_truths(reference, answer, lang, policy) if len(reference) > 1 else None
+    if truth is not None:
+        return truth
     shorter = extract_final(answer)
     comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
     return comparison or compare_answers(reference, shorter, lang, policy)

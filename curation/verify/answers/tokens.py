@@ -21,8 +21,8 @@ class AnswerParseError(Exception):
 
 class Token(NamedTuple):
     """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
-    and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is its place in the text: by it a form says
-    what it was read from.
+    and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is where in the text it begins: by it a form
+    says what it was read from.
     """
 
     kind: str
@@ -101,8 +101,11 @@ def tokenise(text: str) -> list[Token]:
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
     text = _OPENING_TEXT.sub(_text, text) if "\\" in text else text
     tokens: list[Token] = []
-    position = 0
+    places: list[int] = []
+    position = start = 0
     while position < len(text):
+        places += [start] * (len(tokens) - len(places))
+        start = position
         if text[position] == "\ue000":
             end = text.index("\ue001", position)
             _add_text(tokens, text[position + 1 : end])
@@ -122,7 +125,8 @@ def tokenise(text: str) -> list[Token]:
             position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
             tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
-    return [Token(kind, content, at) for at, (kind, content, _) in enumerate(tokens)]
+    places += [start] * (len(tokens) - len(places))
+    return [Token(kind, content, at) for (kind, content, _), at in zip(tokens, places, strict=True)]
 
 
 def _repeating(match: re.Match[str]) -> str:

@@ -114,6 +114,7 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
     """Return one spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
+    text = text.replace("~", " ")
     compound = _compound(text)
     if compound is not None:
         return compound

@@ -103,17 +103,22 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
     return letter.upper(), rest
 
 
-def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
+def parse_boolean(text: str) -> tuple[str, str] | None:
+    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F, and the text behind the word.
+
+    None for anything else.
+    """
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
-        return _BOOLEANS[head.group(1).casefold()]
+        return _BOOLEANS[head.group(1).casefold()], text[head.end() :]
     if len(text) > 40:
         return None
     flat = words(text).text
-    return _BOOLEANS.get(flat, {"y": "yes", "n": "no", "t": "yes", "f": "no"}.get(flat))
+    truth = _BOOLEANS.get(flat) or (_INITIALS.get(flat) if "'" not in text else None)
+    return (truth, "") if truth is not None else None
 
 
+_INITIALS = {"y": "yes", "n": "no", "t": "yes", "f": "no"}
 _FIRST_WORD = re.compile(r"\s*([^\W\d_]+)\s*[,.;:，。]\s*(?=\S)")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\.?)?", re.IGNORECASE)
 
@@ -182,12 +187,13 @@ _LIST = re.compile(
     rf"|{one_of(lambda vocab: vocab.answers.list_joiners, spaced=False)})\s*"
 )
 _JOINERS = one_of(lambda vocab: vocab.answers.list_joiners)
+_BRACKETS = re.compile(r"[$(){}\[\]]")
 _LETTERS = re.compile(rf"[A-J](?:\s*(?:,|;|&|、|{_JOINERS})?\s*[A-J])+")
 
 
 def parse_choice_letters(raw: str) -> str | None:
     """Return several choice letters, sorted: "B, F", "AC"."""
-    text = _LATEX_TEXT.sub("", raw).strip(" .$(){}[]")
+    text = _BRACKETS.sub(" ", _LATEX_TEXT.sub("", raw)).strip(" .")
     if len(text) > 60 or not _LETTERS.fullmatch(text):
         return None
     letters = [char for char in text if char.isupper()]
