@@ -10,6 +10,7 @@ from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
 from curation.verify.answers.units import conversion_factor, is_unit, normalise_unit
+from curation.verify.answers.words import parse_number_words
 
 _SCALES = {
     word: Fraction(value)
@@ -44,7 +45,8 @@ def parse_value(tokens: list[Token]) -> Value:
         raise AnswerParseError("a unit without a number")
     scale, unit = _split_scale(unit)
     value = _expression(number)
-    unit = normalise_unit(unit) if unit.strip() else ""
+    spelled = parse_number_words(unit.strip(" ()")) if unit.strip() else None
+    unit = normalise_unit(unit) if unit.strip() and num(spelled or 0) != value else ""
     return Value(mul(value, num(scale)) if scale != 1 else value, unit, source)
 
 
@@ -123,9 +125,15 @@ def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    """Return whether a brace that ends the tokens holds nothing but "th" or another ending of an ordinal number."""
+    """Return whether a brace behind a number holds nothing but "th" or another ending of an ordinal number."""
     ending = [token.text for token in tokens[position + 1 :]]
-    return len(ending) == 2 and ending[0] in ("th", "st", "nd", "rd") and ending[1] == "}"
+    return (
+        position > 1
+        and tokens[position - 2].kind == "num"
+        and len(ending) == 2
+        and ending[0] in ("th", "st", "nd", "rd")
+        and ending[1] == "}"
+    )
 
 
 def _is_unit_word(word: str, before: Token) -> bool:

@@ -110,7 +110,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
                     return None
                 kinds.extend(meanings)
             said = True
-        elif token.kind != "style" and not (token.kind == "op" and token.text in _CHAFF):
+        elif token.kind != "style" and not (token.kind == "op" and token.text in _CHAFF and token.text not in "[]"):
             return None
     if not said or not names.issuperset(declared) or (any(kinds) and not declared):
         return None

@@ -12,9 +12,10 @@ from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.reading import parse_readings
-from curation.verify.answers.responses import choice_letter_in, extract_final
+from curation.verify.answers.responses import choice_letter_in, extract_final, numbers_clash
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
+    is_remark,
     parse_boolean,
     parse_choice,
     parse_choice_letters,
@@ -128,8 +129,9 @@ def _compare_truths(reference: str, answer: str, lang: str, policy: Approximatio
     left, right = parse_boolean(reference), parse_boolean(answer)
     if left is None or right is None:
         return None
-    (truth, more), (other, more_there) = left, right
-    if truth != other or more == more_there:
+    (truth, other), (more, more_there) = (left[0], right[0]), (clean_answer(left[1]), clean_answer(right[1]))
+    remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
+    if truth != other or more == more_there or remark:
         return _verdict(truth == other, "truth", truth, other)
     if more and more_there and compare_answers(more, more_there, lang, policy).outcome is Outcome.CORRECT:
         return _verdict(True, "truth", reference, answer)
@@ -165,7 +167,7 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
 
 def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
     """Return the verdict on two texts, each a final answer or a whole response that holds one."""
-    reference = extract_final(reference)
+    whole, reference = reference, extract_final(reference)
     choice = parse_choice(reference)
     if choice is not None and not choice[1] and parse_choice(answer) is None:
         letter = choice_letter_in(answer)
@@ -175,8 +177,12 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     if truth is not None:
         return truth
     shorter = extract_final(answer)
-    comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return comparison or compare_answers(reference, shorter, lang, policy)
+    comparison = quick_compare(reference, shorter, lang=lang, policy=policy) or compare_answers(
+        reference, shorter, lang, policy
+    )
+    if comparison.outcome is Outcome.CORRECT and numbers_clash((whole, reference), (answer, shorter)):
+        return replace(comparison, outcome=Outcome.WRONG, method="partly read", doubtful=True)
+    return comparison
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:

@@ -18,7 +18,7 @@ length 1/100 cm
 length 1/1000 mm
 length 1/10 dm
 length 1000 km
-length 0.0254 inch
+length 0.0254 inch in
 length 0.3048 ft
 length 0.9144 yd
 length 1609.344 mile mi
@@ -106,6 +106,7 @@ _NO_THINGS = frozenset(
 _ORDINAL_ENDINGS = frozenset(("th", "st", "nd", "rd"))
 MAX_WORDS_OF_A_THING = 4
 _POWERS = {word: int(power) for units in _VOCABULARIES for power, words in units.powers.items() for word in words}
+_POWER_PREFIXES = tuple(word for word in _POWERS if not word.isascii())
 _PART = re.compile(r"\s*(?:([^\W\d_]+|%)(?:\s*\^?\{?\s*(-?\d)\s*\}?)?|([/*.·])|(\s|\{|\}|\(|\)))\s*")
 _POWER = re.compile(r"(.+?)\^?\{?([23])\}?")
 _WORD = re.compile(r"[^\s{}()\\.,;]+")
@@ -123,10 +124,10 @@ def normalise_unit(text: str) -> str:
     power = 1
     unit_words = []
     for word in words:
-        if word.lower() in _POWERS:
-            power = _POWERS[word.lower()]
-        else:
-            unit_words.append(word)
+        prefix = word if word.lower() in _POWERS else next(filter(word.startswith, _POWER_PREFIXES), "")
+        power = _POWERS[prefix.lower()] if prefix else power
+        if word != prefix:
+            unit_words.append(word.removeprefix(prefix))
     if unit_words and unit_words[0].lower() in ("of", "per"):
         unit_words = unit_words if unit_words[0] == "per" else unit_words[1:]
     unit_text = "".join(unit_words) if any("^" in word or "/" in word for word in unit_words) else " ".join(unit_words)
