@@ -99,6 +99,11 @@ class Reading:
     unread: str = ""
 
 
+def without_unit(form: Form) -> Expr | None:
+    """Return a value's expression where it has no unit, or only a sign that may be left out; None for other forms."""
+    return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
+
+
 def parts(form: Form) -> tuple[Form, ...]:
     """Return the forms that a form is made of."""
     if isinstance(form, Union):

@@ -75,7 +75,7 @@ class FunctionRules(Cursor):
         return argument
 
     def command(self, name: str) -> Expr:
-        if name in ("frac", "dfrac", "tfrac", "cfrac"):
+        if name == "frac":
             top = self.digit_group()
             below = self.digit_group()
             variable = _differentiates(top, below)
@@ -90,7 +90,7 @@ class FunctionRules(Cursor):
                 self.expect("]")
             inner = self.group()
             return power(inner, HALF if index is None else divide(ex.ONE, index))
-        if name in ("binom", "dbinom", "tbinom"):
+        if name == "binom":
             top = self.digit_group()
             return fn("binomial", top, self.digit_group())
         if name in ("sum", "prod"):

@@ -47,7 +47,7 @@ class NameRules(Cursor):
     def mixed_number(self, whole: Fraction) -> Expr | None:
         r"""Read ``3\frac{1}{2}`` or ``3 1/2``: a whole number and a proper fraction. None for anything else."""
         token = self.peek()
-        if token.kind == "cmd" and token.text in ("frac", "dfrac", "tfrac", "cfrac"):
+        if token.kind == "cmd" and token.text == "frac":
             saved, tokens = self.position, list(self.tokens)
             self.position += 1
             try:

@@ -9,7 +9,7 @@ from curation.verify.answers.expr import Expr, const, mul, neg, num
 from curation.verify.answers.forms import Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.tokens import CLOSERS, OPENERS, AnswerParseError, Token
-from curation.verify.answers.units import conversion_factor, is_unit, normalise_unit
+from curation.verify.answers.units import conversion_factor, is_counted_thing, is_known, is_unit, normalise_unit
 from curation.verify.answers.words import parse_number_words
 
 _SCALES = {
@@ -24,7 +24,10 @@ _UNIT_SIGNS = frozenset(("^", "/", "*", ".", "{", "}", "-", "%", "°", "(", ")",
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """Return the value that ``tokens`` are. Raises `AnswerParseError`."""
+    """Return the value that ``tokens`` are. Raises `AnswerParseError`.
+
+    Text behind it is its unit where that is known or the name of what is counted; else the value is not read from it.
+    """
     compound = _compound(tokens)
     if compound is not None:
         return compound
@@ -32,22 +35,32 @@ def parse_value(tokens: list[Token]) -> Value:
     if at is None:
         at = len(tokens)
     number, unit_tokens = tokens[:at], tokens[at:]
-    source = frozenset(token.at for token in tokens)
+    bare = frozenset(token.at for token in number)
+    places_of_unit = frozenset(token.at for token in unit_tokens)
     while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
         number = number[:-1]
     unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
+    sign = ""
     if number and number[-1].text == "%" and len(number) > 1:
-        number, unit = number[:-1], "%"
+        number, sign = number[:-1], "%"
     degrees = _strip_degrees(number) if not any(token.kind == "fun" for token in number) else None
     if degrees is not None:
-        number, unit = degrees, "deg" + unit.strip().lower()
+        number, sign = degrees, "deg"
     if not number:
         raise AnswerParseError("a unit without a number")
-    scale, unit = _split_scale(unit)
     value = _expression(number)
     spelled = parse_number_words(unit.strip(" ()")) if unit.strip() else None
-    unit = normalise_unit(unit) if unit.strip() and num(spelled or 0) != value else ""
-    return Value(mul(value, num(scale)) if scale != 1 else value, unit, source)
+    if spelled is not None and num(spelled) == value:
+        return Value(value, sign, bare | places_of_unit)
+    share_of = unit.strip().lower().removeprefix("per ")
+    if sign == "%" and (is_counted_thing(share_of) or (share_of != unit.strip() and is_unit(share_of))):
+        return Value(value, f"% {unit.strip().lower()}", bare | places_of_unit)
+    scale, unit = _split_scale(unit)
+    unit = sign + unit.strip().lower() if sign == "deg" else sign + unit
+    unit = normalise_unit(unit) if unit.strip() else ""
+    if not is_known(unit) and not (is_counted_thing(unit) and not sign):
+        return Value(value, sign, bare)
+    return Value(mul(value, num(scale)) if scale != 1 else value, unit, bare | places_of_unit)
 
 
 def _split_scale(unit: str) -> tuple[Fraction, str]:

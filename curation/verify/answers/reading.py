@@ -358,7 +358,7 @@ def _number_set(tokens: list[Token]) -> Form:
 
 def _with_unit(form: Form, unit: str, sign: Token) -> Form:
     """Return a value with the unit that stood before it."""
-    if isinstance(form, Value):
+    if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | {sign.at})
     return form
 

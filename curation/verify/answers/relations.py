@@ -22,7 +22,7 @@ from curation.verify.answers.expr import (
     sym,
     symbols,
 )
-from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
+from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe, without_unit
 from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
 from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
 from curation.verify.answers.values import constant_value, written_number
@@ -358,7 +358,5 @@ def _as_ratio(form: Form) -> Form:
 
 
 def _sides(form: Relation) -> tuple[Expr, Expr] | None:
-    first, second = form.items[0], form.items[-1]
-    if len(form.items) == 2 and isinstance(first, Value) and isinstance(second, Value):
-        return first.expr, second.expr
-    return None
+    first, second = without_unit(form.items[0]), without_unit(form.items[-1])
+    return (first, second) if len(form.items) == 2 and first is not None and second is not None else None

@@ -51,7 +51,7 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
     for run in _runs_outside(tokens, sources(form)):
         declaration = _declaration(run, names)
         if declaration is None:
-            unread.extend("".join(token.text.lower().split()) for token in run if token.kind != "style")
+            unread.extend("".join(token.text.lower().split()) for token in _trimmed(run) if token.kind != "style")
         else:
             declared |= declaration
     return Reading(form, tuple(sorted(declared.items())), "".join(unread))
@@ -67,6 +67,12 @@ def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
         if any(other.kind != "op" or other.text not in _CHAFF for other in run):
             yield run
         run = []
+
+
+def _trimmed(run: list[Token]) -> list[Token]:
+    """Return a run without separators and brackets at its ends."""
+    inside = [at for at, token in enumerate(run) if token.kind != "op" or token.text not in _CHAFF]
+    return run[inside[0] : inside[-1] + 1]
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:

@@ -234,7 +234,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     elif name in ("varphi", "varepsilon", "vartheta", "varrho"):
         tokens.append(Token("sym", name[3:]))
     elif name in _COMMANDS:
-        tokens.append(Token("cmd", name))
+        tokens.append(Token("cmd", _SAME_COMMANDS.get(name, name)))
     elif name in ("emptyset", "varnothing"):
         tokens.append(Token("empty", ""))
     elif name == "money":
@@ -246,6 +246,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
     return position
 
 
+_SAME_COMMANDS = {"dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom"}
 _COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not "
                       "mod bmod pmod operatorname iint oint partial stackrel overset underset "
                       "xrightarrow sideset".split())  # fmt: skip

@@ -12,7 +12,7 @@ from curation.verify.answers.forms import Value
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
 from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
-from curation.verify.answers.units import conversion_factor, is_counted_thing, is_known, normalise_unit
+from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
@@ -24,6 +24,14 @@ class Values(ComparisonState):
 
     def match_values(self, reference: Value, answer: Value) -> bool:
         """Return whether two values are the same, with the unit left out, converted, or implied."""
+        shares = [side.unit.startswith("% ") for side in (reference, answer)]
+        if any(shares) and reference.unit != answer.unit:
+            self.doubtful |= all(shares)
+            bare = [
+                Value(side.expr, "%") if share else side
+                for side, share in zip((reference, answer), shares, strict=True)
+            ]
+            return not all(shares) and self.match_values(*bare)
         if is_known(reference.unit) and reference.unit and not answer.unit:
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
@@ -48,9 +56,7 @@ class Values(ComparisonState):
             radians = (reference.expr, mul(answer.expr, RADIANS))
             return [radians] if reference_unit == "rad" or _in_radians(reference.expr) else [plain]
         if reference_unit in ("", "ratio") or answer_unit in ("", "ratio"):
-            named = answer_unit if reference_unit in ("", "ratio") else reference_unit
-            self.doubtful |= not (is_known(named) or is_counted_thing(named))
-            return [plain] if is_known(named) or is_counted_thing(named) else []
+            return [plain]
         factor = conversion_factor(answer_unit, reference_unit)
         if factor is not None:
             return [(reference.expr, _scale(answer.expr, num(factor)))]
