@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
+from curation.verify.answers.names import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 _INVERSE = {

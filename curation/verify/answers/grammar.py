@@ -11,10 +11,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, MAX_DEPTH
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
 from curation.verify.answers.functions import FunctionRules
-from curation.verify.answers.names import NameRules
+from curation.verify.answers.names import CLOSING, MAX_DEPTH, NameRules
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))

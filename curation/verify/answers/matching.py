@@ -10,11 +10,11 @@ import itertools
 
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.matrices import components
 from curation.verify.answers.pieces import equals_cases, is_piecewise
 from curation.verify.answers.regions import Interval, NotARegion, is_region, parse_region, unknowns
 from curation.verify.answers.relations import Relations
 from curation.verify.answers.values import Values
-from curation.verify.answers.vectors import components
 
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5

@@ -28,7 +28,7 @@ from curation.verify.answers.forms import (
 )
 from curation.verify.answers.grammar import is_modulus, parse_expression
 from curation.verify.answers.matrices import determinant, read_matrix
-from curation.verify.answers.quantities import parse_compound, parse_value
+from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
 from curation.verify.answers.spans import (
     FILLERS,
     cut_if,
@@ -47,7 +47,6 @@ from curation.verify.answers.spans import (
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import MAX_TOKENISED_CHARS, AnswerParseError, Token, split_tokens, tokenise
 from curation.verify.answers.units import is_unit, normalise_unit
-from curation.verify.answers.variants import number_variants, parse_number_in_base
 from curation.verify.answers.words import parse_number_words, words
 from curation.verify.extraction import strip_boxes
 

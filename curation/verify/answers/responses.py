@@ -32,9 +32,6 @@ _STATES = re.compile(
 _STRONG_CUE = re.compile(one_of(lambda vocab: vocab.answers.strong_cues), re.IGNORECASE)
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
-_NUMBER = re.compile(r"\d+")
-_OPERATORS = ("", "+", "-", "*", "/", "^", "=", "(", ")", "$")
-MAX_SHORT_CHARS = 300
 MAX_RESPONSE_CHARS = 200_000
 MAX_PROSE_CHARS = 4_000
 
@@ -74,11 +71,7 @@ def is_prose(text: str) -> bool:
     if len(_FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
     outside = _TEXT_COMMAND.sub(" ", _MATH.sub(" ", text))
-    words = [
-        match.group()
-        for match in _WORD.finditer(outside)
-        if not _is_math_word(match.group()) and not _stands_between_operators(outside, match)
-    ]
+    words = [word for word in _WORD.findall(outside) if not _is_math_word(word)]
     if _MATH.search(text) and words and words[0].lower() not in ("and", "or", "only"):
         return True
     if len(text) <= 300 and any(char.isdigit() for char in text) and _STATES.search(outside):
@@ -89,21 +82,6 @@ def is_prose(text: str) -> bool:
 def _is_math_word(word: str) -> bool:
     """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
     return word in FUNCTIONS or is_unit(word) or word == "pi" or (len(word) == 2 and word[0] == "d" and word != "du")
-
-
-def _stands_between_operators(text: str, word: re.Match[str]) -> bool:
-    """Return whether letters are a product in a formula: both of xy + yz."""
-    before, behind = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
-    return before in _OPERATORS and behind in _OPERATORS and before + behind != ""
-
-
-def numbers_clash(*cuts: tuple[str, str]) -> bool:
-    """Return whether short texts, each given with the answer cut out of it, say other numbers around their answers."""
-    rests = [whole.replace(answer, " ", 1) for whole, answer in cuts if whole != answer and answer in whole]
-    if len(rests) < len(cuts) or any(len(whole) > MAX_SHORT_CHARS or "boxed" in whole for whole, _ in cuts):
-        return False
-    numbers = [_NUMBER.findall(rest) for rest in rests]
-    return all(numbers) and any(other != numbers[0] for other in numbers)
 
 
 def _cut_sentence(text: str) -> str:

@@ -12,7 +12,7 @@ from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.reading import parse_readings
-from curation.verify.answers.responses import choice_letter_in, extract_final, numbers_clash
+from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
     is_remark,
@@ -167,7 +167,7 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
 
 def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
     """Return the verdict on two texts, each a final answer or a whole response that holds one."""
-    whole, reference = reference, extract_final(reference)
+    reference = extract_final(reference)
     choice = parse_choice(reference)
     if choice is not None and not choice[1] and parse_choice(answer) is None:
         letter = choice_letter_in(answer)
@@ -177,12 +177,8 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     if truth is not None:
         return truth
     shorter = extract_final(answer)
-    comparison = quick_compare(reference, shorter, lang=lang, policy=policy) or compare_answers(
-        reference, shorter, lang, policy
-    )
-    if comparison.outcome is Outcome.CORRECT and numbers_clash((whole, reference), (answer, shorter)):
-        return replace(comparison, outcome=Outcome.WRONG, method="partly read", doubtful=True)
-    return comparison
+    comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
+    return comparison or compare_answers(reference, shorter, lang, policy)
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:
