@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
@@ -15,6 +16,7 @@ _INVERSE = {
     "cosh": "arccosh", "tanh": "arctanh",
 }  # fmt: skip
 _OF_MANY = frozenset(("max", "min", "gcd", "lcm"))
+_LETTERS = re.compile(r"[A-Za-z]+")
 HALF = num(Fraction(1, 2))
 TEN = num(10)
 
@@ -112,7 +114,9 @@ class FunctionRules(Cursor):
         self.expect("}")
         self.expect("^")
         high = self.group()
-        return fn(name, index, low, high, self.term())
+        value = fn(name, index, low, high, self.term())
+        indexed = any(index.name in _LETTERS.findall(other.partition("_")[2]) for other in ex.symbols(value))
+        return sym(ex.show(value)) if indexed else value  # of a sequence that nobody knows: a name
 
     def limit(self) -> Expr:
         """Return the limit of a term as a variable goes to a number."""
