@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
+from curation.verify.answers.asked import compare_as_asked, with_rounding
 from curation.verify.answers.forms import Form, Words, describe
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
@@ -29,8 +31,22 @@ MAX_READ_CHARS = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
 
 
-def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """Return the verdict on two final answers."""
+def compare_answers(
+    reference: str,
+    answer: str,
+    lang: str,
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
+) -> AnswerComparison:
+    """Return the verdict on two final answers to a question."""
+    if question is NOTHING_ASKED:
+        return _compare_answers(reference, answer, lang, policy, question)
+    return compare_as_asked(reference, answer, lang, policy, question, _compare_answers)
+
+
+def _compare_answers(
+    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm
+) -> AnswerComparison:
     left, right = reference.strip(), answer.strip()
     if not left or not right:
         return _verdict(False, "empty", left, right)
@@ -47,6 +63,7 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
         parse_readings(right, lang),
         policy,
         arbitrary_names_in(left) | arbitrary_names_in(right),
+        question,
     )
 
 
@@ -79,6 +96,7 @@ def compare_readings(
     answers: tuple[Form, ...],
     policy: ApproximationPolicy,
     arbitrary: frozenset[str] = frozenset(),
+    question: QuestionForm = NOTHING_ASKED,
 ) -> AnswerComparison:
     """Return the verdict on every pair of readings, the likeliest first."""
     doubtful = False
@@ -97,7 +115,7 @@ def compare_readings(
                 and (reference is fallbacks[0] or answer is fallbacks[1])
             ):
                 continue
-            matcher = Matcher(policy, arbitrary)
+            matcher = Matcher(policy, arbitrary, question)
             if matcher.match(reference, answer):
                 return AnswerComparison(
                     Outcome.CORRECT, matcher.method, _short_description(reference), _short_description(answer), False
@@ -162,7 +180,13 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
     return None
 
 
-def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
+def compare_responses(
+    reference: str,
+    answer: str,
+    lang: str,
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
+) -> AnswerComparison:
     """Return the verdict on two texts, each a final answer or a whole response that holds one."""
     reference = extract_final(reference)
     choice = parse_choice(reference)
@@ -174,8 +198,9 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     if truths[0] and truths[1] and len(reference) > 1:
         return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
     shorter = extract_final(answer)
+    policy = with_rounding(policy, question)
     comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return comparison or compare_answers(reference, shorter, lang, policy)
+    return comparison or compare_answers(reference, shorter, lang, policy, question)
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:

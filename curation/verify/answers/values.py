@@ -12,7 +12,7 @@ from curation.verify.answers.forms import Value
 from curation.verify.answers.policy import WrittenNumber, compare_rounded
 from curation.verify.answers.samevalue import Equivalence, agree_within_rounding, compare_expressions
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
-from curation.verify.answers.units import conversion_factor, is_known, normalise_unit
+from curation.verify.answers.units import conversion_factor, is_known, is_power_of, normalise_unit
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
@@ -24,6 +24,10 @@ class Values(ComparisonState):
 
     def match_values(self, reference: Value, answer: Value) -> bool:
         """Return whether two values are the same, with the unit left out, converted, or implied."""
+        if self.question.unit is not None:
+            same = self._match_in_unit(reference, answer, self.question.unit)
+            if same is not None:
+                return same
         if is_known(reference.unit) and reference.unit and not answer.unit:
             answer = _with_unit_letter(answer)
         elif is_known(answer.unit) and answer.unit and not reference.unit:
@@ -57,6 +61,33 @@ class Values(ComparisonState):
             return []
         return [plain]
 
+    def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
+        """Return whether two values are the same where the one without a unit is in the unit asked for.
+
+        None where that does not decide: both have a unit or neither has, or it is of another kind. A number that would
+        be the same but for its unit is doubtful.
+        """
+        reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
+        if (reference.unit == "") == (answer.unit == ""):
+            return None
+        other, bare = (reference, answer) if reference.unit else (answer, reference)
+        if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
+            return None
+        if {other.unit, unit} == {"deg", "rad"}:
+            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
+        else:
+            factor = conversion_factor(other.unit, unit)
+            if factor is None:
+                is_power = is_power_of(other.unit, unit)
+                self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
+                return False if is_power else None
+            converted = _scale(other.expr, num(factor))
+        sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
+        if self.is_same(*sides):
+            return True
+        self.doubtful |= self.is_same(reference.expr, answer.expr)
+        return False
+
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
         """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
 
@@ -67,11 +98,22 @@ class Values(ComparisonState):
         if bare.unit not in ("", "ratio"):
             return []
         plain = (reference.expr, answer.expr)
+        is_asked = self.question.is_percent
         if bare is answer:
-            return [plain, (_scale(reference.expr, hundredth), answer.expr)]
+            converted = (_scale(reference.expr, hundredth), answer.expr)
+            if is_asked is None:
+                return [plain, converted]
+            return self._only(plain, converted) if is_asked else self._only(converted, plain)
         converted = (reference.expr, _scale(answer.expr, hundredth))
         number = written_number(bare.expr)
+        if is_asked is False:
+            return self._only(converted, plain)
         return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
+
+    def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
+        """Return one pair alone; that the other would be the same is doubtful."""
+        self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
+        return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
         """Return whether two expressions are the same, by the policy on approximations."""
@@ -92,6 +134,11 @@ class Values(ComparisonState):
         equivalence = compare_expressions(reference, answer)
         if equivalence.is_equal:
             return self.decide(equivalence.value, True)
+        if (
+            equivalence is Equivalence.EQUAL_ON_POSITIVE
+            and symbols(reference) | symbols(answer) <= self.question.positive
+        ):
+            return self.decide("equal on positive numbers", True)
         if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNPROVED):
             self.doubtful = True
             self.method = equivalence.value
