@@ -44,6 +44,8 @@ def load() -> None:
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 
+    read_question("How many?")  # compiles its expressions
+
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
     """Return whether a reference is a plain number, hence usable without another look."""

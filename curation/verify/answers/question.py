@@ -178,7 +178,7 @@ def _includes_ends(words: QuestionWords, asking: str) -> bool | None:
 
 def _unit(words: QuestionWords, asking: str, statement: str) -> str | None:
     """Return the unit asked for; None where there are two, or where degrees may be those of a thermometer."""
-    units = {words.unit(match) for match in words.matches("unit", asking)}
+    units = {words.unit(match) for match in words.matches("unit", asking)} - {None}
     if len(units) != 1:
         return None
     (unit,) = units

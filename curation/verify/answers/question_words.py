@@ -42,9 +42,13 @@ class QuestionWords:
     """One language's expressions by their field of `Questions`, and what their blanks mean."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
-    units: tuple[tuple[re.Pattern[str], str], ...]
-    """Expressions of a whole unit's name, and the normalised unit."""
+    unit_name: re.Pattern[str]
+    """A unit by its name or sign; groups are keys of ``units``."""
+    units: dict[str, str]
+    """Normalised units by their group in ``unit_name``."""
+    power: re.Pattern[str]
     powers: dict[str, int]
+    per: re.Pattern[str]
     places: dict[str, int]
     """Names of groups of <place> → digits behind the point."""
     numbers: dict[str, int]
@@ -60,20 +64,31 @@ class QuestionWords:
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit that a match of <unit> names; None for one that cannot be converted."""
-        over = self._simple_unit(match.group("before"), match.group("unit"), match.group("behind"))
-        if over is None or match.group("under") is None:
-            return over
-        under = self._simple_unit(None, match.group("under"), None)
-        return normalise_unit(f"{over}/{under}") if under is not None else None
+        """Return the normalised unit that a match of <unit> begins with; None where that is none that converts."""
+        found = self._simple_unit(match["unit"])
+        if found is None:
+            return None
+        unit, rest = found
+        per = self.per.match(rest)
+        if per is None:
+            return unit
+        under = self._simple_unit(rest[per.end() :])
+        return normalise_unit(f"{unit}/{under[0]}") if under is not None else None
 
-    def _simple_unit(self, before: str | None, name: str, behind: str | None) -> str | None:
-        unit = next((unit for expression, unit in self.units if expression.fullmatch(name)), None)
-        if unit is None:
-            unit = normalise_unit(name)
-        power = self.powers.get((before or behind or "").lower())
-        unit = f"{unit}^{power}" if power else unit
-        return unit if unit and is_known(unit) else None
+    def _simple_unit(self, text: str) -> tuple[str, str] | None:
+        """Return the unit that a text begins with, with its power, and the rest of the text."""
+        before = self.power.match(text)
+        match = self.unit_name.match(text, before.end() if before else 0)
+        if match is None:
+            return None
+        name = match.group().strip()
+        unit = next((self.units[group] for group, word in match.groupdict().items() if word is not None), None)
+        unit = unit if unit is not None else normalise_unit(name)
+        behind = None if before else self.power.match(text, match.end())
+        power = before or behind
+        unit = f"{unit}^{self.powers[power['power'].lower()]}" if power and unit else unit
+        end = behind.end() if behind else match.end()
+        return (unit, text[end:]) if unit and is_known(unit) else None
 
 
 @cache
@@ -81,7 +96,11 @@ def question_words(code: str) -> QuestionWords:
     """Return the expressions of the language with an ISO 639-1 code, those of English where it has no file."""
     known = {lang.code: lang for lang in languages()}
     lang = known.get(code, known["en"])
-    numbers, units, powers = _numbers(lang), _units(lang), _powers(lang)
+    numbers, powers = (
+        _numbers(lang),
+        {word.lower(): int(at) for at, words in lang.units.powers.items() for word in words},
+    )
+    unit_name, units = _units(lang)
     own = lang.questions
     places = {f"place{number}": int(at) for number, at in enumerate(own.places)}
     longest = sorted(zip(places, own.places, strict=True), key=lambda item: -max(map(len, own.places[item[1]])))
@@ -90,8 +109,8 @@ def question_words(code: str) -> QuestionWords:
     joiners = one_of(lambda each: each.answers.and_words) + r"|\\text\s*\{\s*and\s*\}"
     blanks = {
         "<number>": (r"(?<![\w.])" if lang.spaced else "") + rf"(?P<number>\d{{1,2}}|{_any(numbers)})",
-        "<unit>": _unit_blank(lang, units, powers, _SIGNS),
-        "<unit or letter>": _unit_blank(lang, units, powers, (*_SIGNS, *_LETTERS)),
+        "<unit>": r"(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40})",
+        "<unit or letter>": r"(?P<unit>\S[^,.;:?!()，。？（）]{0,40})",
         "<formula>": _FORMULA,
         "<names>": rf"(?<![A-Za-z\\])(?P<names>{_NAME}(?:\s*(?:,\s*(?:{joiners})?|、|{joiners})\s*{_NAME}){{0,7}})",
         "<step>": _STEP,
@@ -111,7 +130,10 @@ def question_words(code: str) -> QuestionWords:
         for item in fields(Questions)
         if item.name != "places"
     }
-    return QuestionWords(expressions, units, powers, places, numbers)
+    space, end = (r"\s+", r"(?!\w)") if lang.spaced else (r"\s*", "")
+    power = re.compile(rf"\s*(?P<power>{_any(powers) or '(?!)'})\.?{end}\s*", re.IGNORECASE)
+    per = re.compile(rf"(?:{space}(?:{'|'.join(own.per) or '(?!)'}){space}|\s*/\s*)", re.IGNORECASE)
+    return QuestionWords(expressions, unit_name, units, power, powers, per, places, numbers)
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
@@ -133,37 +155,23 @@ def _numbers(lang: Language) -> dict[str, int]:
     return numbers | {word.lower(): int(value) for value, word in more if int(value) < 13}
 
 
-def _units(lang: Language) -> tuple[tuple[re.Pattern[str], str], ...]:
-    named = [(re.escape(word), normalise_unit(word)) for words in lang.units.written.values() for word in words]
-    for name, words in lang.units.beside_numbers.items():
-        unit = normalise_unit(name)
-        if is_known(unit):
-            named += [(word, unit) for word in words]
-    usable = [(word, unit) for word, unit in named if is_known(unit) and unit not in ("", "%") and len(word) > 1]
-    singles = [(word, unit) for word, unit in named if len(word) == 1 and is_known(unit) and not lang.spaced]
-    return tuple((re.compile(word, re.IGNORECASE), unit) for word, unit in (*usable, *singles) if unit)
-
-
-def _powers(lang: Language) -> dict[str, int]:
-    return {word.lower(): int(power) for power, words in lang.units.powers.items() for word in words}
-
-
-def _unit_blank(
-    lang: Language, units: tuple[tuple[re.Pattern[str], str], ...], powers: dict[str, int], signs: tuple[str, ...]
-) -> str:
-    """Return the expression of a unit with its power, and of another one that it is divided by."""
-    sign = "|".join(sign.replace("^", r"\s*\^?\s*") for sign in sorted(signs, key=len, reverse=True))
-    words = "|".join(sorted({expression.pattern for expression, _ in units}, key=len, reverse=True))
-    power, per = _any(powers) or "(?!)", "|".join(lang.questions.per) or "(?!)"
-    if not lang.spaced:
-        name = rf"(?:(?-i:{sign})(?![A-Za-z/^])|{words})"
-        return rf"(?P<before>{power})?(?P<unit>{name})(?P<behind>(?!))?(?:\s*(?:{per})\s*(?P<under>{words}))?"
-    name = rf"(?:(?-i:{sign})(?![\w^])|(?:{words})(?!\w))"
-    under = rf"(?:\s+(?:{per})\s+|\s*/\s*)(?P<under>(?:{words})(?!\w))"
-    return (
-        rf"(?:(?P<before>{power})\.?\s+)?(?P<unit>{name})(?:\s+(?P<behind>{power})(?!\w))?"
-        rf"(?:{under}|(?!\s+(?:{per})\s|\s*/))"
-    )
+def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return the expression of a unit's name or sign, and the normalised units by the groups of it."""
+    named: dict[str, set[str]] = {}
+    for words in lang.units.written.values():
+        for word in words:
+            named.setdefault(normalise_unit(word), set()).add(re.escape(word))
+    if lang.spaced:  # a lone character means too much: 分 is a minute, a cent and a point
+        for name, words in lang.units.beside_numbers.items():
+            named.setdefault(normalise_unit(name), set()).update(word for word in words if len(word) > 1)
+    units = {f"unit{number}": unit for number, unit in enumerate(named) if unit not in ("", "%") and is_known(unit)}
+    alternatives = [
+        f"(?P<{group}>{'|'.join(sorted(named[unit], key=len, reverse=True))})" for group, unit in units.items()
+    ]
+    longest = sorted(alternatives, key=len, reverse=True)
+    end = r"(?!\w)" if lang.spaced else ""
+    signs = "|".join(sign.replace("^", r"\s*\^?\s*") for sign in sorted((*_SIGNS, *_LETTERS), key=len, reverse=True))
+    return re.compile(rf"(?-i:{signs})(?![\w^/])|(?:{'|'.join(longest)}){end}", re.IGNORECASE), units
 
 
 def _any(words: Iterable[str]) -> str:
