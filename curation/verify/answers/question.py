@@ -80,6 +80,7 @@ def _read(statement: str, lang: str) -> QuestionForm:
     question, options = _split_options(statement)
     asking = _asking_part(question, words)
     asking_words, all_words = _without_markup(asking), _without_markup(question)
+    with_indices = " ".join(question.replace("$", " ").split())
     quantity = _quantity(words, asking)
     return QuestionForm(
         quantity,
@@ -89,8 +90,8 @@ def _read(statement: str, lang: str) -> QuestionForm:
         _is_percent(words, asking_words, statement),
         _rounding(words, asking_words),
         options,
-        _names(words, "integers", all_words),
-        _names(words, "positive", all_words) if "{cases}" not in statement else frozenset(),
+        _names(words, "integers", with_indices),
+        _names(words, "positive", with_indices) if "{cases}" not in statement else frozenset(),
     )
 
 
@@ -154,7 +155,7 @@ def _quantity(words: QuestionWords, asking: str) -> str | None:
         found.append((match.start(name), compact(normalise_latex(formula))))
     if not found or len({formula for _, formula in found}) > 1:
         return None
-    formula = found[0][1]
+    formula = found[0][1].partition("=")[0]  # of "S = ab + bc" it is S
     return formula if len(formula) > 1 and not formula.isdigit() else None
 
 
@@ -199,7 +200,11 @@ def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),
-        *(Rounding(places=_place(words, match)) for match in words.matches("nearest", asking)),
+        *(
+            Rounding(places=_place(words, match))
+            for match in words.matches("nearest", asking)
+            if "distan" not in asking[max(0, match.start() - 80) : match.end()]
+        ),
         *((Rounding(exact=True),) if words.has("exact", asking) else ()),
     }
     if len(roundings) != 1:
@@ -222,8 +227,9 @@ def _place(words: QuestionWords, match: re.Match[str]) -> int:
     return next(places for group, places in words.places.items() if groups.get(group) is not None)
 
 
-_ONE_NAME = re.compile(r"(?<![A-Za-z])[a-zA-Z](?:_\{?\w\}?)?(?![A-Za-z])")
+_NAME = re.compile(r"[a-zA-Z](?:_\{?\w\}?)?")
 
 
 def _names(words: QuestionWords, field: str, statement: str) -> frozenset[str]:
-    return frozenset(name for match in words.matches(field, statement) for name in _ONE_NAME.findall(match["names"]))
+    parts = {part.strip() for match in words.matches(field, statement) for part in words.joiner.split(match["names"])}
+    return frozenset(name.replace("{", "").replace("}", "") for name in parts if name and _NAME.fullmatch(name))

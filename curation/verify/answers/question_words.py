@@ -53,6 +53,8 @@ class QuestionWords:
     """Names of groups of <place> → digits behind the point."""
     numbers: dict[str, int]
     """Words of <number> → value."""
+    joiner: re.Pattern[str]
+    """What stands between two <names>."""
 
     def matches(self, field: str, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches of a field's expressions, one expression after the other."""
@@ -112,7 +114,7 @@ def question_words(code: str) -> QuestionWords:
         "<unit>": r"(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40})",
         "<unit or letter>": r"(?P<unit>\S[^,.;:?!()，。？（）]{0,40})",
         "<formula>": _FORMULA,
-        "<names>": rf"(?<![A-Za-z\\])(?P<names>{_NAME}(?:\s*(?:,\s*(?:{joiners})?|、|{joiners})\s*{_NAME}){{0,7}})",
+        "<names>": rf"(?<![A-Za-z\\])(?P<names>{_NAME}(?:\s*(?:,\s*(?:{joiners})?|[、，]|{joiners})\s*{_NAME}){{0,7}})",
         "<step>": _STEP,
         "<place>": f"(?:{place}){end}",
     }
@@ -133,7 +135,17 @@ def question_words(code: str) -> QuestionWords:
     space, end = (r"\s+", r"(?!\w)") if lang.spaced else (r"\s*", "")
     power = re.compile(rf"\s*(?P<power>{_any(powers) or '(?!)'})\.?{end}\s*", re.IGNORECASE)
     per = re.compile(rf"(?:{space}(?:{'|'.join(own.per) or '(?!)'}){space}|\s*/\s*)", re.IGNORECASE)
-    return QuestionWords(expressions, unit_name, units, power, powers, per, places, numbers)
+    return QuestionWords(
+        expressions,
+        unit_name,
+        units,
+        power,
+        powers,
+        per,
+        places,
+        numbers,
+        re.compile(rf"\s*[,、，]\s*(?:{joiners})?|\s+(?:{joiners})\s+|(?<![A-Za-z ])(?:{joiners})"),
+    )
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
@@ -151,8 +163,10 @@ def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pat
 
 def _numbers(lang: Language) -> dict[str, int]:
     numbers = {word.lower(): value for value, word in enumerate(lang.numerals.units) if value}
+    if lang.spaced:
+        return numbers
     more = ((value, word) for value, words in lang.numerals.more.items() for word in words if value.isdigit())
-    return numbers | {word.lower(): int(value) for value, word in more if int(value) < 13}
+    return numbers | {word: int(value) for value, word in more if int(value) < 13}
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
