@@ -99,20 +99,27 @@ def _compare_by_option(
 ) -> AnswerComparison | None:
     """Compare the letter of an option with a text by the option's text; None where that does not make them equal."""
     texts = _option_text(reference, question.options), _option_text(answer, question.options)
-    if (texts[0] is None) == (texts[1] is None):
-        return None
+    if (texts[0] is None) == (texts[1] is None) or parse_choice(_clean(answer if texts[1] is None else reference)):
+        return None  # two letters, none, or a letter beside a letter with its text
     comparison = compare(texts[0] or reference, texts[1] or answer, lang, policy, question)
     if comparison.outcome is not Outcome.CORRECT:
         return None
-    chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1], reference)
+    chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
     rivals = [option for option in question.options if option != chosen]
-    if any(compare(rival, other, lang, policy, question).outcome is Outcome.CORRECT for rival in rivals):
-        return replace(comparison, outcome=Outcome.WRONG, method="two options", doubtful=True)
+    if compact(_clean(chosen)) == compact(_clean(other)):
+        return replace(comparison, method="the option's text")
+    names = {compact(option.partition("=")[0]) for option in question.options}
+    is_part = "=" in chosen and "=" not in other and len(names) > 1  # -5, where f(5) = -5 is one of several statements
+    if is_part or any(compare(rival, other, lang, policy, question).outcome is Outcome.CORRECT for rival in rivals):
+        return replace(comparison, outcome=Outcome.WRONG, method="options", doubtful=True)
     return replace(comparison, method=f"the option's text, {comparison.method}")
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
     """Return the text of the option, or of the options, that an answer names by nothing but capital letters."""
+    if len(text) > MAX_FORMULA_CHARS:
+        return None
+    text = _clean(text)
     letters = parse_choice_letters(text)
     if letters is None:
         choice = parse_choice(text)

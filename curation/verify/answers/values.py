@@ -261,7 +261,10 @@ class Values(ComparisonState):
             return False
         left = _with_rounding(reference, decimals[0] - decimals[1])
         right = _with_rounding(answer, decimals[1] - decimals[0])
-        return self.decide("approximation", agree_within_rounding(left, right))
+        same = self.decide("approximation", agree_within_rounding(left, right))
+        is_refused = self.policy.rounding is not None and self.policy.rounding.exact and bool(decimals[1])
+        self.doubtful |= same and is_refused
+        return same and not is_refused
 
 
 def _long_decimals(expr: Expr) -> frozenset[Expr]:
