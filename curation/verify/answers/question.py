@@ -97,7 +97,13 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 def compact(formula: str) -> str:
     """Return a formula without the spaces, delimiters and sizes that say nothing."""
-    return _LAYOUT.sub("", formula).rstrip(".").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    return (
+        _LAYOUT.sub("", formula)
+        .rstrip(".")
+        .replace("\\dfrac", "\\frac")
+        .replace("\\tfrac", "\\frac")
+        .replace("\\dbinom", "\\binom")
+    )
 
 
 _HANZI = re.compile("[\u4e00-\u9fff]{2}")
@@ -147,9 +153,12 @@ def _without_markup(text: str) -> str:
 
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
-    """Return the formula that is asked for: of several the last; None where it is a mere name or number."""
+    """Return the formula that is asked for: None where it is a mere name or number, or one of two."""
     found: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
+        joiner = words.joiner.match(asking, match.end())
+        if joiner is not None and asking[joiner.end() : joiner.end() + 1] in ("$", "\\"):
+            return None
         name = next(group for group in FORMULA_GROUPS if match[group] is not None)
         formula = _BLANK.sub("", match[name]).strip().rstrip("=?.,;:")
         found.append((match.start(name), compact(normalise_latex(formula))))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 
-from curation.languages.vocabulary import Language, languages, one_of
+from curation.languages.vocabulary import Language, languages
 from curation.languages.vocabulary.questions import Questions
 from curation.verify.answers.units import is_known, normalise_unit
 
@@ -108,11 +108,11 @@ def question_words(code: str) -> QuestionWords:
     longest = sorted(zip(places, own.places, strict=True), key=lambda item: -max(map(len, own.places[item[1]])))
     place = "|".join(f"(?P<{group}>{'|'.join(own.places[at])})" for group, at in longest)
     end = r"(?!\w)" if lang.spaced else ""
-    joiners = one_of(lambda each: each.answers.and_words) + r"|\\text\s*\{\s*and\s*\}"
+    joiners = "|".join((*lang.answers.and_words, "and", r"\\text\s*\{\s*and\s*\}"))
     blanks = {
         "<number>": (r"(?<![\w.])" if lang.spaced else "") + rf"(?P<number>\d{{1,2}}|{_any(numbers)})",
-        "<unit>": r"(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40})",
-        "<unit or letter>": r"(?P<unit>\S[^,.;:?!()，。？（）]{0,40})",
+        "<unit>": r"(?=(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40}))",
+        "<unit or letter>": r"(?=(?P<unit>\S[^,.;:?!()，。？（）]{0,40}))",
         "<formula>": _FORMULA,
         "<names>": rf"(?<![A-Za-z\\])(?P<names>{_NAME}(?:\s*(?:,\s*(?:{joiners})?|[、，]|{joiners})\s*{_NAME}){{0,7}})",
         "<step>": _STEP,
@@ -120,9 +120,10 @@ def question_words(code: str) -> QuestionWords:
     }
     further = {
         "unit": (
-            r"____\s*[(（]?\s*<unit or letter>(?=\s*(?:[).）。,，;；?？]|$))",
-            r"[(（]\s*<unit>\s*[)）]",
-            r"[(（]\s*\w{1,3}\s+<unit or letter>\s*[)）]",
+            r"____\s*[(（]?\s*<unit>",
+            r"____\s*[(（]?\s*<unit or letter>[^\s,.;，。；)）]{1,14}(?=\s*(?:[).）。,，;；?？]|$))",
+            r"[(（]\s*<unit>[^()（）]{1,30}[)）]",
+            r"[(（]\s*\w{1,3}\s+<unit or letter>[^\s()（）]{1,14}\s*[)）]",
         ),
         "integers": (_IN_FORMULAS,),
         "positive": (_POSITIVE_IN_FORMULAS,),
@@ -144,7 +145,7 @@ def question_words(code: str) -> QuestionWords:
         per,
         places,
         numbers,
-        re.compile(rf"\s*[,、，]\s*(?:{joiners})?|\s+(?:{joiners})\s+|(?<![A-Za-z ])(?:{joiners})"),
+        re.compile(rf"\s*[,、，]\s*(?:(?:{joiners})\s+)?|\s+(?:{joiners})\s+|(?<=[^A-Za-z\s])(?:{joiners})"),
     )
 
 
@@ -163,10 +164,8 @@ def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pat
 
 def _numbers(lang: Language) -> dict[str, int]:
     numbers = {word.lower(): value for value, word in enumerate(lang.numerals.units) if value}
-    if lang.spaced:
-        return numbers
     more = ((value, word) for value, words in lang.numerals.more.items() for word in words if value.isdigit())
-    return numbers | {word: int(value) for value, word in more if int(value) < 13}
+    return numbers | {word.lower(): int(value) for value, word in more if 1 < int(value) < 13}
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
