@@ -36,11 +36,9 @@ def compare_as_asked(
     """Return the verdict on two final answers to a question."""
     policy = with_rounding(policy, question)
     left, right = without_quantity(reference, question), without_quantity(answer, question)
-    if question.options and left.strip() != right.strip():
-        comparison = _compare_by_option(left, right, lang, policy, question, compare)
-        if comparison is not None:
-            return comparison
-    comparison = compare(left, right, lang, policy, question)
+    comparison = _compare_by_option(left, right, lang, policy, question, compare)
+    if comparison is None:
+        comparison = compare(left, right, lang, policy, question)
     if comparison.outcome is Outcome.CORRECT and question.quantity is not None:
         objection = _objection(reference, answer, question.quantity)
         if objection is not None:
@@ -57,14 +55,19 @@ def without_quantity(text: str, question: QuestionForm) -> str:
     """Return an answer without "quantity asked for =" in front."""
     if question.quantity is None or "=" not in text or len(text) > MAX_FORMULA_CHARS:
         return text
-    name, _, value = _clean(text).partition("=")
-    return value.strip() if value.strip() and _is_same_formula(compact(name), question.quantity) else text
+    clean = _clean(text)
+    for match in _EQUALS.finditer(clean):
+        value = clean[match.end() :].strip()
+        if value and _is_same_formula(compact(clean[: match.start()]), question.quantity):
+            return value
+    return text
 
 
 def _clean(text: str) -> str:
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
+_EQUALS = re.compile(r"(?<![<>!=\\:])=(?!=)")
 _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
@@ -98,6 +101,8 @@ def _compare_by_option(
     reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm, compare: Compare
 ) -> AnswerComparison | None:
     """Compare the letter of an option with a text by the option's text; None where that does not make them equal."""
+    if not question.options or reference.strip() == answer.strip():
+        return None
     texts = _option_text(reference, question.options), _option_text(answer, question.options)
     if (texts[0] is None) == (texts[1] is None) or parse_choice(_clean(answer if texts[1] is None else reference)):
         return None  # two letters, none, or a letter beside a letter with its text

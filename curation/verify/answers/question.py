@@ -96,16 +96,13 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 
 def compact(formula: str) -> str:
-    """Return a formula without the spaces, delimiters and sizes that say nothing."""
-    return (
-        _LAYOUT.sub("", formula)
-        .rstrip(".")
-        .replace("\\dfrac", "\\frac")
-        .replace("\\tfrac", "\\frac")
-        .replace("\\dbinom", "\\binom")
-    )
+    """Return a formula without the spaces, delimiters, sizes and braces that say nothing."""
+    bare = _ONE_SIGN.sub(r"\1", _LAYOUT.sub("", formula).rstrip("."))
+    return _SIZED.sub(r"\\\1", bare)
 
 
+_ONE_SIGN = re.compile(r"\{(\w)\}")
+_SIZED = re.compile(r"\\[dt](frac|binom)(?![A-Za-z])")
 _HANZI = re.compile("[\u4e00-\u9fff]{2}")
 _LAYOUT = re.compile(
     r"\\(?:left|right|[bB]ig[lr]?|displaystyle)(?![A-Za-z])|\\[,;:! ]|\\[()\[\]]|[$~]|(?<![A-Za-z])\s|\s(?![A-Za-z])"
@@ -164,9 +161,13 @@ def _quantity(words: QuestionWords, asking: str) -> str | None:
         found.append((match.start(name), compact(normalise_latex(formula))))
     if not found or len({formula for _, formula in found}) > 1:
         return None
-    formula = found[0][1].partition("=")[0]  # of "S = ab + bc" it is S
-    return formula if len(formula) > 1 and not formula.isdigit() else None
+    formula = found[0][1]
+    is_name = len(formula) < 2 or formula.isdigit() or _NAMED.match(formula) is not None
+    return None if is_name else formula
 
+
+_NAMED = re.compile(r"^[A-Za-z](?:_\{?\w+\}?)?(?:\([^()]{1,20}\))?=")
+"""The name that "S = ab + bc" asks for."""
 
 _TUPLE = re.compile(r"\([^()]{1,40},[^()]{1,40}\)")
 

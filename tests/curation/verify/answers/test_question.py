@@ -39,6 +39,9 @@ VERDICTS = [
     (r"Compute $\binom{8}{4}$.", r"\binom{8}{4}", r"\binom84", RIGHT, RIGHT),
     ("Factor $x^2-1$.", "(x-1)(x+1)", "x^2-1", RIGHT, DOUBTFUL),
     ("Factor $x^2-1$.", "(x-1)(x+1)", "(x+1)(x-1)", RIGHT, RIGHT),
+    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=1}^4 a_n = 10", WRONG, RIGHT),
+    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=10", WRONG, WRONG),
+    (r"Compute $\sin 30^\circ$. (A) 1 (B) $\frac12$", "B", r"\sin 30^\circ", WRONG, DOUBTFUL),
     # the unit
     (METRES, "31", r"31\text{ m}", RIGHT, RIGHT),
     (METRES, "31", "31 m", WRONG, RIGHT),
