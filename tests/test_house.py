@@ -47,6 +47,7 @@ SHARED_ROOMS = {
     "sources.kattis_statement",
     "sources.rows",
     "storage",
+    "options",
     "thinking",
     "verify",
 }

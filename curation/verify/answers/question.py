@@ -16,6 +16,7 @@ from enum import Enum
 from functools import lru_cache
 
 from curation.languages.vocabulary import one_of
+from curation.options import split_options, tidy_option
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.question_words import FORMULA_GROUPS, QuestionWords, question_words
 from curation.verify.answers.text import normalise_latex
@@ -114,8 +115,6 @@ def _split_options(statement: str) -> tuple[str, tuple[str, ...]]:
     """Return the question without its lettered options, and their texts."""
     if _SECOND_LABEL.search(statement) is None:
         return statement, ()
-    from curation.filters.multiple_choice.options import split_options, tidy_option  # slow to import, and rarely needed
-
     split = split_options(statement)
     if split is None or split.kind not in ("upper", "lower"):
         return statement, ()

@@ -107,6 +107,11 @@ VERDICTS = [
     # variables
     ("Let $a$ and $b$ be positive real numbers. Simplify.", r"a\sqrt{b}", r"\sqrt{a^2b}", DOUBTFUL, RIGHT),
     ("Let $b$ be positive. Simplify.", r"a\sqrt{b}", r"\sqrt{a^2b}", DOUBTFUL, DOUBTFUL),
+    ("Let $x$ be an integer. Simplify.", r"\lfloor x/2\rfloor", r"\lceil (x-1)/2\rceil", WRONG, RIGHT),
+    ("Let $x$ be an integer. Simplify.", r"\lfloor x/2\rfloor", r"\lceil (x-2)/2\rceil", WRONG, WRONG),
+    ("Let $x$ be an integer. Simplify.", r"\cos(2\pi x)", "1", WRONG, RIGHT),
+    ("Let $x$ be an integer. Simplify.", r"\cos(\pi x)", "1", WRONG, WRONG),
+    ("Let $x$ be a real number. Simplify.", r"\cos(2\pi x)", "1", WRONG, WRONG),
 ]
 
 
