@@ -109,12 +109,14 @@ def question_words(code: str) -> QuestionWords:
     place = "|".join(f"(?P<{group}>{'|'.join(own.places[at])})" for group, at in longest)
     end = r"(?!\w)" if lang.spaced else ""
     joiners = "|".join((*lang.answers.and_words, "and", r"\\text\s*\{\s*and\s*\}"))
+    apart = r"\s+" if lang.spaced else r"\s*"
+    separator = rf"(?:\s*[,、，]\s*(?:(?:{joiners})\s+)?|{apart}(?:{joiners}){apart})"
     blanks = {
         "<number>": (r"(?<![\w.])" if lang.spaced else "") + rf"(?P<number>\d{{1,2}}|{_any(numbers)})",
         "<unit>": r"(?=(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40}))",
         "<unit or letter>": r"(?=(?P<unit>\S[^,.;:?!()，。？（）]{0,40}))",
         "<formula>": _FORMULA,
-        "<names>": rf"(?<![A-Za-z\\])(?P<names>{_NAME}(?:\s*(?:,\s*(?:{joiners})?|[、，]|{joiners})\s*{_NAME}){{0,7}})",
+        "<names>": rf"(?<![A-Za-z\\])(?P<names>(?>{_NAME}(?:{separator}{_NAME}){{0,7}}))",
         "<step>": _STEP,
         "<place>": f"(?:{place}){end}",
     }
@@ -145,7 +147,7 @@ def question_words(code: str) -> QuestionWords:
         per,
         places,
         numbers,
-        re.compile(rf"\s*[,、，]\s*(?:(?:{joiners})\s+)?|\s+(?:{joiners})\s+|(?<=[^A-Za-z\s])(?:{joiners})"),
+        re.compile(separator),
     )
 
 
