@@ -14,7 +14,7 @@ from curation.languages.vocabulary import Language, languages
 from curation.languages.vocabulary.questions import Questions
 from curation.verify.answers.units import is_known, normalise_unit
 
-_NAME = r"[a-zA-Z](?:_\{?\w\}?)?(?![A-Za-z\\'’])"
+_NAME = r"[a-zA-Z](?:_\{?\w\}?)?(?![A-Za-zÀ-ɏЀ-ӿ\\'’])"
 _FORMULA = (
     r"(?:\$\$?(?P<dollars>[^$]{1,120})\$\$?|\\\((?P<round>.{1,120}?)\\\)|\\\[(?P<square>.{1,120}?)\\\]"
     r"|(?P<bare>\d{0,4}[a-zA-Z](?:\s*[+*-]\s*\d{0,4}[a-zA-Z]){1,6})(?![\w^]))"
@@ -116,7 +116,7 @@ def question_words(code: str) -> QuestionWords:
         "<unit>": r"(?=(?P<unit>(?![A-Za-z](?![\w/^]))\S[^,.;:?!()，。？（）]{0,40}))",
         "<unit or letter>": r"(?=(?P<unit>\S[^,.;:?!()，。？（）]{0,40}))",
         "<formula>": _FORMULA,
-        "<names>": rf"(?<![A-Za-z\\])(?P<names>(?>{_NAME}(?:{separator}{_NAME}){{0,7}}))",
+        "<names>": rf"(?<![A-Za-zÀ-ɏЀ-ӿ\\])(?P<names>(?>{_NAME}(?:{separator}{_NAME}){{0,7}}))",
         "<step>": _STEP,
         "<place>": f"(?:{place}){end}",
     }

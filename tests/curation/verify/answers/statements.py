@@ -216,6 +216,11 @@ STATEMENTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("es", "Sean $m$ y $n$ enteros positivos. Simplifica.", {"integers": {"m", "n"}, "positive": {"m", "n"}}),
     ("zh", "设 $m$、$n$ 为正整数，化简该式。", {"integers": {"m", "n"}, "positive": {"m", "n"}}),
     ("ru", "Пусть $n$ — натуральное число. Упростите выражение.", {"integers": {"n"}, "positive": {"n"}}),
+    (
+        "de",
+        "Finde alle positiven ganzen Zahlen $a$, für die das gilt.",
+        {"values": AskedValues.ALL, "integers": {"a"}, "positive": {"a"}},
+    ),
     ("en", "Solve the problem.", {}),
     ("ja", "答えを求めなさい。", {}),
     ("pt", "Qual é a soma dos números?", {}),
