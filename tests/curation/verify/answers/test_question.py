@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.records import Outcome
+from curation.records import Outcome, SourceError
 from curation.verify import answers
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.question import MAX_STATEMENT_CHARS, NOTHING_ASKED, QuestionForm, read_question
@@ -167,8 +168,6 @@ def test_long_and_hostile_statements_are_read_quickly() -> None:
 
 
 def test_significant_digits_are_places() -> None:
-    from fractions import Fraction
-
     places = [Rounding(digits=3).places_of(Fraction(value)) for value in ("1/700", "0.5", "1", "9.99", "10", "123456")]
     assert places == [5, 3, 2, 2, 1, -3]
 
@@ -202,3 +201,9 @@ def test_pairs_may_have_a_statement(tmp_path: Path) -> None:
     judged = [json.loads(line) for line in verdicts.read_text().splitlines()]
     assert [row["equal"] for row in judged] == [True, False]
     assert [row["statement"] for row in judged] == [METRES, None]
+
+
+def test_a_statement_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text('{"gold": "31", "pred": "31", "statement": 7}\n')
+    with pytest.raises(SourceError, match='line 1: "statement" must be a string or null'):
+        verify_pairs(tmp_path / "pairs.jsonl", tmp_path / "out.jsonl", workers=1)
