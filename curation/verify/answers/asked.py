@@ -80,7 +80,7 @@ def _is_same_formula(left: str, right: str) -> bool:
 
 
 _OPERATION = re.compile(r"[+*/^!]|(?<=.)-|\\[a-zA-Z]{2,}|\d[A-Za-z(]|[a-z]{2}")
-_PART = re.compile(r"([A-Za-z](?:_\{?\w\}?)?)=.+")
+_NAME = re.compile(r"[A-Za-z](?:_\{?\w\}?)?")
 _COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?\w\}?)?)+")
 
 
@@ -91,10 +91,11 @@ def _objection(reference: str, answer: str, quantity: str) -> str | None:
     formula = compact(_clean(answer))
     if formula == quantity and _OPERATION.search(quantity) and compact(_clean(reference)) != formula:
         return "repeats the question"
-    part = _PART.fullmatch(formula)
-    if part is not None and _COMBINATION.fullmatch(quantity) and part.group(1) in quantity:
-        return "a part of the quantity asked for"
-    return None
+    label, equals, _ = formula.partition("=")
+    if not equals or not _COMBINATION.fullmatch(quantity) or _is_same_formula(label, quantity):
+        return None
+    is_part = _NAME.fullmatch(label) is not None and label in quantity
+    return "not the quantity asked for" if is_part or _COMBINATION.fullmatch(label) else None
 
 
 def _compare_by_option(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
-from curation.verify.answers.cursor import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.expr import Expr, const, divide, fn, mul, neg, num, power, sym
+from curation.verify.answers.names import CLOSING, MAX_DEPTH, Cursor
 from curation.verify.answers.tokens import AnswerParseError, Token
 
 _INVERSE = {
@@ -14,6 +14,7 @@ _INVERSE = {
     "csc": "arccsc", "sinh": "arcsinh",
     "cosh": "arccosh", "tanh": "arctanh",
 }  # fmt: skip
+_OF_MANY = frozenset(("max", "min", "gcd", "lcm"))
 HALF = num(Fraction(1, 2))
 TEN = num(10)
 
@@ -39,7 +40,8 @@ class FunctionRules(Cursor):
         return power(value, exponent) if exponent is not None else value
 
     def arguments(self, name: str) -> list[Expr]:
-        if self.at("(") or self.at("[") or (self.at("{") and name in ("sqrt", "abs", "max", "min", "gcd", "lcm")):
+        braces = self.at("{") and (name in ("sqrt", "abs") or name in _OF_MANY)
+        if self.at("(") or self.at("[") or braces or (self.at("{s") and name in _OF_MANY):
             closer = CLOSING[self.next().text]
             if self.depth > MAX_DEPTH:
                 raise AnswerParseError("nested too deeply")
@@ -73,7 +75,7 @@ class FunctionRules(Cursor):
         return argument
 
     def command(self, name: str) -> Expr:
-        if name in ("frac", "dfrac", "tfrac", "cfrac"):
+        if name == "frac":
             top = self.digit_group()
             below = self.digit_group()
             variable = _differentiates(top, below)
@@ -88,7 +90,7 @@ class FunctionRules(Cursor):
                 self.expect("]")
             inner = self.group()
             return power(inner, HALF if index is None else divide(ex.ONE, index))
-        if name in ("binom", "dbinom", "tbinom"):
+        if name == "binom":
             top = self.digit_group()
             return fn("binomial", top, self.digit_group())
         if name in ("sum", "prod"):
@@ -192,7 +194,9 @@ def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
     first = args[0]
     if len(args) > 1 and name == "log" and base is None:
         base, first, args = args[1], args[0], args[:1]
-    if len(args) > 1 and name not in ("max", "min", "gcd", "lcm"):
+    if len(args) == 1 and name in _OF_MANY:
+        return sym(f"{name}({ex.show(first)})")
+    if len(args) > 1 and name not in _OF_MANY:
         raise AnswerParseError(f"{name} of {len(args)} arguments")
     if name in ("log", "ln", "lg"):
         below = base or (TEN if name == "lg" else None)

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import re
+from typing import TypeGuard
 
 from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, add, divide, has, mul, neg, num, power, rename, show, sym, symbols
-from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe
+from curation.verify.answers.expr import (
+    Expr,
+    add,
+    divide,
+    has,
+    letters_in,
+    mul,
+    neg,
+    num,
+    power,
+    rename,
+    show,
+    sym,
+    symbols,
+)
+from curation.verify.answers.forms import Form, Relation, Sequence, Value, Words, describe, without_unit
+from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
 from curation.verify.answers.samevalue import compare_expressions, values_at_trial_point
+from curation.verify.answers.written import constant_value, written_number
 
 _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
+_COORDINATES = frozenset("xyzt")
+"""Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
+
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -19,13 +39,16 @@ def left_name(form: Form) -> str | None:
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
-    if isinstance(left, Value) and not symbols(left.expr) and isinstance(right, Value) and symbols(right.expr):
-        return None
+    if isinstance(left, Value) and isinstance(right, Value):
+        if symbols(right.expr) and not symbols(left.expr):
+            return None
+        if left.expr.op in ("add", "pow") and right.expr == num(0):
+            return None
     return describe(left) if is_label(left) else None
 
 
 def is_label(form: Form) -> bool:
-    """Return whether the left side of an equation only names what the right side is."""
+    """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
         return True
     if isinstance(form, Sequence):
@@ -39,9 +62,9 @@ def is_label(form: Form) -> bool:
         return not has(expr, "const", "inf")
     if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
         return True
-    if expr.op == "mul":
-        return _is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")
-    return False
+    if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
+        return True
+    return letters_in(expr).isdisjoint(_COORDINATES)
 
 
 def _is_call(expr: Expr) -> bool:
@@ -99,7 +122,11 @@ def _with_argument_of(reference: Relation, answer: Relation) -> Relation:
     if ours is None or theirs is None or ours[0] != theirs[0] or not (ours[1] + theirs[1]).isalpha():
         return answer
     values = [item for item in answer.items[1:] if isinstance(item, Value)]
-    if len(values) + 1 < len(answer.items) or any(ours[1] in symbols(value.expr) - {theirs[1]} for value in values):
+    if len(values) + 1 < len(answer.items) or ours[1] == theirs[1]:
+        return answer
+    inside = [letters_in(value.expr) for value in values]
+    if any(ours[1] in letters or (letters - symbols(value.expr)) & {theirs[1]}
+           for letters, value in zip(inside, values, strict=True)):  # fmt: skip
         return answer
     renamed = (Value(rename(value.expr, {theirs[1]: sym(ours[1])}), value.unit) for value in values)
     return Relation((reference.items[0], *renamed), answer.ops)
@@ -120,6 +147,8 @@ class Relations(ComparisonState):
             return self._same_ends(ranges[0], ranges[1])
         if _is_range(reference) or _is_range(answer):
             return self._match_ratio_in_words(reference, answer)
+        if _is_approximated(reference) or _is_approximated(answer):
+            return self._match_approximated(reference, answer)
         if isinstance(reference, Relation) and isinstance(answer, Relation):
             return self._match_two_relations(reference, answer)
         if isinstance(answer, Relation):
@@ -130,13 +159,21 @@ class Relations(ComparisonState):
             )
         assert isinstance(reference, Relation)
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self.match(right_side(reference), answer):
+        if names and self._not_naming(reference, answer) and self.match(right_side(reference), answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
         if isinstance(answer, Sequence) and answer.brackets == "":
             return self._same_order(reference, answer)
         return False
+
+    def _match_approximated(self, reference: Form, answer: Form) -> bool:
+        """Return whether what stands before ≈ is the same; where both say ≈, what stands behind it must be so too."""
+        sides = [side.items if _is_approximated(side) else (side,) for side in (reference, answer)]
+        if not self.match(sides[0][0], sides[1][0]):
+            return False
+        same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
+        return same or all(_is_rounded_from(*side) for side in sides)
 
     def _same_ends(self, left: tuple[Form, Form], right: tuple[Form, Form]) -> bool:
         return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
@@ -165,11 +202,21 @@ class Relations(ComparisonState):
             other = _with_argument_of(reference, answer)
             if self.match(right_side(reference), right_side(other)):
                 clash = names[0] != left_name(other) and _labels_clash(reference, other)
-                self.doubtful |= clash
-                return not clash
+                clash |= not (self._steps_agree(reference, other) and self._steps_agree(other, reference))
+                if not clash:
+                    return True
+                self.doubtful = True
         if len(reference.ops) > 1 or len(answer.ops) > 1:
             return self._match_chains(reference, answer)
         return self._match_equations(reference, answer)
+
+    def _steps_agree(self, chain: Relation, other: Relation) -> bool:
+        """Return whether what stands between name and value in a = b = c is the value, or stands in the other too."""
+        if min(len(chain.items), len(other.items)) < 3:
+            return True
+        return all(
+            any(self.match(step, item) for item in (chain.items[-1], *other.items)) for step in chain.items[1:-1]
+        )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
@@ -276,6 +323,19 @@ def numerator(expr: Expr) -> tuple[Expr, Expr]:
     return top, below
 
 
+def _is_approximated(form: Form) -> TypeGuard[Relation]:
+    return isinstance(form, Relation) and form.ops == ("~=",)
+
+
+def _is_rounded_from(exact: Form, rounded: Form) -> bool:
+    """Return whether one number is another rounded, in per cent where it says so."""
+    if not isinstance(exact, Value) or not isinstance(rounded, Value):
+        return False
+    value, number = constant_value(exact.expr), written_number(rounded.expr)
+    shares = (value, 100 * value) if value is not None else ()
+    return number is not None and any(rounds_to(share, number, DEFAULT_POLICY) for share in shares)
+
+
 def _is_range(form: Form) -> bool:
     return isinstance(form, Relation) and form.ops == ("to",)
 
@@ -298,7 +358,5 @@ def _as_ratio(form: Form) -> Form:
 
 
 def _sides(form: Relation) -> tuple[Expr, Expr] | None:
-    first, second = form.items[0], form.items[-1]
-    if len(form.items) == 2 and isinstance(first, Value) and isinstance(second, Value):
-        return first.expr, second.expr
-    return None
+    first, second = without_unit(form.items[0]), without_unit(form.items[-1])
+    return (first, second) if len(form.items) == 2 and first is not None and second is not None else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from curation.verify.answers.balls import rational_value
+from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import Expr, const, divide, fn, has, mul, num, symbols, walk
 from curation.verify.answers.families import Families
 from curation.verify.answers.forms import Value
@@ -23,6 +25,14 @@ class Values(Families):
 
     def match_values(self, reference: Value, answer: Value) -> bool:
         """Return whether two values are the same, with the unit left out, converted, or implied."""
+        shares = [side.unit.startswith("% ") for side in (reference, answer)]
+        if any(shares) and reference.unit != answer.unit:
+            self.doubtful |= all(shares)
+            bare = [
+                Value(side.expr, "%") if share else side
+                for side, share in zip((reference, answer), shares, strict=True)
+            ]
+            return not all(shares) and self.match_values(*bare)
         if self.question.unit is not None:
             same = self._match_in_unit(reference, answer, self.question.unit)
             if same is not None:
@@ -55,10 +65,8 @@ class Values(Families):
         factor = conversion_factor(answer_unit, reference_unit)
         if factor is not None:
             return [(reference.expr, _scale(answer.expr, num(factor)))]
-        if is_known(reference_unit) and is_known(answer_unit):
-            self.doubtful = True
-            return []
-        return [plain]
+        self.doubtful = True
+        return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
         """Return whether two values are the same where the one without a unit is in the unit asked for.
@@ -123,6 +131,8 @@ class Values(Families):
             if numbers[0].value == numbers[1].value:
                 return self.decide("number", True)
             return self._match_rounded(numbers[0], numbers[1])
+        if has(reference, "fn", "residue") or has(answer, "fn", "residue"):
+            return self._match_residues(reference, answer)
         if has(reference, "fn", "base") or has(answer, "fn", "base"):
             return self._match_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
@@ -189,6 +199,16 @@ class Values(Families):
             and answer_number is not None
             and self._match_rounded(reference_number, answer_number)
         )
+
+    def _match_residues(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether a (mod m) and b (mod m) are the same class. One beside a number is doubtful."""
+        if not reference.name == answer.name == "residue":
+            self.doubtful = True
+            return False
+        (left, modulus), (right, other) = reference.args, answer.args
+        gap = rational_value(divide(difference(left, right), modulus))
+        same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
+        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
         """Return whether numbers with a base have the same digits in the same base.

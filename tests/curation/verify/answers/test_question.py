@@ -27,20 +27,23 @@ PAIR, INTERVAL = "Find the ordered pair $(x,y)$.", "Write the solution in interv
 
 VERDICTS = [
     # the quantity
-    (FIND, "113", "m+n=113", WRONG, RIGHT),
-    (FIND, "113", "$n + m = 113$", WRONG, RIGHT),
-    (FIND, "m+n=113", "113", WRONG, RIGHT),
+    (FIND, "113", "m+n=113", RIGHT, RIGHT),
+    (FIND, "113", "$n + m = 113$", RIGHT, RIGHT),
+    (FIND, "m+n=113", "113", RIGHT, RIGHT),
     (FIND, "113", "m+n=114", WRONG, WRONG),
     (FIND, "113", "m=113", RIGHT, DOUBTFUL),
+    (FIND, "113", "m-n=113", RIGHT, DOUBTFUL),
+    (FIND, "113", "100+13=113", RIGHT, RIGHT),
+    (r"Find $(x-y)^2$.", "9", "(x-y)^2 = 9", WRONG, RIGHT),
     (FIND, "113", r"\frac{100}{13}", WRONG, WRONG),
     (FIND, "113", "m=100, n=13", WRONG, WRONG),
-    (r"Find $\det A$.", "5", r"\det A = 5", WRONG, RIGHT),
+    (r"Find $\det A$.", "5", r"\det A = 5", RIGHT, RIGHT),
     (r"Compute $\binom{8}{4}$.", "70", r"\binom{8}{4}", RIGHT, DOUBTFUL),
     (r"Compute $\binom{8}{4}$.", "70", r"\dbinom{8}{4} = 70", RIGHT, RIGHT),
     (r"Compute $\binom{8}{4}$.", r"\binom{8}{4}", r"\binom84", RIGHT, RIGHT),
     ("Factor $x^2-1$.", "(x-1)(x+1)", "x^2-1", RIGHT, DOUBTFUL),
     ("Factor $x^2-1$.", "(x-1)(x+1)", "(x+1)(x-1)", RIGHT, RIGHT),
-    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=1}^4 a_n = 10", WRONG, RIGHT),
+    (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=1}^4 a_n = 10", RIGHT, RIGHT),
     (r"Find $\sum_{n=1}^{4} a_n$.", "10", r"\sum_{n=10", WRONG, WRONG),
     (r"Compute $\sin 30^\circ$. (A) 1 (B) $\frac12$", "B", r"\sin 30^\circ", WRONG, DOUBTFUL),
     (r"Write $\frac14$ as a decimal.", "0.25", r"\frac{1}{4}", RIGHT, RIGHT),  # plain numbers are their value
