@@ -10,6 +10,7 @@ import itertools
 
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
+from curation.verify.answers.labels import left_name
 from curation.verify.answers.matrices import components
 from curation.verify.answers.pieces import equals_cases, is_piecewise
 from curation.verify.answers.question import AskedValues
@@ -274,8 +275,6 @@ def _brackets_agree(left: str, right: str) -> bool:
 
 
 def _label_names(forms: list[Form]) -> list[str]:
-    from curation.verify.answers.relations import left_name
-
     names = [left_name(form) for form in forms]
     return [name for name in names if name is not None] if all(names) else []
 

@@ -40,7 +40,7 @@ def parse_value(tokens: list[Token]) -> Value:
 
     Text behind it is its unit where that is known or the name of what is counted; else the value is not read from it.
     """
-    compound = _compound(tokens)
+    compound = parse_compound(tokens)
     if compound is not None:
         return compound
     at = _unit_start(tokens)
@@ -83,12 +83,10 @@ def _split_scale(unit: str) -> tuple[Fraction, str]:
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """Read "5 dollars and 25 cents"; None where ``tokens`` are no such amount."""
-    return _compound(tokens)
+    """Read "1 hour 30 minutes" or "5 ft 6 in": numbers with units of one dimension, in the unit of the last.
 
-
-def _compound(tokens: list[Token]) -> Value | None:
-    """Read "1 hour 30 minutes" or "5 ft 6 in": numbers with units of one dimension, in the unit of the last."""
+    None for anything else.
+    """
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None

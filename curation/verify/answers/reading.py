@@ -24,9 +24,9 @@ from curation.verify.answers.forms import (
     Value,
     Words,
     also_from,
-    describe,
 )
-from curation.verify.answers.grammar import is_modulus, parse_expression
+from curation.verify.answers.grammar import parse_expression
+from curation.verify.answers.lists import join_items, with_modulus_each
 from curation.verify.answers.matrices import determinant, read_matrix
 from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
 from curation.verify.answers.spans import (
@@ -117,66 +117,8 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
             joints.append(separator)
     if not item_tokens:
         raise AnswerParseError("nothing")
-    forms = [_parse_item(part, depth) for part in _with_modulus_each(item_tokens)]
-    if len(forms) == 1:
-        return forms[0]
-    if ";" in joints and "," in joints:
-        groups = _parse_groups(item_tokens, joints, depth)
-        if groups is not None:
-            return groups
-    if all(_is_equation(form) for form in forms):
-        return Sequence(_group_by_repetition(forms))
-    first = forms[0]
-    if (
-        isinstance(first, Relation)
-        and first.ops in (("=",), ("in",))
-        and not any(isinstance(form, Relation) for form in forms[1:])
-    ):
-        labelled = (Relation((first.items[0], form), first.ops, first.source) for form in forms[1:])
-        return Sequence((first, *labelled), "{}" if "or" in joints else "")
-    if isinstance(first, Relation) and first.ops == ("!=",) and all(isinstance(form, Value) for form in forms[1:]):
-        others = (Relation((first.items[0], form), ("!=",), first.source) for form in forms[1:])
-        return Union((first, *others), is_conjunction=True)
-    conditions = all(is_condition(form) for form in forms)
-    if conditions and not all(isinstance(form, Sequence) for form in forms):
-        return Union(tuple(forms), is_conjunction="or" not in joints)
-    all_solutions = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
-    if "or" in joints and all_solutions and any(is_condition(form) for form in forms):
-        return Union(tuple(forms))
-    if "or" in joints and all(isinstance(form, Value) for form in forms):
-        return Sequence(tuple(forms), "{}")
-    return Sequence(tuple(forms))
-
-
-def _with_modulus_each(parts: list[list[Token]]) -> list[list[Token]]:
-    """Return the items of ``n = 0, 1 (mod 4)`` with the modulus behind each."""
-    starts = [next((at for at, token in enumerate(part) if is_modulus(token)), None) for part in parts]
-    last = starts[-1]
-    if last is None or any(start is not None for start in starts[:-1]):
-        return parts
-    suffix = parts[-1][last - (parts[-1][last - 1].text == "(") :]
-    return [*(part + suffix for part in parts[:-1]), parts[-1]]
-
-
-def _parse_groups(item_tokens: list[list[Token]], joints: list[str], depth: int) -> Form | None:
-    """Read groups that semicolons separate and commas divide; None where they are not of one size above 1."""
-    groups: list[list[Form]] = [[]]
-    for part, joint in zip(item_tokens, joints, strict=True):
-        if joint == ";":
-            groups.append([])
-        groups[-1].append(_parse_item(part, depth))
-    if len({len(group) for group in groups}) != 1 or len(groups[0]) < 2:
-        return None
-    return Sequence(tuple(Sequence(tuple(group), "()") for group in groups))
-
-
-def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """Group equations by the repetition of their names: x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
-    names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
-    width = names.index(names[0], 1) if names[0] in names[1:] else 0
-    if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
-        return tuple(Sequence(tuple(forms[at : at + width]), "()") for at in range(0, len(forms), width))
-    return tuple(forms)
+    forms = [_parse_item(part, depth) for part in with_modulus_each(item_tokens)]
+    return join_items(forms, joints)
 
 
 def _parse_item(part: list[Token], depth: int) -> Form:
@@ -186,17 +128,6 @@ def _parse_item(part: list[Token], depth: int) -> Form:
     if len(part) < 3 and part and part[-1].kind == "num" and part[-1].text[:2] == "00":
         raise AnswerParseError("a group of a long number's digits")
     return parse_form(part, depth + 1)
-
-
-def _is_equation(form: Form) -> bool:
-    return isinstance(form, Relation) and set(form.ops) == {"="}
-
-
-def is_condition(form: Form) -> bool:
-    """Return whether a form says where something lies: an inequality, an interval, a union."""
-    if isinstance(form, Relation):
-        return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
-    return isinstance(form, Union)
 
 
 def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:

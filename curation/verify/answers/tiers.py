@@ -18,12 +18,12 @@ from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
     is_remark,
-    parse_boolean,
     parse_choice,
     parse_choice_letters,
     parse_date,
     parse_time,
     parse_word_list,
+    split_boolean,
 )
 from curation.verify.extraction import strip_boxes
 
@@ -146,7 +146,7 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
 
 def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
     """Compare yes and no, and what stands behind them; None where one is neither."""
-    left, right = parse_boolean(reference), parse_boolean(answer)
+    left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
     (truth, other), (more, more_there) = (left[0], right[0]), (clean_answer(left[1]), clean_answer(right[1]))

@@ -105,11 +105,14 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
     return letter.upper(), rest
 
 
-def parse_boolean(text: str) -> tuple[str, str] | None:
-    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F, and the text behind the word.
+def parse_boolean(text: str) -> str | None:
+    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
+    said = split_boolean(text)
+    return said[0] if said is not None else None
 
-    None for anything else.
-    """
+
+def split_boolean(text: str) -> tuple[str, str] | None:
+    """Return what `parse_boolean` does, and the text behind the word."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
         return _BOOLEANS[head.group(1).casefold()], text[head.end() :]
