@@ -44,6 +44,7 @@ SHARED_ROOMS = {
     "languages.stripping",
     "languages.vocabulary",
     "languages.words",
+    "options",
     "policies",
     "prompts",
     "records",
@@ -51,7 +52,6 @@ SHARED_ROOMS = {
     "sources.kattis_statement",
     "sources.rows",
     "storage",
-    "options",
     "thinking",
     "verify",
 }
