@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from curation.verify.answers import expr as ex
@@ -15,6 +16,7 @@ _INVERSE = {
     "cosh": "arccosh", "tanh": "arctanh",
 }  # fmt: skip
 _OF_MANY = frozenset(("max", "min", "gcd", "lcm"))
+_LETTERS = re.compile(r"[A-Za-z]+")
 HALF = num(Fraction(1, 2))
 TEN = num(10)
 
@@ -112,7 +114,9 @@ class FunctionRules(Cursor):
         self.expect("}")
         self.expect("^")
         high = self.group()
-        return fn(name, index, low, high, self.term())
+        value = fn(name, index, low, high, self.term())
+        indexed = any(index.name in _LETTERS.findall(other.partition("_")[2]) for other in ex.symbols(value))
+        return sym(ex.show(_in_order(value))) if indexed else value  # of a sequence that nobody knows: a name
 
     def limit(self) -> Expr:
         """Return the limit of a term as a variable goes to a number."""
@@ -188,6 +192,14 @@ def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
     else:
         return None
     return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
+
+
+def _in_order(expr: Expr) -> Expr:
+    """Return an expression with the terms of sums and the factors of products in one order."""
+    args = tuple(_in_order(arg) for arg in expr.args)
+    if expr.op in ("add", "mul"):
+        args = tuple(sorted(args, key=ex.show))
+    return Expr(expr.op, args, expr.name, expr.value, expr.places)
 
 
 def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:

@@ -42,7 +42,8 @@ def is_label(form: Form) -> bool:
         return True
     if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
         return True
-    return letters_in(expr).isdisjoint(_COORDINATES)
+    is_quantity = expr.op == "fn" or len(symbols(expr)) > 1
+    return is_quantity and letters_in(expr).isdisjoint(_COORDINATES)
 
 
 def _is_call(expr: Expr) -> bool:

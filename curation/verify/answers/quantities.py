@@ -161,7 +161,7 @@ def _is_ordinal(tokens: list[Token], position: int) -> bool:
 
 def _is_unit_word(word: str, before: Token) -> bool:
     if is_unit(word):
-        return before.kind in ("num", "op")
+        return before.kind in ("num", "op", "const")
     return (len(word) > 3 and not (word.isupper() and len(word) < 6) and before.text in ("}", ")")) or (
         len(word) > 2 and before.kind == "num"
     )

@@ -13,6 +13,7 @@ from curation.verify.answers.balls import real_ball
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, without_unit
+from curation.verify.answers.labels import is_label
 from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
@@ -117,6 +118,8 @@ def _relation_pieces(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
         return _complement(_pieces(form.items[1], False))
     if form.ops[0] == "in":
+        if not is_label(form.items[0]):
+            raise NotARegion("a region of a formula's values")
         return _pieces(form.items[1], True)
     if form.ops[0] == ":":
         return _pieces(form.items[1], True)

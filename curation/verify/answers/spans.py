@@ -121,7 +121,10 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
     if not said or not names.issuperset(declared) or (any(kinds) and not declared):
         return None
     kind = " ".join(sorted(set(filter(None, kinds))))
-    return dict.fromkeys(declared, kind)
+    if len(set(declared)) < len(declared):
+        return None
+    is_head = len(declared) > 1 and not kinds and any(token.text in _BARS for token in run)
+    return {name: f"part {place}" if is_head else kind for place, name in enumerate(declared)}
 
 
 def _kinds_of(word: str) -> list[str] | None:

@@ -128,7 +128,9 @@ def normalise_unit(text: str) -> str:
         power = _POWERS[prefix.lower()] if prefix else power
         if word != prefix:
             unit_words.append(word.removeprefix(prefix))
-    if unit_words and unit_words[0].lower() in ("of", "per"):
+    if not unit_words:
+        return " ".join(words)  # "squared" alone
+    if unit_words[0].lower() in ("of", "per"):
         unit_words = unit_words if unit_words[0] == "per" else unit_words[1:]
     unit_text = "".join(unit_words) if any("^" in word or "/" in word for word in unit_words) else " ".join(unit_words)
     match = _POWER.fullmatch(unit_text)

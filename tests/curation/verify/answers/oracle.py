@@ -29,6 +29,9 @@ _WORDS = re.compile(r"\\(?:text|mathrm|mbox)\s*\{[^{}]*\}|(?<![A-Za-z\\])(?:and|
 _NAMES = re.compile(r"(?<![\\A-Za-z])(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|exp|ln|log|sqrt|pi)(?![A-Za-z])")
 _OF_WHOLE: dict[str, Callable[..., int]] = {"gcd": math.gcd, "lcm": math.lcm, "max": max, "min": min}
 _WHOLE_CALL = re.compile(r"\\(?:operatorname\{)?(gcd|lcm|max|min)\}?\s*\((-?\d+(?:\s*,\s*-?\d+)+)\)")
+_MIXED = re.compile(r"(?<![\d.}\w])(\d+)\s*\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}")
+_REPEATING = re.compile(r"(\d+)\.(\d*)\\overline\{(\d+)\}")
+_CELLS = re.compile(r"\\begin\{[a-z]*matrix\}|\\end\{[a-z]*matrix\}|\\\\|&")
 _MODULUS = re.compile(r"\\pmod\s*\{?(\d+)\}?|\(\s*\\?mod\s*(\d+)\s*\)")
 
 
@@ -52,9 +55,22 @@ def _bare(text: str) -> str:
     text = re.sub(r"\$|\\(?:left|right)(?![a-z])|\\[()\[\],;! ]", " ", text).strip().rstrip(".")
     text = re.sub(r"\\boxed\{(.*)\}", r"\1", text)
     text = re.sub(r"\\[dt]?frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", text)
+    text = _REPEATING.sub(_repeating, _MIXED.sub(_mixed, text))
     text = re.sub(r"\^\s*\{?\s*\\circ\s*\}?", r" \\cdot \\frac{\\pi}{180}", text)
     text = _WHOLE_CALL.sub(lambda m: str(_OF_WHOLE[m.group(1)](*map(int, m.group(2).split(",")))), text)
     return _NAMES.sub(r"\\\1", text)
+
+
+def _mixed(match: re.Match[str]) -> str:
+    """Return 2 2/3 as a sum, as it is read where the fraction is proper, and 2 4/3 as a product."""
+    whole, top, below = map(int, match.groups())
+    return rf"({whole}{'+' if top < below else '*'}\frac{{{top}}}{{{below}}})"
+
+
+def _repeating(match: re.Match[str]) -> str:
+    whole, part, period = match.groups()
+    nines = 10 ** len(period) - 1
+    return rf"\frac{{{int(whole + part) * nines + int(period)}}}{{{nines * 10 ** len(part)}}}"
 
 
 def _same(reference: str, changed: str, modulus: int) -> bool:
@@ -62,22 +78,39 @@ def _same(reference: str, changed: str, modulus: int) -> bool:
     reference, changed = reference.strip(), changed.strip()
     if reference.split() == changed.split():
         return True
-    for pattern in (_WORDS, _RELATION):
+    for pattern in (_CELLS, _WORDS, _RELATION):
         signs = [[sign.strip() for sign in pattern.findall(text)] for text in (reference, changed)]
         if not signs[0] and not signs[1]:
             continue
         pieces = [pattern.split(text) for text in (reference, changed)]
         if signs[0] != signs[1] or len(pieces[0]) != len(pieces[1]):
             return False
-        if signs[0] in (["="], ["\\neq"], ["\\ne"]) and pieces[0][1].strip() == pieces[1][1].strip() == "0":
-            return _same_value(pieces[0][0], f"-({pieces[1][0]})", 0) or _same_value(pieces[0][0], pieces[1][0], 0)
-        return all(_same(left, right, modulus) for left, right in zip(*pieces, strict=True))
+        return all(
+            _same(left, right, modulus)
+            or (_is_set_to_zero(signs[0], pieces[0], at) and _same_but_for_sign(left, right))
+            for at, (left, right) in enumerate(zip(*pieces, strict=True))
+        )
     lists = [_items(text) for text in (reference, changed)]
     if len(lists[0]) > 1 or len(lists[1]) > 1:
         return len(lists[0]) == len(lists[1]) and all(
             _same(left, right, modulus) for left, right in zip(*lists, strict=True)
         )
     return _same_value(reference, changed, modulus)
+
+
+def _is_set_to_zero(signs: list[str], pieces: list[str], at: int) -> bool:
+    """Return whether = 0 or ≠ 0 follows the piece."""
+    return (
+        at < len(signs)
+        and signs[at] in ("=", r"\ne", r"\neq")
+        and re.match(r"\s*0(?![\d.])", pieces[at + 1]) is not None
+    )
+
+
+def _same_but_for_sign(reference: str, changed: str) -> bool:
+    """Return whether two texts are the same but for the sign of the formula behind the last comma."""
+    (start, old), (other, new) = (text.rpartition(",")[::2] for text in (reference, changed))
+    return start == other and (_same_value(old, f"-({new})", 0) or _same_value(f"-({old})", new, 0))
 
 
 def _items(text: str) -> list[str]:
@@ -126,7 +159,7 @@ def _same_family(left: Any, right: Any) -> bool:
 
 def _is_formula(text: str) -> bool:
     """Return whether a text is one formula: no words, relations, lists or text commands."""
-    bare = re.sub(r"\\[A-Za-z]+", " ", text)
+    bare = re.sub(r"\\[A-Za-z]+", " ", re.sub(r"\\sqrt\s*\[\d+\]", " ", text))
     return not re.search(r"\\(?:text|mathrm|mid)(?![a-z])", text) and not re.search(
         r"[A-Za-z]{2,}|[$=<>,;:\n\[\]]|\\[^A-Za-z]", bare
     )

@@ -50,6 +50,16 @@ z = 1 + 1 = 2 | z = 0 + 1 = 2
 k\pi, k \in \mathbb{Z} | k\pi, k \in \mathbb{N}
 f(x)=x+a \text{ for any constant } a | f(x)=x+a \text{ for any constant } y
 x+y=5 | 5
+5\text{ factorial} | 5
+5 \text{ squared} | 5
+5 \text{ thousandths} | 5
+x < 5 cm | x < 5 km
+[1 cm, 5 cm] | [1 km, 5 km]
+20\% \text{ increase} | 20\% \text{ decrease}
+3 \text{ R } 2 | 3
+7 \text{ r } 3 | 7 \text{ r } 4
+x=2, x \ne 3 | x=2
+x \in \mathbb{R}, x \ne 0 | x \in \mathbb{R}
 """
 SAME = r"""
 2^a 3^b 5^c | 2^a \cdot 3^b \cdot 5^c
