@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.records import Outcome
+from curation.verify.answers.asked import compare_as_asked, with_rounding
 from curation.verify.answers.forms import Form, Reading, Words, describe, names_in
 from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
@@ -30,8 +32,22 @@ MAX_READ_CHARS = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
 
 
-def compare_answers(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """Return the verdict on two final answers."""
+def compare_answers(
+    reference: str,
+    answer: str,
+    lang: str,
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
+) -> AnswerComparison:
+    """Return the verdict on two final answers to a question."""
+    if question is NOTHING_ASKED:
+        return _compare_answers(reference, answer, lang, policy, question)
+    return compare_as_asked(reference, answer, lang, policy, question, _compare_answers)
+
+
+def _compare_answers(
+    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm
+) -> AnswerComparison:
     left, right = reference.strip(), answer.strip()
     if not left or not right:
         return _verdict(False, "empty", left, right)
@@ -43,7 +59,7 @@ def compare_answers(reference: str, answer: str, lang: str, policy: Approximatio
     if left == right and left:
         return _verdict(True, "identical", left, right)
     comparison = quick_compare(left, right, lang=lang, policy=policy) or _compare_as_words(left, right, lang, policy)
-    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy)
+    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy, question)
 
 
 @lru_cache(maxsize=4096)
@@ -59,7 +75,10 @@ def _is_same_digit_string(left: str, right: str) -> bool:
 
 
 def compare_readings(
-    references: tuple[Reading, ...], answers: tuple[Reading, ...], policy: ApproximationPolicy
+    references: tuple[Reading, ...],
+    answers: tuple[Reading, ...],
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
 ) -> AnswerComparison:
     """Return the verdict on every pair of readings, the likeliest first.
 
@@ -77,7 +96,8 @@ def compare_readings(
         both_words = isinstance(reference.form, Words) and isinstance(answer.form, Words)
         if both_words and (reference is fallbacks[0] or answer is fallbacks[1]):
             continue
-        matcher = Matcher(policy, frozenset(name for name, _ in (*reference.declared, *answer.declared)))
+        arbitrary = frozenset(name for name, _ in (*reference.declared, *answer.declared))
+        matcher = Matcher(policy, arbitrary, question)
         if matcher.match(reference.form, answer.form):
             if _say_the_same_beside(reference, answer):
                 forms = _short_description(reference.form), _short_description(answer.form)
@@ -165,7 +185,13 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
     return None
 
 
-def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
+def compare_responses(
+    reference: str,
+    answer: str,
+    lang: str,
+    policy: ApproximationPolicy,
+    question: QuestionForm = NOTHING_ASKED,
+) -> AnswerComparison:
     """Return the verdict on two texts, each a final answer or a whole response that holds one."""
     reference = extract_final(reference)
     choice = parse_choice(reference)
@@ -177,8 +203,9 @@ def compare_responses(reference: str, answer: str, lang: str, policy: Approximat
     if truth is not None:
         return truth
     shorter = extract_final(answer)
+    policy = with_rounding(policy, question)
     comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return comparison or compare_answers(reference, shorter, lang, policy)
+    return comparison or compare_answers(reference, shorter, lang, policy, question)
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:
