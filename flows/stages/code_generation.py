@@ -7,17 +7,17 @@ refuses are not run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
-from curation.verify.programs.checkers import valid_inputs
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Checker, Submission
-from curation.verify.programs.tables import validator_of
+from curation.verify.programs.problem import Submission
+from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Program, Runner
+from curation.verify.programs.validators import ReadyValidator, check_inputs, prepare_validator
 from curation.verify.sandbox import Ending, Limits
 from flows.run.run_folder import Run
 from flows.stages.units import Unit
@@ -25,6 +25,10 @@ from flows.stages.units import Unit
 _GENERATOR_MB = 512
 _GIVEN = 20
 """Inputs of the source that a validator must accept before it is believed."""
+
+
+Execute = Callable[..., execution_matrix.ExecutionMatrix]
+"""`execution_matrix.run_execution_matrix`, or what stands in for it."""
 
 
 @dataclass(slots=True)
@@ -53,12 +57,14 @@ def generate_tests(
     tests: pl.DataFrame,
     limit: float,
     responses: Sequence[str],
+    execute: Execute = execution_matrix.run_execution_matrix,
 ) -> GeneratedTests:
     """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
 
     Args:
         limit: the problem's time limit, in seconds.
         responses: of the model that writes generators.
+        execute: runs solutions on tests.
     """
     settings = run.recipe.code.test_generation
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
@@ -75,7 +81,7 @@ def generate_tests(
     candidates = [
         candidate for candidate in unit.candidates(run) if candidate.index in voting or candidate.index in wrong
     ]
-    validator = _fit_validator(runner, unit)
+    validators = _fit_validators(runner, unit)
     idle = 0
     while generated.rounds < settings.rounds:
         generated.rounds += 1
@@ -89,13 +95,13 @@ def generate_tests(
             break
         used_inputs |= {text for text, _ in batch}
         generated.inputs += len(batch)
-        if validator is not None:
-            valid = valid_inputs(runner.tools, validator, [text.encode() for text, _ in batch])
-            generated.refused += valid.count(False)
-            batch = [pair for pair, passes in zip(batch, valid, strict=True) if passes]
+        if validators:
+            verdicts = check_inputs(runner.tools, validators, [text.encode() for text, _ in batch])
+            batch = [pair for pair, verdict in zip(batch, verdicts, strict=True) if verdict.valid]
+            generated.refused += len(verdicts) - len(batch)
         if not batch:
             continue
-        gained = _round(run, unit, runner, candidates, voting, batch, generated, tests.height, limit)
+        gained = _round(run, unit, runner, candidates, voting, batch, generated, tests.height, limit, execute)
         idle = 0 if gained else idle + 1
         enough = tests.height + len(generated.tests) >= settings.enough
         if enough and (idle >= settings.patience or wrong <= generated.caught):
@@ -108,11 +114,12 @@ def _voting(run: Run, runs: pl.DataFrame) -> set[int]:
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
-def _fit_validator(runner: Runner, unit: Unit) -> Checker | None:
-    """Return the problem's input validator; None where it has none, or refuses an input that the source gives."""
-    validator = validator_of(unit.judging)
+def _fit_validators(runner: Runner, unit: Unit) -> list[ReadyValidator]:
+    """Return the problem's input validators; none where they refuse an input that the source gives."""
+    prepared = [prepare_validator(runner.tools, validator) for validator in validators_of(unit.judging)]
+    ready = [validator for validator in prepared if isinstance(validator, ReadyValidator)]
     given_inputs = [text.encode() for text in unit.tests["input"].head(_GIVEN)]
-    return validator if validator is not None and all(valid_inputs(runner.tools, validator, given_inputs)) else None
+    return ready if all(verdict.valid for verdict in check_inputs(runner.tools, ready, given_inputs)) else []
 
 
 def _round(
@@ -125,12 +132,13 @@ def _round(
     generated: GeneratedTests,
     num_tests: int,
     limit: float,
+    execute: Execute,
 ) -> bool:
     """Run the solutions on a batch of inputs and keep useful ones; return whether a new wrong solution was caught."""
     first = 1 + max(int(unit.tests["index"].max() or 0), *(test[1] for test in generated.tests), -1)  # type: ignore[arg-type]
     indices = list(range(first, first + len(batch)))
     problem = execution_matrix.with_tests(unit.problem(run, limit), [(text.encode(), b"") for text, _ in batch])
-    matrix = execution_matrix.run_execution_matrix(
+    matrix = execute(
         runner,
         unit.name,
         problem,
