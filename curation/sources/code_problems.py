@@ -33,7 +33,7 @@ from curation.sources.kattis import Package, find_packages, read_package
 from curation.sources.rows import Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text, validators_text
 
-VERSION = "code_sources@3"
+VERSION = "code_sources@4"
 
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}

@@ -11,9 +11,8 @@ gives them; either way they judge what it kept:
     TNR     wrong submissions that fail one of them; `made` counts those that the samples let pass
 
 A package's secret tests are the truth: an accepted submission counts where it passes them, a wrong one where it fails.
-Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Submissions
-are parted into ``--folds`` parts, and each part is scored on what the others led to (with more folds than submissions
-that is leave-one-out). Programs are run once on each input, whatever the fold.
+Programs are held out: a submission is scored on tests that were made, voted on and chosen without it. Each is
+left out in its turn, or one of ``--folds`` parts of them. Programs are run once on each input, whatever the fold.
 
 ``--truncate`` instead gives all tests of up to 100 KB, a few of their inputs cut somewhere so that the package's
 validators refuse them, and counts which of them stay, corrected or as they are, and which sound tests are lost.
@@ -47,13 +46,13 @@ from curation.verify.programs.tools import Runner
 from curation.verify.programs.validators import ReadyValidator, check_inputs, prepare_validator
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
-from flows.stages.code_generation import GeneratedTests, generate_tests
+from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
 from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
 
-MOST_KB = 1024
+MOST_KB = 256
 """Larger secret tests are left out of the truth."""
-SECRET = 40
+SECRET = 20
 """Secret tests that are the truth, drawn by chance where there are more."""
 
 
@@ -155,7 +154,7 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
     secret = [test for test in package.problem.tests[package.samples :] if len(test.input) <= MOST_KB << 10]
     secret = random.Random(package.name).sample(secret, SECRET) if len(secret) > SECRET else secret
     problem = execution_matrix.with_tests(package.problem, [(test.input, test.output) for test in secret])
-    limit = package.problem.cpu_s
+    limit = package.problem.cpu_s if package.has_time_limit else 4.0
     passes: dict[str, bool] = {}
     for accepted in (True, False):
         part = [sub for sub in subs if sub.accepted is accepted]
@@ -205,10 +204,13 @@ def score(
 ) -> Scored | None:
     """Make tests of one package for each fold, and count."""
     begin = time.monotonic()
-    file = out / f"{package.name}.truth.json"
+    if package.has_time_limit and package.problem.cpu_s > args.most_s:
+        return None
+    programs = hashlib.sha256(repr([sub.code for sub in subs]).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    file = out / f"{package.name}.{programs}.truth.json"
     known = truth(runner, package, subs, file)
     subs = [sub for sub in subs if known["passes"][_code(sub)] is sub.accepted]
-    if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
+    if known["limit"] > args.most_s or sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
     ready = [prepare_validator(runner.tools, validator) for validator in package.validators]
     judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
@@ -216,10 +218,10 @@ def score(
         return None
     unit = unit_of(package, subs, known["limit"], validators=args.validators)
     everybody = unit.candidates(run)
-    memory = Memory(out / f"{package.name}.runs.pkl", everybody)
+    memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
     scored = Scored(package.name)
     inputs: set[str] = set()
-    folds = min(args.folds, len(everybody))
+    folds = min(args.folds or len(everybody), len(everybody))
     parts = _parts(everybody, folds)
     for held in parts:
         others = [candidate for candidate in everybody if candidate.index not in held]
@@ -263,7 +265,8 @@ def _fold(
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     decisions = tests_agreement.decide_tests(matrix.runs, settings.agreement, ids)
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
-    generated = generate_tests(run, seen, runner, matrix.runs, decisions, tests, limit, (), memory.execute)
+    vouching = vouching_of(run, seen, runner, ())
+    generated = generate_tests(run, seen, runner, matrix.runs, decisions, tests, limit, (), vouching, memory.execute)
     return generated, problem
 
 
@@ -360,23 +363,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="what was run is kept here, for a further measurement")
     parser.add_argument("--packages", type=int, default=24)
     parser.add_argument("--seed", type=int, default=7, help="draws packages and submissions")
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--right", type=int, default=5, help="accepted submissions of a package at most")
-    parser.add_argument("--wrong", type=int, default=8, help="wrong submissions of a package at most")
+    parser.add_argument("--folds", type=int, default=0, help="0: each submission is left out by itself")
+    parser.add_argument("--right", type=int, default=4, help="accepted submissions of a package at most")
+    parser.add_argument("--wrong", type=int, default=6, help="wrong submissions of a package at most")
+    parser.add_argument("--most-s", type=float, default=2.0, help="packages with a longer time limit are left out")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--validators", action="store_true", help="give the stage the package's validators")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in code.test_generation.rounds=4")
     args = parser.parse_args()
     out = (args.out or Path(tempfile.mkdtemp(prefix="goldilocks-made-tests-"))).absolute()
     out.mkdir(parents=True, exist_ok=True)
-    run = measured_run(args.set, args.seed)
+    run = measured_run(["code.execution_matrix.give_up=1", *args.set], args.seed)
     all_scored = []
     with Runner(args.workers) as runner:
         keep_compiled(runner, out / "compiled")
         for package in packages_of(args.folders, args.packages, args.seed):
             scored = score(run, runner, package, chosen(package, args.right, args.wrong, args.seed), out, args)
             if scored is None:
-                print(f"{package.name}: left out: too few right programs, no wrong one, or no validator", flush=True)
+                print(
+                    f"{package.name}: left out: too slow, too few right programs, no wrong one, or no validator",
+                    flush=True,
+                )
                 continue
             all_scored.append(scored)
             counts = Counter(how for _, how in scored.wrong)

@@ -90,14 +90,17 @@ def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[Se
 
 
 def columns_in(
-    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound]
+    nodes: Sequence[Node], observed: Sequence[SeenInputs], bounds: Sequence[StatedBound], *, careful: bool = False
 ) -> dict[int, Column]:
-    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text."""
+    """Return each column of a form, from the tokens seen in it; ``bounds`` in the order of the text.
+
+    ``careful``: a column that no limit stands for keeps the range that was seen.
+    """
     groups: dict[int, list[SeenInputs]] = defaultdict(list)
     for block in observed:
         groups[block.column].append(block)
     columns = {column: _column(group) for column, group in sorted(groups.items())}
-    limits, aligned = ranges(columns, bounds, counting(nodes))
+    limits, aligned = ranges(columns, bounds, counting(nodes), careful=careful)
     ends = {
         first: groups[first] + groups[first + 1] for first, pair in pairs_in(nodes, observed).items() if pair.unequal
     }
@@ -183,12 +186,13 @@ def _limiting_column(group: Sequence[SeenInputs]) -> tuple[int | None, bool]:
 
 
 def ranges(
-    columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int]
+    columns: dict[int, Column], bounds: Sequence[StatedBound], counts: set[int], *, careful: bool = False
 ) -> tuple[dict[int, tuple[int, int]], set[int]]:
     """Return the range of each whole-number column, or of its words' lengths, and the columns that a limit stands for.
 
     Columns and limits are aligned in their order, as many as fit; a column that gets none keeps what was seen, widened
-    to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen.
+    to the narrowest limit that begins or ends where it does, and counts to twice the greatest seen; not so where
+    ``careful``.
     """
     whole = [column for column, properties in columns.items() if properties.kind == "whole" or _grows(properties)]
     whole_columns = [columns[column] for column in whole]
@@ -203,6 +207,8 @@ def ranges(
         if place in matched:
             bound = bounds[matched[place]]
             limits[column] = bound.low, bound.high
+        elif careful:
+            limits[column] = low, high
         elif low != high and fitting and (fitting[0].low == low or fitting[0].high == high):
             limits[column] = fitting[0].low, fitting[0].high
         else:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in, read_all
+from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     Env,
@@ -26,10 +26,11 @@ from curation.programs.test_generation.grammar import (
     Node,
     RepeatNode,
     infer_grammar,
-    read_node,
 )
+from curation.programs.test_generation.graphs import draw_edges
 from curation.programs.test_generation.limits import StatedBound
-from curation.programs.test_generation.shapes import Line, read_lines, written
+from curation.programs.test_generation.relations import Relations, infer_relations, read_input
+from curation.programs.test_generation.shapes import Line, is_whole, read_lines, written
 
 _TRIES = 6
 _SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
@@ -54,66 +55,91 @@ _PROFILES = (
 _FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
 
 
+def blocks_of(nodes: Sequence[Node]) -> Iterator[LinesNode]:
+    """Yield the blocks of lines of a form."""
+    for node in nodes:
+        if isinstance(node, RepeatNode):
+            yield from blocks_of(node.nodes)
+        elif isinstance(node, LinesNode):
+            yield node
+
+
 class _TooLargeError(Exception):
     """The input would not fit."""
 
 
-def grow_inputs(
-    inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str, most_bytes: int
-) -> list[str]:
-    """Return up to ``count`` new inputs of the form that ``inputs`` have; none where no form is found.
+@dataclass(frozen=True, slots=True)
+class InputForm:
+    """What is known of a problem's inputs: their form, its columns, and what they have in common.
+
+    ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
+    """
+
+    nodes: tuple[Node, ...]
+    columns: dict[int, Column]
+    pairs: dict[int, Pair]
+    relations: Relations
+    careful: bool
+
+    def allows(self, text: str) -> bool:
+        """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
+        lines = read_lines(text)
+        reading = read_input(self.nodes, lines, text) if lines else None
+        if reading is None or not self.careful:
+            return reading is not None
+        for block in reading.seen:
+            column = self.columns.get(block.column)
+            if column is None or (column.kind == "whole" and not all(map(is_whole, block.tokens))):
+                return False
+            if column.kind == "whole" and not all(column.low <= int(t) <= column.high for t in block.tokens):
+                return False
+        return self.relations.broken(reading) is None
+
+
+def infer_form(inputs: Sequence[str], bounds: Sequence[StatedBound], *, careful: bool) -> InputForm | None:
+    """Return the form of some inputs, those of another form left aside; None where there is none.
 
     Args:
         inputs: those seen, trusted to be valid.
         bounds: the statement's limits in the order of the text.
+    """
+    pairs = [(lines, text) for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
+    nodes = infer_grammar(sorted((lines for lines, _ in pairs), key=len)[:12]) if pairs else None
+    if nodes is None:
+        return None
+    readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
+    observed = [block for reading in readings for block in reading.seen]
+    columns = columns_in(nodes, observed, bounds, careful=careful)
+    return InputForm(nodes, columns, pairs_in(nodes, observed), infer_relations(readings), careful)
+
+
+def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, most_bytes: int) -> list[str]:
+    """Return up to ``count`` new inputs of a form, none of them among ``known``.
+
+    Args:
         most_bytes: size of the largest one.
     """
-    read = [lines for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
-    nodes = infer_grammar(sorted(read, key=len)[:12]) if read else None
-    if nodes is None:
-        return []
-    usable = [lines for lines in read if _reads(nodes, lines)]
-    observed = read_all(nodes, usable)
-    columns, pairs = columns_in(nodes, observed, bounds), pairs_in(nodes, observed)
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    texts = set(inputs)
+    texts = set(known)
     new_texts: list[str] = []
     profiles = [*_FIRST, *(draw.choice(_PROFILES) for _ in range(count * _TRIES))]
     for size, values in profiles:
         if len(new_texts) >= count:
             break
-        text = _grow_input(nodes, columns, pairs, (size, values), draw, most_bytes)
-        if text is not None and text not in texts:
+        text = _grow_input(form, (size, values), draw, most_bytes)
+        if text is not None and text not in texts and (not form.careful or form.allows(text)):
             texts.add(text)
             new_texts.append(text)
     return new_texts
 
 
-def _reads(nodes: Sequence[Node], lines: Sequence[Line]) -> bool:
-    position = 0
-    env: Env = {}
-    for node in nodes:
-        after = read_node(node, lines, position, env, None)
-        if after is None:
-            return False
-        position = after
-    return position == len(lines)
-
-
-def _grow_input(
-    nodes: Sequence[Node],
-    columns: dict[int, Column],
-    pairs: dict[int, Pair],
-    profile: tuple[str, str],
-    draw: random.Random,
-    most_bytes: int,
-) -> str | None:
+def _grow_input(form: InputForm, profile: tuple[str, str], draw: random.Random, most_bytes: int) -> str | None:
     """Return one input. Counts are halved until it fits; None where that does not help."""
     most = max(16, most_bytes // 8)
     for _ in range(24):
-        growth = _Growth(columns, pairs, counting(nodes), profile, draw, most, most_bytes // 6)
+        growth = _Growth(form, counting(form.nodes), profile, draw, most, most_bytes // 6)
         try:
-            for node in nodes:
+            for node in form.nodes:
                 growth.node(node)
         except _TooLargeError:
             if most <= 1:
@@ -133,8 +159,7 @@ def _grow_input(
 class _Growth:
     """One input while it is written."""
 
-    columns: dict[int, Column]
-    pairs: dict[int, Pair]
+    form: InputForm
     counts: set[int]
     profile: tuple[str, str]
     draw: random.Random
@@ -175,16 +200,19 @@ class _Growth:
                 raise _TooLargeError
             self.lines += [self._many(node.first, width) for _ in range(count)]
             return
-        pair = self.pairs.get(node.first)
+        pair = self.form.pairs.get(node.first)
         tree = pair is not None and pair.tree
-        columns = list(self._tree(count)) if tree else []
+        columns = list(self._tree(count)) if tree else list(self._graph(node, count))
+        joined = bool(columns)
         columns += [self._many(node.first + j, count, node.width == 1) for j in range(len(columns), node.width)]
-        if pair is not None and not tree:
+        if pair is not None and not joined:
             columns[0], columns[1] = self._paired(pair, columns[0], columns[1], node)
+        if self.form.careful:
+            self._relate(node.first, columns)
         self.lines += [list(row) for row in zip(*columns, strict=True)]
 
     def _paired(self, pair: Pair, first: list[str], second: list[str], node: LinesNode) -> tuple[list[str], list[str]]:
-        low, high = self._range(self.columns[node.first + 1])
+        low, high = self._range(node.first + 1)
         for i, (a, b) in enumerate(zip(first, second, strict=True)):
             if pair.unequal and a == b:
                 if low >= high:
@@ -208,10 +236,57 @@ class _Growth:
         self.draw.shuffle(rows)
         return [str(a) for a, _ in rows], [str(b) for _, b in rows]
 
+    def _graph(self, node: LinesNode, count: int) -> tuple[list[str], ...]:
+        """Return the ends of the edges of a graph that is connected, or has no edge twice; nothing where neither is
+        asked for.
+        """
+        relations = self.form.relations
+        simple = relations.has("edges", node.first)
+        nodes = next((self.env[c] for c in self.counts_of_nodes(node.first) if c in self.env), None)
+        if not self.form.careful or node.width == 1 or (nodes is None and not simple):
+            return ()
+        low, high = self._range(node.first) if nodes is None else (1, nodes)
+        turned = (
+            ("<", "<=") if any(w[0] in "<>" for w, o in relations.beside(node.first + 1) if o == node.first) else ()
+        )
+        edges = draw_edges(count, low, high, self.draw, connected=nodes is not None, simple=simple, sort=bool(turned))
+        return [str(a) for a, _ in edges], [str(b) for _, b in edges]
+
+    def counts_of_nodes(self, first: int) -> list[int]:
+        """Return the columns that say how many nodes the edges of a block join, where they always join all."""
+        return [other for name, column, other, _ in self.form.relations.kept if name == "connected" and column == first]
+
+    def _limits_of_count(self, name: int, low: int, high: int) -> tuple[int, int]:
+        """Return the range of a number, cut to the numbers of edges that a connected or simple graph may have."""
+        for block in blocks_of(self.form.nodes) if self.form.careful and name in self.counts else ():
+            if block.count is None or block.count.column != name:
+                continue
+            for nodes in (self.env[c] for c in self.counts_of_nodes(block.first) if c in self.env):
+                low = max(low, nodes - 1 - block.count.plus)
+                if self.form.relations.has("edges", block.first):
+                    high = min(high, nodes * (nodes - 1) // 2 - block.count.plus)
+        if low > high:
+            raise ValueError(f"no count from {low} to {high}")
+        return low, high
+
+    def _relate(self, first: int, columns: list[list[str]]) -> None:
+        """Turn or shift values of one row that must be in order or different, where they are not."""
+        for place in range(1, len(columns)):
+            for word, other in self.form.relations.beside(first + place):
+                column = columns[other - first]
+                for i, (a, b) in enumerate(zip(columns[place], column, strict=True)):
+                    x, y = int(a), int(b)
+                    if word[0] in "<>" and (x > y) == (word[0] == "<") and x != y:
+                        columns[place][i], column[i] = b, a
+                    elif x == y and word in ("<", ">", "!="):
+                        columns[place][i] = str(x - 1 if word == "<" else x + 1)
+                    elif word == "=":
+                        columns[place][i] = b
+
     def _single(self, name: int) -> str:
-        column = self.columns[name]
+        column = self.form.columns[name]
         if column.kind == "whole":
-            low, high = self._range(column, 0.75)
+            low, high = self._limits_of_count(name, *self._range(name, 0.75))
             value = self._size(low, high) if name in self.counts else self._value(low, high)
             self.env[name] = value
             return str(value)
@@ -225,12 +300,18 @@ class _Growth:
         top = min(high, most, low + _SIZES[self.profile[0]])
         return self.draw.randint(low, max(low, top))
 
-    def _range(self, column: Column, chance: float = 1.0) -> tuple[int, int]:
+    def _range(self, name: int, chance: float = 1.0) -> tuple[int, int]:
         """Return a column's range, bounded by the number that it never exceeds.
 
         Where no value seen reached that number, the bound is applied with probability ``chance``.
         """
+        column = self.form.columns[name]
         low, high = column.low, column.high
+        for word, other in self.form.relations.between(name) if self.form.careful else ():
+            if other in self.env:
+                value = self.env[other]
+                low = max(low, value + (word == ">")) if word in (">", ">=", "=") else low
+                high = min(high, value - (word == "<")) if word in ("<", "<=", "=") else high
         if column.most is not None and column.most in self.env and (column.certain or self.draw.random() < chance):
             high = min(high, self.env[column.most])
         if low > high:
@@ -257,21 +338,21 @@ class _Growth:
 
         Beside other columns, whether they are in order and all different may be left to chance.
         """
-        column = self.columns[name]
+        column = self.form.columns[name]
         if not alone:
             chance = self.draw.random() < 0.5
             order, distinct = (0, False) if chance else (column.order, column.distinct)
             column = dataclasses.replace(column, base=None, order=order, distinct=distinct)
         if column.kind == "whole":
-            return [str(value) for value in self._numbers(column, count)]
+            return [str(value) for value in self._numbers(name, column, count)]
         if column.kind == "real":
             shift = 10**column.decimals
             low, high = column.low * shift, column.high * shift
             return [f"{self._value(low, high) / shift:.{column.decimals}f}" for _ in range(count)]
         return self._words(column, count)
 
-    def _numbers(self, column: Column, count: int) -> list[int]:
-        low, high = self._range(column)
+    def _numbers(self, name: int, column: Column, count: int) -> list[int]:
+        low, high = self._range(name)
         draw = self.draw
         if column.base is not None:
             values = list(range(column.base, column.base + count))

@@ -85,9 +85,7 @@ def check_inputs(
         places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
         stdins = [inputs[place] for place in places]
         validator = ready.validator
-        beside = (
-            {} if validator.lang is ValidatorLang.CHECKTESTDATA else helper_files(_as_checker(validator))
-        )
+        beside = {} if validator.lang is ValidatorLang.CHECKTESTDATA else helper_files(_as_checker(validator))
         results = tools.run(ready.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
         for place, result in zip(places, results, strict=True):
             verdict = _verdict_of(validator, result)
