@@ -149,7 +149,7 @@ def _inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataF
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     agreeing = set(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    shape = test_generation.infer_form([texts[test] for test in sorted(agreeing)], (), careful=False)
+    shape = test_generation.infer_form([texts[test] for test in sorted(agreeing)], "", careful=False)
     doubted = [test for test, text in texts.items() if test not in agreeing and not (shape and shape.allows(text))]
     return pl.DataFrame([(unit.name, test, None, None) for test in doubted], schema=tests_agreement.INPUT, orient="row")
 

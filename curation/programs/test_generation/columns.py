@@ -200,6 +200,10 @@ def ranges(
         properties.sizes if _grows(properties) else (properties.low, properties.high) for properties in whole_columns
     ]
     matched = _aligned(spans, bounds)
+    if careful:  # only where the other end of the text would give the same
+        other = _aligned([(-b, -a) for a, b in spans[::-1]], [StatedBound(-b.high, -b.low) for b in bounds[::-1]])
+        last = {len(spans) - 1 - place: len(bounds) - 1 - limit for place, limit in other.items()}
+        matched = {p: b for p, b in matched.items() if p in last and bounds[last[p]] == bounds[b]}
     limits = {}
     for place, column in enumerate(whole):
         low, high = spans[place]

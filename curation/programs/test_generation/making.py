@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from curation.programs.test_generation.demands import promises
 from curation.programs.test_generation.growing import grow_inputs, infer_form
-from curation.programs.test_generation.limits import bounds_in_order, stated_bounds
+from curation.programs.test_generation.limits import stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
 
 _GROWN = 2 / 3
@@ -21,9 +22,11 @@ def new_inputs(
         statement: whose limits are kept where they can be told.
         most_bytes: size of the largest one.
         careful: nothing will say whether they are valid: all keep the form, the relations and the ranges that those
-            seen show, and there are none where no form is found.
+            seen show. There are none where no form is found, or the statement promises what no relation expresses.
     """
-    form = infer_form(inputs, bounds_in_order(statement), careful=careful)
+    if careful and promises(statement):
+        return []
+    form = infer_form(inputs, statement, careful=careful)
     grown = [] if form is None else grow_inputs(form, inputs, round(count * _GROWN), seed, most_bytes)
     if careful and form is None:
         return []

@@ -10,6 +10,7 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     ordered    they rise (1, strictly 2) or fall (-1, -2)
     own_place  no value is its own place, counted from 0 or 1
     ends       an array begins or ends with the same token in every input
+    parity     they are odd (1) or even (0); where the statement speaks of it
     sum        its values add up to a number read before, or to no more than it
     rows       no two rows of a block are alike; `edges`: not even with the ends turned round
     connected  the first two columns of a block are edges that join all of 1 … n
@@ -122,8 +123,8 @@ def read_input(nodes: Sequence[Node], lines: Sequence[Line], text: str = "") -> 
     return Reading(seen, list(_blocks(nodes, seen)), text) if position == len(lines) else None
 
 
-def infer_relations(readings: Sequence[Reading]) -> Relations:
-    """Return what all inputs have in common."""
+def infer_relations(readings: Sequence[Reading], spoken: frozenset[str] | None = None) -> Relations:
+    """Return what all inputs have in common, as far as its name is in ``spoken``; all of it where that is None."""
     kept: set[Key] = set()
     lost: set[Key] = set()
     times: Counter[Key] = Counter()
@@ -138,6 +139,7 @@ def infer_relations(readings: Sequence[Reading]) -> Relations:
             spellings.setdefault(column, set()).update(own_spellings)
             letters.setdefault(column, set()).update(own_letters)
     lost |= {key for key, count in times.items() if count < max(len(readings), _ALWAYS[key[0]])}
+    lost |= {key for key in kept if spoken is not None and key[0] not in spoken}
     return Relations(
         frozenset(_strongest(kept - lost)),
         {column: frozenset(words) for column, words in spellings.items()},
@@ -188,6 +190,8 @@ def _of_columns(seen: Sequence[SeenInputs]) -> Iterator[tuple[Key, bool]]:
             continue
         values = list(map(int, block.tokens))
         low, high = min(values), max(values)
+        for odd in (0, 1):
+            yield ("parity", column, odd, ""), all(value % 2 == odd for value in values)
         for other, number in block.env.items():
             if other != column:
                 yield from _compared(("compare", column, other), [(low, number), (high, number)], values, number)
@@ -288,15 +292,19 @@ def _words(reading: Reading) -> Iterator[tuple[int, tuple[frozenset[str], frozen
 def spelling(token: str) -> str:
     """Return which classes of letters follow one another in a word.
 
+    One capital and several are told apart.
+
     Example: ``spelling("Anna-2")`` is ``"Aa-0"``; of a real number the decimals stay: ``spelling("12.50")`` is
     ``"0.00"``.
     """
     whole, dot, decimals = token.partition(".")
     if dot and decimals.isdigit() and whole.lstrip("-").isdigit():
         return f"0.{'0' * len(decimals)}"
-    for letter, pattern in _CLASSES:
-        token = pattern.sub(letter, token)
-    return re.sub(r"(.)\1+", r"\1", token)
+    capitals = re.sub("[A-Z]{2,}", "AA", token)
+    for letter, pattern in _CLASSES[1:]:
+        capitals = pattern.sub(letter, capitals)
+    capitals = re.sub("[A-Z](?!A)", "A", capitals) if "AA" not in capitals else capitals
+    return re.sub(r"([^A])\1+", r"\1", capitals)
 
 
 def _blocks(nodes: Sequence[Node], seen: Sequence[SeenInputs]) -> Iterator[Block]:
