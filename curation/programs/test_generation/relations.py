@@ -15,7 +15,7 @@ them is the poorer for it, but never wrong for it. Those that no validator vouch
     rows       no two rows of a block are alike; `edges`: not even with the ends turned round
     connected  the first two columns of a block are edges that join all of 1 … n
     spelling   which classes of letters follow one another in a word, as in `Aa`; reals: how many decimals
-    letters    the letters seen; classes that are whole in the alphabet count as such
+    letters    the letters seen
     once       letters that every input holds once
     balanced   brackets match
 
@@ -143,7 +143,7 @@ def infer_relations(readings: Sequence[Reading], spoken: frozenset[str] | None =
     return Relations(
         frozenset(_strongest(kept - lost)),
         {column: frozenset(words) for column, words in spellings.items()},
-        {column: frozenset(_whole_classes(words)) for column, words in letters.items()},
+        {column: frozenset(words) for column, words in letters.items()},
     )
 
 
@@ -155,15 +155,6 @@ def _strongest(keys: set[Key]) -> set[Key]:
         for weaker in _IMPLIED.get(word, ())
     }
     return keys - implied
-
-
-def _whole_classes(letters: set[str]) -> set[str]:
-    """Return the letters, filled up to the alphabet where five of its lower or upper case were seen."""
-    filled = set(letters)
-    for alphabet in ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"):
-        if len(letters & set(alphabet)) >= 5:
-            filled |= set(alphabet)
-    return filled
 
 
 def evaluate(reading: Reading) -> tuple[set[Key], set[Key]]:
@@ -292,7 +283,7 @@ def _words(reading: Reading) -> Iterator[tuple[int, tuple[frozenset[str], frozen
 def spelling(token: str) -> str:
     """Return which classes of letters follow one another in a word.
 
-    One capital and several are told apart.
+    One capital and several are told apart; a word half of which are other signs, as rows of grids, is ``"*"``.
 
     Example: ``spelling("Anna-2")`` is ``"Aa-0"``; of a real number the decimals stay: ``spelling("12.50")`` is
     ``"0.00"``.
@@ -300,6 +291,8 @@ def spelling(token: str) -> str:
     whole, dot, decimals = token.partition(".")
     if dot and decimals.isdigit() and whole.lstrip("-").isdigit():
         return f"0.{'0' * len(decimals)}"
+    if 2 * sum(not letter.isalnum() for letter in token) >= len(token):
+        return "*"
     capitals = re.sub("[A-Z]{2,}", "AA", token)
     for letter, pattern in _CLASSES[1:]:
         capitals = pattern.sub(letter, capitals)
