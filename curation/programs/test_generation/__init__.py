@@ -6,8 +6,8 @@ programs of a model (`generators`); which of the made tests are worth keeping (`
 Nothing here says that an input is valid: whoever calls asks a validator, and runs the solutions, which must agree.
 """
 
+from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.generators import GeneratorPrograms, programs_in, validators_in
-from curation.programs.test_generation.growing import infer_form
 from curation.programs.test_generation.limits import StatedBound, stated_bounds
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.mutation import mutate_input

@@ -314,3 +314,12 @@ def _read_lines(
     else:
         observed.extend(SeenInputs(node.first + j, [line[j] for line in block], dict(env)) for j in range(width))
     return at + count
+
+
+def blocks_of(nodes: Sequence[Node]) -> Iterator[LinesNode]:
+    """Yield the blocks of lines of a form."""
+    for node in nodes:
+        if isinstance(node, RepeatNode):
+            yield from blocks_of(node.nodes)
+        elif isinstance(node, LinesNode):
+            yield node

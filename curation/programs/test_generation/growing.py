@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from curation.programs.test_generation.columns import Column, Pair, columns_in, counting, pairs_in
-from curation.programs.test_generation.demands import input_section, spoken_of
+from curation.programs.test_generation.columns import Column, Pair, counting
+from curation.programs.test_generation.forms import InputForm
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     Env,
@@ -26,17 +26,12 @@ from curation.programs.test_generation.grammar import (
     LinesNode,
     Node,
     RepeatNode,
-    infer_grammars,
+    blocks_of,
 )
 from curation.programs.test_generation.graphs import draw_edges
-from curation.programs.test_generation.limits import bounds_in_order
-from curation.programs.test_generation.relations import Relations, infer_relations, read_input
-from curation.programs.test_generation.shapes import Line, is_whole, read_lines, written
+from curation.programs.test_generation.shapes import Line, written
 
 _TRIES = 6
-_SLACK = 1.0
-_FORMS = 6
-"""Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
 _SIZES = {"least": 0, "tiny": 2, "small": 7, "medium": 60}
 """How far above its least value a count may lie; ``most`` is the greatest that fits."""
 _PROFILES = (
@@ -59,79 +54,8 @@ _PROFILES = (
 _FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
 
 
-def blocks_of(nodes: Sequence[Node]) -> Iterator[LinesNode]:
-    """Yield the blocks of lines of a form."""
-    for node in nodes:
-        if isinstance(node, RepeatNode):
-            yield from blocks_of(node.nodes)
-        elif isinstance(node, LinesNode):
-            yield node
-
-
 class _TooLargeError(Exception):
     """The input would not fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputForm:
-    """What is known of a problem's inputs: their form, its columns, and what they have in common.
-
-    ``others`` are forms that read the given inputs almost as well: a careful input has each of them.
-
-    ``careful``: new inputs keep all relations and ranges that the given ones show; else only those that are likely.
-    """
-
-    nodes: tuple[Node, ...]
-    columns: dict[int, Column]
-    pairs: dict[int, Pair]
-    relations: Relations
-    careful: bool
-    others: tuple[tuple[Node, ...], ...] = ()
-
-    def allows(self, text: str) -> bool:
-        """Return whether an input has the form and, where the form is careful, keeps its relations and ranges."""
-        lines = read_lines(text)
-        reading = read_input(self.nodes, lines, text) if lines else None
-        if reading is None or lines is None or not self.careful:
-            return reading is not None
-        if any(read_input(nodes, lines) is None for nodes in self.others):
-            return False
-        for block in reading.seen:
-            column = self.columns.get(block.column)
-            if column is None or (column.kind == "whole" and not all(map(is_whole, block.tokens))):
-                return False
-            if column.kind == "whole" and not all(column.low <= int(t) <= column.high for t in block.tokens):
-                return False
-        return self.relations.broken(reading) is None
-
-
-def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> InputForm | None:
-    """Return the form of some inputs, those of another form left aside; None where there is none.
-
-    Args:
-        inputs: those seen, trusted to be valid.
-        statement: whose limits, in the order of the text, are those of the columns where they can be told.
-    """
-    bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
-    pairs = [(lines, text) for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
-    forms = infer_grammars(sorted((lines for lines, _ in pairs), key=len)[:12], _SLACK if careful else 0.0)
-    if not forms:
-        return None
-    nodes = forms[0]
-    readings = [reading for lines, text in pairs if (reading := read_input(nodes, lines, text)) is not None]
-    observed = [block for reading in readings for block in reading.seen]
-    columns = columns_in(nodes, observed, bounds, careful=careful)
-    free = [node.first for node in nodes if isinstance(node, ArrayNode) and node.count is None]
-    if careful and any(columns[first].kind == "word" for first in free):
-        return None  # a sentence: nobody knows which words may follow which
-    relations = infer_relations(readings, spoken_of(statement))
-    if careful:
-        for name, column in columns.items():
-            ways = {way for kind, own, way, _ in relations.kept if kind == "ordered" and own == name}
-            order = column.order if ways else 0
-            distinct = column.distinct and relations.has("different", name)
-            columns[name] = dataclasses.replace(column, order=order, distinct=distinct)
-    return InputForm(nodes, columns, pairs_in(nodes, observed), relations, careful, tuple(forms[1:_FORMS]))
 
 
 def grow_inputs(form: InputForm, known: Iterable[str], count: int, seed: str, most_bytes: int) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from curation.programs.test_generation.demands import promises
-from curation.programs.test_generation.growing import grow_inputs, infer_form
+from curation.programs.test_generation.forms import infer_form
+from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import stated_bounds
 from curation.programs.test_generation.mutation import mutate_input
 

@@ -6,6 +6,7 @@ import pytest
 
 from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
 from curation.programs.test_generation.demands import promises
+from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.grammar import (
     ArrayNode,
     LengthReference,
@@ -16,7 +17,7 @@ from curation.programs.test_generation.grammar import (
     infer_grammar,
     read_node,
 )
-from curation.programs.test_generation.growing import grow_inputs, infer_form
+from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
 from curation.programs.test_generation.shapes import Line, read_lines
