@@ -103,7 +103,7 @@ def _decide_shard(
         limit = limits[unit.name]["time_limit_s"]
         test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
         vouching = vouching_of(run, unit, runner, responses.get(unit.name, ()))
-        inputs = _inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, settings, test_ids))
+        inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, settings, test_ids))
         decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
         generated = generate_tests(
@@ -137,7 +137,7 @@ def _decide_shard(
     return Shard(frame.height, tables, notes=_notes(problems, tables["power"], tables["validation"]))
 
 
-def _inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
+def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
     Where nobody vouches for them, one is allowed that has the form of those whose expected output all solutions give.

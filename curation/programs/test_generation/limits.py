@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_DIGITS = r"\d(?:[\d,_{}]|\\[,;!]|\s(?=\d))*"
+_DIGITS = r"\d+(?:(?:[,_\s]|\{,\}|\{?\\[,;!]\}?)\d{3}(?!\d))*"
 _POWER = r"\s*(?:\^|\*\*)\s*\{?\d+\}?"
 _NUMBER = rf"[-−]?\s*{_DIGITS}(?:\s*(?:\\cdot|\*|×|\\times)\s*10{_POWER}|{_POWER})?"
 _LESS = r"(?:\\leq?slant|\\leq?|≤|<=|<|\\lt)"

@@ -28,6 +28,8 @@ EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
         ("1 ≤ N ≤ 200,000 and 0 < x < 10", [StatedBound(1, 9), StatedBound(1, 200_000)]),
         ("-1000 <= v <= 1000", [StatedBound(-1000, 1000)]),
         ("$|x|, |y| \\leq 10^9$", [StatedBound(-(10**9), 10**9)]),
+        ("$(1 \\leq n \\leq 1000, 0 \\leq p \\leq 1)$", [StatedBound(0, 1), StatedBound(1, 1000)]),
+        ("$1 \\le n \\le 200{,}000$ and $1 \\le m \\le 30\\,000$", [StatedBound(1, 30_000), StatedBound(1, 200_000)]),
         ("an integer between 2 and 50", [StatedBound(2, 50)]),
         ("no limits, only 3 words", []),
     ],
