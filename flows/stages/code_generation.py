@@ -143,6 +143,8 @@ class _Maker:
         for test, group in agreed.select("test", "output").iter_rows():
             text, origin = batch[test - indices[0]]
             fails = failing.get(test, frozenset())
+            if fails and self.vouching.by:
+                self.given.append(text)  # what tells programs apart is changed further
             gained |= any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
             self.generated.caught.update(fails)
             runs = matrix.runs.filter(pl.col("test") == test).with_columns(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import random
+import string
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -52,6 +53,15 @@ _PROFILES = (
     ("medium", "powers"),
 )
 _FIRST = (("most", "whole"), ("least", "low"), ("small", "narrow"), ("most", "high"))
+
+
+_ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
+def _whole_alphabets(letters: str) -> str:
+    """Return the letters, and all others of their cases."""
+    others = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(letters))
+    return "".join(sorted(set(letters) | set(others)))
 
 
 class _TooLargeError(Exception):
@@ -324,17 +334,27 @@ class _Growth:
         if not column.letters or (column.length is None and draw.random() < 0.4 and not column.distinct):
             return [draw.choice(column.words) for _ in range(count)]
         few = draw.random() < 0.3
-        letters = "".join(draw.sample(column.letters, min(2, len(column.letters)))) if few else column.letters
+        known = column.letters if self.form.careful or draw.random() < 0.5 else _whole_alphabets(column.letters)
+        letters = "".join(draw.sample(known, min(2, len(known)))) if few else known
+        spelt = len({letter.islower() for letter in column.letters if letter.isalnum()}) > 1 and draw.random() < 0.8
         words = []
         for _ in range(count):
             size = self._length(column)
             self.room -= max(1, size // 6)
             if self.room < 0:
                 raise _TooLargeError
-            words.append("".join(draw.choices(letters, k=size)))
+            words.append(self._spelt(column, size, known) if spelt else "".join(draw.choices(letters, k=size)))
         if column.distinct and len(set(words)) < count:
             raise ValueError("words that are not all different")
         return words
+
+    def _spelt(self, column: Column, size: int, letters: str) -> str:
+        """Return a word whose letters are of the classes that a word seen has; its last class goes on."""
+        model = self.draw.choice(column.words)
+        classes = [next((c for c in _ALPHABETS if letter in c), letter) for letter in model]
+        kinds = [*classes, *[classes[-1]] * size][:size]
+        choices = {kind: "".join(letter for letter in letters if letter in kind) or kind for kind in set(kinds)}
+        return "".join(self.draw.choice(choices[kind]) for kind in kinds)
 
     def _length(self, column: Column) -> int:
         if column.length is not None:
