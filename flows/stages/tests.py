@@ -147,10 +147,13 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
             (unit.name, test, test not in vouching.refused, vouching.refused.get(test)) for test in unit.tests["index"]
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+    corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
+    if not corrected:
+        return tests_agreement.INPUT.to_frame()
     agreeing = set(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
     shape = test_generation.infer_form([texts[test] for test in sorted(agreeing)], "", careful=False)
-    doubted = [test for test, text in texts.items() if test not in agreeing and not (shape and shape.allows(text))]
+    doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
     return pl.DataFrame([(unit.name, test, None, None) for test in doubted], schema=tests_agreement.INPUT, orient="row")
 
 

@@ -117,6 +117,7 @@ class Memory:
             for place, at in enumerate(fresh):
                 here = pl.col("test") == place
                 self.kept[keys[at]] = matrix.runs.filter(here).to_dicts(), matrix.outputs.filter(here).to_dicts()
+            self.save()
         wanted = {candidate.index for candidate in candidates}
         runs, outputs = [], []
         for key, number in zip(keys, numbers, strict=True):

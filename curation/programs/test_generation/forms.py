@@ -21,6 +21,9 @@ from curation.programs.test_generation.relations import Relations, infer_relatio
 from curation.programs.test_generation.shapes import is_whole, read_lines
 
 _SLACK = 1.0
+_MOST_INPUTS = 32
+_MOST_BYTES = 64 << 10
+"""Inputs that are looked at, the shortest ones: at most so many, of so many letters."""
 _FORMS = 6
 """Other forms that a careful input must have: those that guess hardly more than the first, at most so many."""
 
@@ -66,7 +69,9 @@ def infer_form(inputs: Sequence[str], statement: str, *, careful: bool) -> Input
         statement: whose limits, in the order of the text, are those of the columns where they can be told.
     """
     bounds = bounds_in_order(input_section(statement)) or bounds_in_order(statement)
-    pairs = [(lines, text) for text in inputs if (lines := read_lines(text)) is not None and all(lines) and lines]
+    short = sorted(inputs, key=len)[:_MOST_INPUTS]
+    short = [text for text in short if len(text) <= _MOST_BYTES] or short[:1]
+    pairs = [(lines, text) for text in short if (lines := read_lines(text)) is not None and all(lines) and lines]
     forms = infer_grammars(sorted((lines for lines, _ in pairs), key=len)[:12], _SLACK if careful else 0.0)
     if not forms:
         return None
