@@ -102,7 +102,11 @@ def main() -> None:
                 continue
             counts = measure(run, runner, package, out, args)
             total.update(counts)
-            print(package.name, {name: count for name, count in sorted(counts.items()) if name.startswith("now")})
+            print(
+                package.name,
+                {name: count for name, count in sorted(counts.items()) if name.startswith("now")},
+                flush=True,
+            )
     for name, count in sorted(total.items()):
         print(f"{name}: {count}")
 
