@@ -55,7 +55,7 @@ def cut_some(runner: Runner, package: Package, draw: random.Random) -> tuple[lis
 def measure(run: Run, runner: Runner, package: Package, out: Path, args: argparse.Namespace) -> Counter[str]:
     """Decide on the tests of one package, and count."""
     subs = chosen(package, args.right, 0, args.seed)
-    limit = package.problem.cpu_s if package.has_time_limit else 4.0
+    limit = package.problem.cpu_s if package.has_time_limit else 1.0
     pairs, spoiled = cut_some(runner, package, random.Random(f"{args.seed} {package.name}"))
     whole = unit_of(package, subs, limit, validators=args.validators)
     rows = [(package.name, index, *pair, "secret") for index, pair in enumerate(pairs)]
