@@ -22,10 +22,9 @@ from curation.programs.test_generation.grammar import (
     Node,
     RepeatNode,
     SeenInputs,
-    read_node,
 )
 from curation.programs.test_generation.limits import StatedBound
-from curation.programs.test_generation.shapes import Line, is_whole
+from curation.programs.test_generation.shapes import is_whole
 
 _OPEN = 10**18
 """The greatest value of a column that only another one limits."""
@@ -76,17 +75,6 @@ def counting(nodes: Sequence[Node]) -> set[int]:
         if isinstance(node, RepeatNode):
             columns |= counting(node.nodes)
     return columns
-
-
-def read_all(nodes: Sequence[Node], inputs: Sequence[Sequence[Line]]) -> list[SeenInputs]:
-    """Return all tokens of the inputs, by column, in order."""
-    observed: list[SeenInputs] = []
-    for lines in inputs:
-        position: int | None = 0
-        env: dict[int, int] = {}
-        for node in nodes:
-            position = read_node(node, lines, position or 0, env, observed)
-    return observed
 
 
 def columns_in(

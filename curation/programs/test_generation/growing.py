@@ -201,10 +201,8 @@ class _Growth:
         if not self.form.careful or node.width == 1 or (nodes is None and not simple):
             return ()
         low, high = self._range(node.first) if nodes is None else (1, nodes)
-        turned = (
-            ("<", "<=") if any(w[0] in "<>" for w, o in relations.beside(node.first + 1) if o == node.first) else ()
-        )
-        edges = draw_edges(count, low, high, self.draw, connected=nodes is not None, simple=simple, sort=bool(turned))
+        ordered = any(word[0] in "<>" for word, other in relations.beside(node.first + 1) if other == node.first)
+        edges = draw_edges(count, low, high, self.draw, connected=nodes is not None, simple=simple, sort=ordered)
         return [str(a) for a, _ in edges], [str(b) for _, b in edges]
 
     def counts_of_nodes(self, first: int) -> list[int]:

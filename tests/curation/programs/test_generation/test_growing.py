@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from curation.programs.test_generation.columns import columns_in, pairs_in, read_all
+from curation.programs.test_generation.columns import columns_in, pairs_in
 from curation.programs.test_generation.demands import promises
 from curation.programs.test_generation.forms import infer_form
 from curation.programs.test_generation.grammar import (
@@ -20,6 +20,7 @@ from curation.programs.test_generation.grammar import (
 from curation.programs.test_generation.growing import grow_inputs
 from curation.programs.test_generation.limits import StatedBound, bounds_in_order
 from curation.programs.test_generation.making import new_inputs
+from curation.programs.test_generation.relations import read_input
 from curation.programs.test_generation.shapes import Line, read_lines
 
 LIST = ["3\n5 1 4\n", "2\n7 7\n", "1\n9\n"]
@@ -124,7 +125,8 @@ def test_edges_of_trees_stay_trees_and_ends_stay_in_range() -> None:
 def test_permutations_orders_and_word_lengths_are_seen() -> None:
     nodes = infer_grammar(lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
     assert nodes is not None
-    seen = read_all(nodes, lines_of("3\n2 3 1\n", "4\n4 1 2 3\n"))
+    readings = [read_input(nodes, lines) for lines in lines_of("3\n2 3 1\n", "4\n4 1 2 3\n")]
+    seen = [block for reading in readings if reading is not None for block in reading.seen]
     assert columns_in(nodes, seen, [])[1].base == 1
     assert pairs_in(nodes, seen) == {}
     for text in grow(["3\n1 5 9\n", "4\n2 3 7 8\n"], "", 10, 500):
