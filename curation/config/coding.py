@@ -132,7 +132,7 @@ class ValidationSettings(Settings):
     """When an input validator is believed. The paper has none."""
 
     max_refused: float = Field(
-        0.25,
+        0.4,
         ge=0,
         lt=1,
         description="A validator that refuses more than this share of the given inputs is itself taken to be broken "
