@@ -17,7 +17,6 @@ import re
 from dataclasses import dataclass
 
 from curation.languages.vocabulary import one_of
-from curation.verify.rewriting import keep_reference
 
 UPPER = "ABCDEFGHIJ"
 _FULL = str.maketrans("ＡＢＣＤＥＦＧＨＩＪ（）．：１２３４５６７８", "ABCDEFGHIJ().:12345678")
@@ -203,12 +202,8 @@ _CONTENT = re.compile(r"\\(begin|end)\{(array|tabular)\}")
 
 
 def tidy_option(option: str) -> str:
-    """Return an option's text without layout, with its formula in dollars where they stayed outside the option.
-
-    What is taken away must leave the answer as the verifier reads it, or the option stays as it stood.
-    """
-    stood = _without_edges(option)
-    text = _without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
+    """Return an option's text without layout, with its formula in dollars where they stayed outside the option."""
+    text = without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
     if text.count("$$") % 2:
         text = text.removeprefix("$$").removesuffix("$$")
     elif text.replace("$$", "").replace("\\$", "").count("$") % 2 and not _MONEY.match(text):
@@ -219,8 +214,6 @@ def tidy_option(option: str) -> str:
         elif text.count(opening) > text.count(closing) and text.startswith(opening) and opening != "{":
             text = text.removeprefix(opening)
     text = _EDGE.sub("", text).strip()
-    if text != stood:
-        text = keep_reference(stood, text)
     text = re.sub(r"(?<=[\w})$%°])\s*[.。．,，、]$", "", text)
     words = _ALL_TEXT.fullmatch(text)
     if words:
@@ -230,7 +223,8 @@ def tidy_option(option: str) -> str:
     return text
 
 
-def _without_edges(text: str) -> str:
+def without_edges(text: str) -> str:
+    """Return an option without the layout before and behind it."""
     for _ in range(4):
         before = text
         text = _EDGE.sub("", text).strip()

@@ -30,13 +30,8 @@ import polars as pl
 from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST, SourceError
 from curation.sources.kattis import Package, find_packages, read_package
-<<<<<<< HEAD
 from curation.sources.rows import BadRowError, Row, value_at
-from curation.verify.programs.tables import checker_text, comparison_text
-=======
-from curation.sources.rows import Row, value_at
 from curation.verify.programs.tables import checker_text, comparison_text, validators_text
->>>>>>> main
 
 VERSION = "code_sources@4"
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, open_question, sound_option
 from curation.filters.multiple_choice.resolving import is_only_letter, named_letter, names_several, resolve_option
 from curation.languages.vocabulary import one_of
 from curation.options import OptionSplit, split_options, strip_label, tidy_option
@@ -188,7 +188,7 @@ def _resolve(
     if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
         return Refusal(DropReason.CHOICES_NEEDED, answer)
     if not is_only_letter(answer):
-        options = [tidy_option(option) for option in options]
+        options = [sound_option(option) for option in options]
     index = resolve_option(answer, options, kind, first)
     if index is None or not options[index]:
         listed = " | ".join(options)

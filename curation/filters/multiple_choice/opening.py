@@ -27,8 +27,9 @@ from curation.filters.multiple_choice.words import (
     WHICH_NEEDLES,
 )
 from curation.languages.vocabulary import languages, one_of
-from curation.options import tidy_option
+from curation.options import tidy_option, without_edges
 from curation.records import DropReason
+from curation.verify.rewriting import keep_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ _FALLBACK = "en"
 
 def open_question(question: str, options: Sequence[str], index: int, lang: str | None) -> OpenQuestion | Refusal:
     """Open the question, with ``options[index]`` as its answer, or say why it makes no sense without the options."""
-    answer = tidy_answer(tidy_option(options[index]))
+    answer = tidy_answer(sound_option(options[index]))
     trouble = _answer_trouble(answer, question, options)
     if trouble:
         return Refusal(DropReason.CHOICES_NEEDED, trouble)
@@ -74,6 +75,12 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
     if bare:
         return Refusal(DropReason.CHOICES_NEEDED, bare.group().strip())
     return OpenQuestion(filled, answer)
+
+
+def sound_option(option: str) -> str:
+    """Return an option's text without layout; as it stood, where the verifier no longer reads the same answer."""
+    stood, text = without_edges(option), tidy_option(option)
+    return text if text == stood else keep_reference(stood, text)
 
 
 def _asked_for(text: str, answer: str) -> str:

@@ -21,10 +21,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.filters.multiple_choice.opening import OpenQuestion, Refusal
+from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, sound_option
 from curation.filters.multiple_choice.resolving import strip_markup
 from curation.languages.vocabulary import one_of
-from curation.options import split_options, tidy_option
+from curation.options import split_options
 from curation.records import DropReason
 from curation.thinking import split_response
 
@@ -75,7 +75,7 @@ def accept_rewriting(
     listed = all(strip_markup(option) in strip_markup(statement) for option in options)
     if not listed and (points := _POINTS.search(statement)):
         return _refused(f"the rewriting points at options that are gone: {points[0]}")
-    answer = tidy_option(options[index])
+    answer = sound_option(options[index])
     gives_away = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
     if gives_away and not listed:
         return _refused(f"the rewriting gives the answer away: {answer}")
