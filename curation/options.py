@@ -223,6 +223,14 @@ def tidy_option(option: str) -> str:
     return text
 
 
+def without_frame(option: str) -> str:
+    """Return an option without the layout before and behind it, and without marks of environments that do not both
+    begin and end in it: these stood around several options.
+    """
+    begun, ended = (option.count(f"\\{mark}{{") for mark in ("begin", "end"))
+    return without_edges(_ENVIRONMENT.sub(" ", option) if begun != ended else option)
+
+
 def without_edges(text: str) -> str:
     """Return an option without the layout before and behind it."""
     for _ in range(4):

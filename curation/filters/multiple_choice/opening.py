@@ -27,7 +27,7 @@ from curation.filters.multiple_choice.words import (
     WHICH_NEEDLES,
 )
 from curation.languages.vocabulary import languages, one_of
-from curation.options import tidy_option, without_edges
+from curation.options import tidy_option, without_frame
 from curation.records import DropReason
 from curation.verify.rewriting import keep_reference
 
@@ -79,7 +79,7 @@ def open_question(question: str, options: Sequence[str], index: int, lang: str |
 
 def sound_option(option: str) -> str:
     """Return an option's text without layout; as it stood, where the verifier no longer reads the same answer."""
-    stood, text = without_edges(option), tidy_option(option)
+    stood, text = without_frame(option), tidy_option(option)
     return text if text == stood else keep_reference(stood, text)
 
 

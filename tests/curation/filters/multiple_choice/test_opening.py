@@ -187,3 +187,10 @@ def test_a_blank_that_was_lost_before_a_measure_word_comes_back(question: str, o
     found = open_one(question, "B", ["3", "4", "5", "6"], "zh")
     assert isinstance(found, OpenQuestion)
     assert found.statement == opened
+
+
+def test_the_end_of_a_frame_around_the_options_is_no_part_of_an_answer() -> None:
+    rows = "\\text{A)}\\ & 2 &\n\\text{B)}\\ & -2 \\\\\n\\text{C)}\\ & 3 &\n\\text{D)}\\ & \\frac{1}{2}\\\\"
+    found = open_one(f"Find: $\\sin x$\n\\begin{{align*}}\n{rows}\n\\end{{align*}}", "D")
+    assert isinstance(found, OpenQuestion)
+    assert found.answer == "$\\frac{1}{2}$"
