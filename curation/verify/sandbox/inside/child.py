@@ -36,14 +36,20 @@ Program = types.CodeType | Exception
 """A program compiled, or why it cannot be."""
 
 
+def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
+    """Return a standard stream as `create_stdio` of CPython's pylifecycle.c makes it, with the same attributes."""
+    mode = "r" if name == "<stdin>" else "w"
+    raw = io.FileIO(descriptor, mode, closefd=False)
+    raw.name = name
+    buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    stream = io.TextIOWrapper(buffer, "utf-8", errors, "\n", line_buffering=name == "<stderr>")
+    stream.mode = mode  # type: ignore[misc]
+    return stream
+
+
 def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
-    reader = io.BufferedReader(io.FileIO(descriptors[0], "r", closefd=False))
-    writers = [io.BufferedWriter(io.FileIO(number, "w", closefd=False)) for number in descriptors[1:]]
-    return [
-        io.TextIOWrapper(reader, "utf-8", "surrogateescape"),
-        io.TextIOWrapper(writers[0], "utf-8", "surrogateescape", "\n"),
-        io.TextIOWrapper(writers[1], "utf-8", "backslashreplace", "\n", line_buffering=True),
-    ]
+    names = ("<stdin>", "surrogateescape"), ("<stdout>", "surrogateescape"), ("<stderr>", "backslashreplace")
+    return [_stream(descriptor, *words) for descriptor, words in zip(descriptors, names, strict=True)]
 
 
 def make_streams() -> None:
