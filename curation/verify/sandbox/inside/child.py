@@ -32,6 +32,9 @@ WELCOME = frozenset(
 )
 """Modules that are loaded once per program where it mentions them; they behave as if its tests imported them."""
 
+OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
+"""The same, of numpy, which loads them when they are first asked for."""
+
 Program = types.CodeType | Exception
 """A program compiled, or why it cannot be."""
 
@@ -161,10 +164,13 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
-    for name in _mentioned(program) & WELCOME - sys.modules.keys():
+    names = _mentioned(program)
+    for name in names & WELCOME - sys.modules.keys():
         importlib.import_module(name)
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
+    if "numpy" in sys.modules:
+        for name in names & OF_NUMPY:
+            importlib.import_module(f"numpy.{name}")
+    reseed = [sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules]
     main = types.ModuleType("__main__")
     space = main.__dict__
     space.update(__builtins__=builtins, __file__="solution.py")
@@ -175,6 +181,8 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     def run(get_request: GetRequest | None) -> NoReturn:
         if get_request is not None:
             sys.argv += arguments_of(get_request)
+        for seed in reseed:  # else all tests of a program would draw the same numbers
+            seed()
         ended = False
         try:
             if isinstance(program, Exception):
@@ -194,10 +202,14 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
 
 def _mentioned(program: object) -> set[str]:
-    """Return the names that a program's code uses, modules among them."""
-    if not isinstance(program, types.CodeType):
-        return set()
-    return set(program.co_names).union(*map(_mentioned, program.co_consts))
+    """Return the names that a program's code uses, modules among them, however deep its functions are nested."""
+    names, parts = set[str](), [program]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, types.CodeType):
+            names.update(part.co_names)
+            parts += part.co_consts
+    return names
 
 
 def _depth() -> int:
