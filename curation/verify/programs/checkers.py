@@ -5,7 +5,8 @@ They run in the sandbox as everything foreign does.
 Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
 on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
 and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
-checker's own failure: BROKEN. A Kattis input validator is called with its flags and the input on standard input, and
+checker's own failure: BROKEN where it fails on the expected output too, else the output has provoked it and is wrong.
+A Kattis input validator is called with its flags and the input on standard input, and
 exits with 42 where it is valid.
 
 What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
@@ -17,9 +18,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
-from curation.verify.programs.tools import Program, Toolbox, ready
+from curation.verify.programs.tools import Program, Toolbox, Unready, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
@@ -73,8 +75,20 @@ def check_outputs(
 ) -> list[tuple[CodeVerdict, str]]:
     """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
     program = _prepared(tools, checker)
-    if isinstance(program, str):
-        return [(CodeVerdict.BROKEN, program)] * len(runs)
+    if isinstance(program, Unready):
+        return [(CodeVerdict.BROKEN, program.how)] * len(runs)
+    verdicts = _checked(tools, checker, program, runs)
+    failed = [place for place, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
+    proofs = [(runs[place][0], runs[place][1], runs[place][1]) for place in failed]
+    for place, (proof, _) in zip(failed, _checked(tools, checker, program, proofs), strict=True):
+        if proof is not CodeVerdict.BROKEN:
+            verdicts[place] = CodeVerdict.WA, f"only on this output {verdicts[place][1]}"
+    return verdicts
+
+
+def _checked(
+    tools: Toolbox, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
+) -> list[tuple[CodeVerdict, str]]:
     beside = _beside(checker)
     files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
@@ -93,12 +107,20 @@ def check_outputs(
 
 
 def valid_inputs(tools: Toolbox, validator: Checker, inputs: Sequence[bytes]) -> list[bool]:
-    """Return whether an input validator accepts each input. One that fails or cannot be compiled accepts none."""
+    """Return whether an input validator accepts each input. One that fails or cannot be compiled accepts none.
+
+    Raises `VerifierError` where the sandbox failed, so that nothing is known: a validator is not lost by it.
+    """
     program = _prepared(tools, validator)
-    if isinstance(program, str):
+    if isinstance(program, Unready) and program.verdict is CodeVerdict.BROKEN:
+        raise VerifierError(f"an input validator could not be compiled: {program.how}; run this again")
+    if isinstance(program, Unready):
         return [False] * len(inputs)
     files = [_beside(validator)] * len(inputs)
-    results = tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files)
+    results = list(tools.run(program, inputs, CHECKER_LIMITS, args=validator.args, files=files))
+    for result in results:
+        if result.ending is Ending.BROKEN:
+            raise VerifierError(f"the sandbox failed on an input validator: {result.note}; run this again")
     return [result.ending is Ending.EXITED and result.exit_code == _VALID for result in results]
 
 
@@ -122,8 +144,8 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
     return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
-def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
-    """Return the checker ready to run, or why it cannot be."""
+def _prepared(tools: Toolbox, checker: Checker) -> Program | Unready:
+    """Return the checker ready to run, or why it cannot be: CE, or BROKEN where the sandbox failed."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}
@@ -134,5 +156,5 @@ def _prepared(tools: Toolbox, checker: Checker) -> Program | str:
             return program
         why = why or program.how
         if program.verdict is CodeVerdict.BROKEN:
-            return program.how
-    return f"the checker cannot be compiled: {why}"
+            return program
+    return Unready(CodeVerdict.CE, f"the checker cannot be compiled: {why}")

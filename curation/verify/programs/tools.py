@@ -28,7 +28,12 @@ from curation.verify.sandbox.library import cache_folder
 
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=30.0, memory_mb=2048)
 """The recipe's 10 s, of CPU time; memory is not in the paper."""
-CPP_FLAGS = ("-std=gnu++20", "-O2")
+STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11")
+"""What a program is compiled as: the first of these that accepts it. Not in the paper.
+
+Solutions of older data sets name globals ``size`` or ``byte``, use ``throw()`` or, before C++14, ``gets``.
+"""
+CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
 """C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
@@ -128,8 +133,18 @@ class Toolbox:
         """Return a submission ready to run, or why it is not."""
         if submission.lang is CodeLang.PYTHON:
             return python_program(submission.code)
-        compiled = self.cpp({"main.cpp": submission.code.encode("utf-8", "surrogateescape")}, ("main.cpp",))
-        return ready(compiled, submission.code)
+        sources = {"main.cpp": submission.code.encode("utf-8", "surrogateescape")}
+        first: Unready | None = None
+        for standard in STANDARDS:
+            compiled = self.cpp(sources, ("main.cpp",), (f"-std={standard}", *CPP_FLAGS[1:]))
+            program = ready(compiled, submission.code, standard)
+            if isinstance(program, Program) or program.verdict is CodeVerdict.BROKEN:
+                return program
+            first = first or program
+            if compiled.run.ending is not Ending.EXITED:  # it takes too much, and would again
+                break
+        assert first is not None
+        return first
 
     def run(
         self,
@@ -249,10 +264,10 @@ def python_program(code: str) -> Program:
     return Program(CodeLang.PYTHON, code, numpy=wants_numpy(code), forks=wants_processes(code))
 
 
-def ready(compiled: CompileResult, source: str) -> Program | Unready:
-    """Return the compiler's result as a program, or as the verdict on it."""
+def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
+    """Return the compiler's result as a program, or as the verdict on it; ``standard``: what it was compiled as."""
     if compiled.ok and compiled.artifact is not None:
-        return Program(CodeLang.CPP, source, compiled.artifact, forks=wants_processes(source))
+        return Program(CodeLang.CPP, source, compiled.artifact, forks=wants_processes(source), standard=standard)
     if compiled.run.ending is Ending.BROKEN:
         return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.run.note}")
     if compiled.run.ending is not Ending.EXITED:

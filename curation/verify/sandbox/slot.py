@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from curation.storage.scratch import ScratchFolder
-from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.inside.folder import empty
+from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import build_view, interpreter
 
 START_S = 600.0

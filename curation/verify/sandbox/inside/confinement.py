@@ -124,7 +124,9 @@ def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
         resource.RLIMIT_NOFILE: FILES_OF_TREE if limits["tree"] else FILES,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_STACK: memory,  # as contest judges have it
+        resource.RLIMIT_STACK: memory
+        // 16
+        * 15,  # all of it, as contest judges have it; what overflows must hit this first
         resource.RLIMIT_MEMLOCK: 1 << 20,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * max(memory, THREAD_STACK),

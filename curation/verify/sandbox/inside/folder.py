@@ -9,7 +9,6 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
 
 
-
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
     """Copy open files into the folder, under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):

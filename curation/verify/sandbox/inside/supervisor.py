@@ -175,9 +175,7 @@ class Supervisor:
             if limits["tree"]:
                 confinement = self._confined("forked", limits, spared=(os.getppid(), os.getpid()))
             calls = confinement.calls
-            forker.serve(
-                theirs, lambda: child.make_ready(compiled(source, limits), self.folder, calls), confinement
-            )
+            forker.serve(theirs, lambda: child.make_ready(compiled(source, limits), self.folder, calls), confinement)
         theirs.close()
         with link:
             peak_kb = self._next_number(link)

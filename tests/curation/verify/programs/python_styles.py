@@ -1,3 +1,4 @@
+# ruff: noqa: E501  programs stand on one line each
 """Styles of Python programs, each with one input: how contestants, data sets and models really write.
 
 Data only: `test_differential.py` runs each with a bare interpreter and in every box, and compares.
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 NUMBERS = "5\n3 1 4 1 5\n"
 
-FAST_IO = '''
+FAST_IO = """
 import os, sys
 from io import BytesIO, IOBase
 BUFSIZE = 8192
@@ -51,9 +52,9 @@ sys.stdin, sys.stdout = IOWrapper(sys.stdin), IOWrapper(sys.stdout)
 input = lambda: sys.stdin.readline().rstrip("\\r\\n")
 n = int(input())
 print(n, sum(map(int, input().split())))
-'''
+"""
 
-BOOTSTRAP = '''
+BOOTSTRAP = """
 from types import GeneratorType
 def bootstrap(f, stack=[]):
     def wrapped(*args, **kwargs):
@@ -75,7 +76,7 @@ def bootstrap(f, stack=[]):
 def depth(n):
     yield 0 if n == 0 else (yield depth(n - 1)) + 1
 print(depth(50000))
-'''
+"""
 
 PYTHON_STYLES: dict[str, tuple[str, str]] = {
     "the fast-input template": (FAST_IO, NUMBERS),
@@ -87,7 +88,7 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
     "what the streams say of themselves": (
         "import sys\nfor s in (sys.stdin, sys.stdout, sys.stderr):\n"
         "    print(s.mode, s.name, s.encoding, s.errors, s.newlines, s.line_buffering, s.write_through, s.isatty(),\n"
-        "          s.fileno(), s.buffer.name, s.buffer.mode, s.buffer.raw.mode, s.seekable(), s.readable(), s.writable())",
+        "          s.fileno(), s.buffer.name, s.buffer.mode, s.buffer.raw.mode, s.readable(), s.writable())",
         "",
     ),
     "line endings as they come": (
