@@ -36,7 +36,7 @@ START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launche
 START += "launcher.main(sys.argv[2])"
 LIMITS = "ulimit -S -s 16777216 2>/dev/null || ulimit -S -s $(ulimit -H -s); "
 LIMITS += 'ulimit -S -n 1024 2>/dev/null; ulimit -c 0; exec "$@"'
-"""Room for the largest stack must be set aside when an interpreter starts; KiB. And files up to where a binary waits."""
+"""Room for the largest stack (KiB) is set aside when an interpreter starts; files up to where a binary waits."""
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
