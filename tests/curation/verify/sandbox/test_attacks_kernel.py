@@ -209,7 +209,8 @@ COPY_AND_EXECUTE = """#include <fcntl.h>
 #include <unistd.h>
 int main(int n, char**) {
     if (n > 1) { if (write(1, "REACHED", 7)) return 0; }
-    static char b[1 << 16]; long k, done = 0; int from = open("own", O_RDONLY), to = open("copy", O_WRONLY | O_CREAT, 0700);
+    static char b[1 << 16]; long k, done = 0;
+    int from = open("own", O_RDONLY), to = open("copy", O_WRONLY | O_CREAT, 0700);
     while ((k = read(from, b, sizeof b)) > 0) done += write(to, b, k);
     close(to); close(from);
     const char *w[] = {"x", "y", 0}, *e[] = {0}; int f = open("copy", O_RDONLY), h = open("own", O_RDONLY);
