@@ -62,7 +62,7 @@ SOCKETS = {
     "an address over a pair": "socket.socketpair()[0].sendto(b'x', '/tmp/x')",
     "connect of a pair": "socket.socketpair()[0].connect('/tmp/x')",
     "descriptors over a pair": "socket.send_fds(socket.socketpair()[0], [b'x'], [0])",
-    "options of a pair": "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_ATTACH_FILTER, bytes(16))",
+    "options of a pair": "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, 26, bytes(16))",
     "whose a pair is": "socket.socketpair()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)",
     "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
     "ipv6": "socket.socket(socket.AF_INET6)",
@@ -205,6 +205,7 @@ def test_a_binary_cannot_execute_another(cpp: Callable[..., RunResult]) -> None:
 
 
 COPY_AND_EXECUTE = """#include <fcntl.h>
+#include <initializer_list>
 #include <sys/syscall.h>
 #include <unistd.h>
 int main(int n, char**) {
