@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from curation.records import VerifierError
@@ -26,7 +26,9 @@ from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 from curation.verify.sandbox.rungs import RUNGS
 from curation.verify.sandbox.slot import SlotError
 
-QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=2.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
+QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
+SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
+"""A short guard on wall time only where that must end a program: on a busy machine the others wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +63,15 @@ class _Tried:
     binary: bytes | None
     found: list[IsolationProperty] = field(default_factory=list)
 
-    def python(self, source: str, runs: int = 1) -> list[RunResult]:
+    def python(self, source: str, runs: int, limits: Limits) -> list[RunResult]:
         files = {} if self.binary is None else {"own": self.binary}
-        return list(self.box.run_python(source, [b""] * runs, QUICK_LIMITS, files=files))
+        return list(self.box.run_python(source, [b""] * runs, limits, files=files))
 
-    def cpp(self, which: str, runs: int = 1) -> list[RunResult]:
+    def cpp(self, which: str, runs: int, limits: Limits) -> list[RunResult]:
         assert self.binary is not None
         args = (which, str(self.host.port), self.host.folder, str(self.host.pid))
         files = {"own": self.binary}
-        return list(self.box.run_binary(self.binary, [b""] * runs, QUICK_LIMITS, args=args, files=files))
+        return list(self.box.run_binary(self.binary, [b""] * runs, limits, args=args, files=files))
 
     def add(
         self,
@@ -79,11 +81,14 @@ class _Tried:
         which: str,
         judged: Callable[[list[RunResult]], tuple[bool, str]],
         runs: int = 1,
+        limits: Limits = QUICK_LIMITS,
     ) -> None:
         """Try something in Python and in C++, and add what was seen of each."""
-        self.found.append(IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs))), "Python"))
+        self.found.append(
+            IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs, limits))), "Python")
+        )
         if self.binary is not None:
-            self.found.append(IsolationProperty(name, *_parts(attempt, judged(self.cpp(which, runs))), "C++"))
+            self.found.append(IsolationProperty(name, *_parts(attempt, judged(self.cpp(which, runs, limits))), "C++"))
 
 
 def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
@@ -156,7 +161,8 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
         leaving = "import os; print(*os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
         tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, runs=2)
         for name, ending, attempt, source, _ in LIMITED:
-            tried.add(name, attempt, source, name, partial(_ended_by, ending))
+            limits = SLEEP_LIMITS if ending is Ending.WALL_LIMIT else QUICK_LIMITS
+            tried.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)
         if why:
             tried.found.append(IsolationProperty("compiler", False, "compile a program", why, "C++"))
         return tried.found
