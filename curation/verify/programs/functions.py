@@ -45,7 +45,7 @@ from curation.verify.sandbox import Limits, RunResult
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
 
-_ROUNDS = 200
+_ROUNDS = 100
 _CALLS = 20_000
 _RESULT_BYTES = 16 << 20
 _ERRORS = frozenset(

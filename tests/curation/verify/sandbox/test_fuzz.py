@@ -10,7 +10,7 @@ import pytest
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.inside.syscalls import NUMBERS, X86_64
 
-LIMITS = Limits(cpu_s=1.0, wall_s=5.0, memory_mb=200, output_bytes=1 << 20, file_mb=16, processes=8)
+LIMITS = Limits(cpu_s=1.0, wall_s=1.0, memory_mb=200, output_bytes=1 << 20, file_mb=16, processes=8)
 KNOWN = tuple(NUMBERS.get("x86_64", X86_64).values())
 
 CALLER = """#include <csignal>
@@ -102,17 +102,17 @@ def fuzz(box: Sandbox, seed: int, rounds: int) -> None:
         (ran,) = box.run_python(source, [b"one line\n"], LIMITS, forks=forks)
         still_works(box, ran, source)
         told = calls(dice)
-        for ran in box.run_binary(compiled.artifact, [told], LIMITS, forks=forks):
-            still_works(box, ran, told)
-        for ran in box.run_python(PYTHON_CALLER, [told], LIMITS, forks=forks):
-            still_works(box, ran, told)
+        (ran,) = box.run_binary(compiled.artifact, [told], LIMITS, forks=forks)
+        still_works(box, ran, told)
+        (ran,) = box.run_python(PYTHON_CALLER, [told], LIMITS, forks=forks)
+        still_works(box, ran, told)
 
 
 def test_whatever_a_program_does_is_its_own_end(strongest: Sandbox) -> None:
-    fuzz(strongest, 7, 15)
+    fuzz(strongest, 7, 8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_whatever_a_program_does_is_its_own_end_everywhere(box: Sandbox, seed: int) -> None:
-    fuzz(box, seed, 25)
+    fuzz(box, seed, 12)
