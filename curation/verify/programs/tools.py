@@ -27,7 +27,7 @@ from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sa
 from curation.verify.sandbox.library import cache_folder
 
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
-"""The recipe's 10 s, of CPU time; memory and the guard on wall time, which no program can pass, are not in the paper."""
+"""The recipe's 10 s, of CPU time; memory and the guard on wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11")
 """What a program is compiled as: the first of these that accepts it. Not in the paper.
 
