@@ -12,6 +12,7 @@ import gc
 import importlib
 import io
 import os
+import resource
 import signal
 import sys
 import types
@@ -64,6 +65,8 @@ def make_streams() -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
+COMPILE_MB = 2048
+"""Address space for compiling a program."""
 ENOUGH = 20
 """Times that `warm` does it: an interpreter that adapts its code to what it meets has adapted by then."""
 WARMING = """
@@ -231,6 +234,23 @@ def _count_recursion_from(depth: int) -> None:
 
     sys.setrecursionlimit, sys.getrecursionlimit = setrecursionlimit, getrecursionlimit
     set_limit(1000 + depth)
+
+
+def compiled(source: int, limits: dict[str, Any]) -> Program:
+    """Compile a program; return its code, or the exception that an interpreter would have shown."""
+    text = os.pread(source, os.fstat(source).st_size, 0)
+    seconds = int(limits["cpu_s"]) + 1
+    soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
+    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
+    for resource_id, value in soft.items():
+        resource.setrlimit(resource_id, (value, before[resource_id][1]))
+    try:
+        return compile(text, "solution.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
+        return error.with_traceback(None)
+    finally:
+        for resource_id, pair in before.items():
+            resource.setrlimit(resource_id, pair)
 
 
 def run_command(command: list[str], environment: dict[str, str]) -> None:

@@ -95,6 +95,14 @@ def seen_at(path: str) -> str:
     return "/packages" + path if path.startswith("/tmp/") else path
 
 
+def move_imports() -> None:
+    """Let what is imported later be looked for where the box shows it."""
+    sys.path[:] = map(seen_at, sys.path)
+    for module in list(sys.modules.values()):
+        if isinstance(paths := getattr(module, "__path__", None), list):
+            paths[:] = map(seen_at, paths)
+
+
 def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     """Fill the new root: read-only binds, devices and an empty /tmp."""
     for path, descriptor in sources.items():

@@ -54,11 +54,10 @@ from .confinement import (
     limits_of,
 )
 from .filter import Template
-from .launcher import Plan, seen_at
+from .launcher import Plan, move_imports
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 64
-COMPILE_MB = 2048
 AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Start = Callable[[list[str], list[list[int]]], Started]
@@ -79,14 +78,6 @@ def preload(plan: Plan) -> Library | None:
         importlib.import_module("numpy")
     sys.stdin.close()
     return Library(plan.library) if plan.library else None
-
-
-def move_imports() -> None:
-    """Let what is imported later be looked for where the box shows it."""
-    sys.path[:] = map(seen_at, sys.path)
-    for module in list(sys.modules.values()):
-        if isinstance(paths := getattr(module, "__path__", None), list):
-            paths[:] = map(seen_at, paths)
 
 
 def _collected_s() -> float:
@@ -175,7 +166,9 @@ class Supervisor:
             if limits["tree"]:
                 confinement = self._confined("forked", limits, spared=(os.getppid(), os.getpid()))
             calls = confinement.calls
-            forker.serve(theirs, lambda: child.make_ready(compiled(source, limits), self.folder, calls), confinement)
+            forker.serve(
+                theirs, lambda: child.make_ready(child.compiled(source, limits), self.folder, calls), confinement
+            )
         theirs.close()
         with link:
             peak_kb = self._next_number(link)
@@ -381,23 +374,6 @@ class Supervisor:
                 self.command(message, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-
-
-def compiled(source: int, limits: dict[str, Any]) -> child.Program:
-    """Compile a program; return its code, or the exception that an interpreter would have shown."""
-    text = os.pread(source, os.fstat(source).st_size, 0)
-    seconds = int(limits["cpu_s"]) + 1
-    soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
-    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
-    for resource_id, value in soft.items():
-        resource.setrlimit(resource_id, (value, before[resource_id][1]))
-    try:
-        return compile(text, "solution.py", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return error.with_traceback(None)
-    finally:
-        for resource_id, pair in before.items():
-            resource.setrlimit(resource_id, pair)
 
 
 def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
