@@ -42,7 +42,8 @@ class Sandbox:
     works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
     `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
 
-    ``rung`` and ``description`` say what was chosen and why nothing stronger.
+    ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
+    may start processes, which takes namespaces and a user id of its own.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Sandbox:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.tools = tools
         self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
+        self.forks = bool(first.facts["forks"])
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()
@@ -121,7 +123,7 @@ class Sandbox:
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
         a process that has numpy loaded (the program may import it). ``forks``: it may start processes, all of which
-        count, where this rung has namespaces; slower. Raises VerifierError where numpy is missing.
+        count, where this box can hold them (``Sandbox.forks``); slower. Raises VerifierError where numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")

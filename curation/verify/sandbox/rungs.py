@@ -17,7 +17,7 @@ RUNG_DESCRIPTIONS = {
     "landlock": (
         "no namespaces: Landlock lets programs read the toolchain and write to a folder of their own, an allow-list of "
         "system calls, no capabilities; names and sizes of the host's files can be seen, their content cannot; "
-        "programs that start processes of their own, or write to /tmp by that name, fail"
+        "programs that write to /tmp by that name fail"
     ),
     "none": "NO ISOLATION: limits on time, memory and output only; programs can read and harm what this user can",
 }

@@ -393,5 +393,5 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     gc.freeze()
     fresh.fill_all()
     proc = watch.resident_kb(os.getpid()) > 0
-    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone)
+    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone, forks=supervisor.forks)
     supervisor.serve()

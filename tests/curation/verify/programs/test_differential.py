@@ -28,7 +28,7 @@ RUNGS = ("namespaces", "user-namespace", "landlock")
 LOAD = 16
 LIMITS = Limits(cpu_s=10.0, wall_s=120.0, memory_mb=1024)
 STACK_KB = 1 << 20
-ONLY_IN_NAMESPACES = {
+WITH_PROCESSES = {
     "a process of multiprocessing",
     "a pool of processes",
     "a queue between processes",
@@ -36,8 +36,9 @@ ONLY_IN_NAMESPACES = {
     "fork and wait",
     "a child that aborts",
     "a child that is terminated",
-    "tmpfile",
 }
+"""What needs more than one process, which a box says where it cannot hold them."""
+WITHOUT_TMP = {"tmpfile"}
 """What the rung without namespaces says that it cannot do."""
 QUICK = (
     "the fast-input template",
@@ -151,14 +152,16 @@ def load(count: int) -> Iterator[None]:
 
 def corpus(runner: Runner) -> list[tuple[CodeLang, str]]:
     names = [(CodeLang.PYTHON, name) for name in PYTHON_STYLES] + [(CodeLang.CPP, name) for name in CPP_STYLES]
-    lacking = ONLY_IN_NAMESPACES if runner.tools.box.rung == "landlock" else set()
+    box = runner.tools.box
+    lacking = (set() if box.forks else WITH_PROCESSES) | (WITHOUT_TMP if box.rung == "landlock" else set())
+    assert box.forks or "programs cannot start processes" in box.description
     return [(lang, name) for lang, name in names if name not in lacking]
 
 
 def test_there_are_enough_styles() -> None:
     assert len(PYTHON_STYLES) + len(CPP_STYLES) >= 150
     assert set(QUICK) <= PYTHON_STYLES.keys()
-    assert PYTHON_STYLES.keys() | CPP_STYLES.keys() >= ONLY_IN_NAMESPACES
+    assert PYTHON_STYLES.keys() | CPP_STYLES.keys() >= WITH_PROCESSES | WITHOUT_TMP
 
 
 @pytest.mark.parametrize("runner", [None], indirect=True, ids=["strongest"])
