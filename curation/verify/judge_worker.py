@@ -1,7 +1,8 @@
 """The work of `math_judge`'s workers: compare answers, one announced step a comparison, and group equal ones.
 
 Runs inside a worker process only. A job is ``{"do": "judge" | "check" | "pair", "reference": …, "lang": …}`` with
-``answers`` (distinct strings) and perhaps ``letter`` for "judge", and ``answer`` for "pair"; the values are JSON.
+``answers`` (distinct strings) and perhaps ``letter`` for "judge", ``answer`` for "pair", and perhaps the problem's
+``statement`` for both; the values are JSON.
 ``engine`` says whose comparison counts: our own where it is absent, or "math-verify" (`curation.verify.math_verify`).
 
 Invariant: the value of a job is a function of the job and of the written-off steps; nothing is kept between jobs
@@ -28,8 +29,8 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     if job["do"] == "check":
         return _check(job["reference"], job["lang"], guard, job.get("engine", OWN_ENGINE))
     if job["do"] == "pair":
-        return _pair(job["reference"], job["answer"], job["lang"], guard)
-    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), guard)
+        return _pair(job["reference"], job["answer"], job["lang"], job.get("statement"), guard)
+    comparer = _GuardedComparison(job["lang"], job.get("engine", OWN_ENGINE), job.get("statement"), guard)
     return {"verdicts": _judge(job["reference"], job.get("letter"), job["answers"], comparer)}
 
 
@@ -46,14 +47,14 @@ def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, An
     return {"failed": None, "why": defect}
 
 
-def _pair(reference: str, answer: str, lang: str, guard: Guard) -> dict[str, Any]:
+def _pair(reference: str, answer: str, lang: str, statement: str | None, guard: Guard) -> dict[str, Any]:
     start = time.perf_counter()
     if not answer.strip():
         return {"verdict": Outcome.NO_ANSWER.value, "method": "no answer", "doubtful": False, "ms": 0.0}
     failed = guard.enter("pair")
     if failed is not None:
         return {"verdict": failed.value, "method": _failure_reason(failed), "doubtful": True, "ms": None}
-    comparison = answers.compare_texts(reference, answer, lang=lang)
+    comparison = answers.compare_texts(reference, answer, lang=lang, statement=statement)
     guard.leave()
     ms = round((time.perf_counter() - start) * 1000, 3)
     method = f"{comparison.method}: {comparison.reference_form[:200]} ~ {comparison.answer_form[:200]}"
@@ -110,18 +111,19 @@ class _GuardedComparison:
 
     lang: str
     engine: str
+    statement: str | None
     guard: Guard
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
         if self.engine == OWN_ENGINE:
-            quick = answers.quick_compare(reference, answer, lang=self.lang)
+            quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
             if quick is not None:
                 return quick.outcome, quick.method
         failed = self.guard.enter(step)
         if failed is not None:
             return failed, _failure_reason(failed)
         if self.engine == OWN_ENGINE:
-            comparison = answers.compare(reference, answer, lang=self.lang)
+            comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
             doubt = " (doubtful)" if comparison.doubtful else ""
             verdict = comparison.outcome, comparison.method + doubt
         else:

@@ -51,7 +51,8 @@ class JudgeTask:
 
     ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
     question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
-    problem of code in the place of the judge's own.
+    problem of code in the place of the judge's own. ``statement`` is the problem as it was asked: it says which
+    quantity, unit and form are asked for; None where it is not known.
 
     Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
     """
@@ -62,6 +63,7 @@ class JudgeTask:
     responses: tuple[Response, ...]
     letter: str | None = None
     seed: int | None = None
+    statement: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,7 @@ class MathJudge:
             "lang": task.lang,
             "answers": distinct,
             "letter": task.letter,
+            "statement": task.statement,
             **self._job,
         }
 
@@ -308,7 +311,7 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
     verdicts: dict[str, _AnswerVerdict] = {}
     leaders: list[str] = []
     for answer in distinct:
-        comparison = answers.quick_compare(task.reference, answer, lang=task.lang)
+        comparison = answers.quick_compare(task.reference, answer, lang=task.lang, statement=task.statement)
         if comparison is None or (task.letter is not None and comparison.outcome is not Outcome.CORRECT):
             return None
         if comparison.outcome is Outcome.CORRECT:
@@ -316,7 +319,7 @@ def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVe
             continue
         group = None
         for index, leader in enumerate(leaders):
-            leader_comparison = answers.quick_compare(leader, answer, lang=task.lang)
+            leader_comparison = answers.quick_compare(leader, answer, lang=task.lang, statement=task.statement)
             if leader_comparison is None:
                 return None
             if leader_comparison.outcome is Outcome.CORRECT:

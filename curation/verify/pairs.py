@@ -1,9 +1,9 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
 Rows in are JSON lines with ``gold`` and ``pred`` (strings with LaTeX, ``$``, a box, or plain text; a null ``pred``
-is no answer). Rows out are the same rows, in order, with ``equal``, ``verdict``, ``method``, ``doubtful`` and
-``ms`` (time of the comparison in its worker; null where it was killed). ``pred`` may be a whole response: its final
-answer is extracted leniently, unlike in judging.
+is no answer), perhaps with ``statement`` (the problem: what it asks for counts) and ``lang``. Rows out are the same
+rows, in order, with ``equal``, ``verdict``, ``method``, ``doubtful`` and ``ms`` (time of the comparison in its worker;
+null where it was killed). ``pred`` may be a whole response: its final answer is extracted leniently, unlike in judging.
 
 Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
 """
@@ -45,7 +45,8 @@ def verify_pairs(
         for row in read_pairs(pairs_path):
             rows.append(row)
             pred = tags.house_form(row["pred"] or "")
-            yield {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
+            job = {"do": "pair", "reference": row["gold"], "answer": pred, "lang": row.get("lang") or lang}
+            yield {**job, "statement": row.get("statement")}
 
     pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, WorkerLimits(step_s=limit_s))
     with pool, atomic_replace(verdicts_path) as out:
@@ -84,6 +85,8 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
                 raise _pair_error(path, number, line, '"gold" must be a string')
             if not isinstance(row.get("pred", ""), str | None):
                 raise _pair_error(path, number, line, '"pred" must be a string or null')
+            if not isinstance(row.get("statement"), str | None):
+                raise _pair_error(path, number, line, '"statement" must be a string or null')
             yield {**row, "pred": row.get("pred")}
 
 

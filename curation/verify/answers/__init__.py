@@ -4,34 +4,39 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
+    question    what the statement, where it is known, says about the form of the answer; `asked` decides by it
     values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
 `math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
 
-Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. What counts
-as an approximation is `policy.ApproximationPolicy`.
+Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. So is an
+answer of which something could not be read, unless the reference says the same there. What counts as an approximation
+is `policy.ApproximationPolicy`.
 """
 
 from __future__ import annotations
 
 from curation.verify.answers.plain import parse_plain_number, quick_compare
 from curation.verify.answers.policy import DEFAULT_POLICY, AnswerComparison, ApproximationPolicy
+from curation.verify.answers.question import QuestionForm, read_question
 
 __all__ = [
     "DEFAULT_POLICY",
     "VERSION",
     "AnswerComparison",
     "ApproximationPolicy",
+    "QuestionForm",
     "check_reference",
     "compare",
     "compare_texts",
     "is_plain",
     "load",
     "quick_compare",
+    "read_question",
 ]
 
-VERSION = "answers@3"
+VERSION = "answers@4"
 """Changes whenever a verdict could change."""
 
 
@@ -40,6 +45,8 @@ def load() -> None:
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 
+    read_question("How many?")  # compiles its expressions
+
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
     """Return whether a reference is a plain number, hence usable without another look."""
@@ -47,30 +54,44 @@ def is_plain(reference: str, *, lang: str = "en") -> bool:
 
 
 def compare(
-    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+    reference: str,
+    answer: str,
+    *,
+    lang: str = "en",
+    policy: ApproximationPolicy = DEFAULT_POLICY,
+    statement: str | None = None,
 ) -> AnswerComparison:
-    """Return the verdict of all tiers on two final answers."""
-    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    """Return the verdict of all tiers on two final answers.
+
+    Args:
+        statement: the problem, which says what form of answer is asked for (`question`); None where it is not known.
+    """
+    quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
         return quick
     from curation.verify.answers.tiers import compare_answers
 
-    return compare_answers(reference, answer, lang, policy)
+    return compare_answers(reference, answer, lang, policy, read_question(statement, lang))
 
 
 def compare_texts(
-    reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
+    reference: str,
+    answer: str,
+    *,
+    lang: str = "en",
+    policy: ApproximationPolicy = DEFAULT_POLICY,
+    statement: str | None = None,
 ) -> AnswerComparison:
     """Return the verdict of `compare` on texts that may be whole responses.
 
-    The final answer of each is extracted leniently first.
+    The final answer of each is extracted leniently first. ``statement`` is as of `compare`.
     """
-    quick = quick_compare(reference, answer, lang=lang, policy=policy)
+    quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
         return quick
     from curation.verify.answers.tiers import compare_responses
 
-    return compare_responses(reference, answer, lang, policy)
+    return compare_responses(reference, answer, lang, policy, read_question(statement, lang))
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:

@@ -7,11 +7,21 @@ from collections.abc import Iterator
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.programs.checkers import check_outputs, valid_inputs
+from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.problem import (
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    Submission,
+    Validator,
+    ValidatorLang,
+)
 from curation.verify.programs.tools import Runner
+from curation.verify.programs.validators import prepare_validator
 from curation.verify.sandbox import CompileResult, Ending, RunResult
 
 VALIDATE_H = """#include <fstream>
@@ -121,14 +131,6 @@ def test_flags_and_helpers_reach_the_checker(runner: Runner) -> None:
         assert check_outputs(tools, checker, [(b"", b"", b"")])[0][0] is wanted
 
 
-def test_inputs_are_valid_where_their_validator_says_so_and_only_there(runner: Runner) -> None:
-    source = "import sys\nassert sys.argv[1:] == ['x']\nsys.exit(42 if int(sys.stdin.read()) < 9 else 43)"
-    validator = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",), ("x",))
-    assert valid_inputs(runner.tools, validator, [b"8\n", b"9\n", b"one\n"]) == [True, False, False]
-    unfit = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"v.cpp": "int main() { return 42 }"}, ("v.cpp",))
-    assert valid_inputs(runner.tools, unfit, [b"8\n"]) == [False]
-
-
 def test_an_output_that_a_checker_fails_on_is_wrong_where_the_checker_works(runner: Runner) -> None:
     source = "import sys\nsys.exit(42 if sys.stdin.read().split()[0] == '1' else 43)"  # fails on no output, or bytes
     checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",))
@@ -142,7 +144,7 @@ def test_an_output_that_a_checker_fails_on_is_wrong_where_the_checker_works(runn
 
 
 def test_a_validator_is_not_lost_by_a_failure_of_the_sandbox(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    validator = Checker(CheckerKind.KATTIS, CodeLang.CPP, {"v.cpp": "int main() { return 42; }"}, ("v.cpp",))
+    validator = Validator(ValidatorLang.CPP, {"v.cpp": "int main() { return 42; }"}, ("v.cpp",))
     box = runner.tools.box
 
     def waits(*_: object) -> CompileResult:
@@ -151,7 +153,7 @@ def test_a_validator_is_not_lost_by_a_failure_of_the_sandbox(runner: Runner, mon
     with monkeypatch.context() as patch:
         patch.setattr(box, "_compile", waits)
         with pytest.raises(VerifierError, match="the compiler waited for more than 60 s, 2 times; run this again"):
-            valid_inputs(runner.tools, validator, [b"8\n"])
+            prepare_validator(runner.tools, validator)
         result = box.compile({}, ("g++", "--version"))
         assert result.run.ending is Ending.BROKEN
-    assert valid_inputs(runner.tools, validator, [b"8\n"]) == [True], "the failure was not kept"
+    assert not isinstance(prepare_validator(runner.tools, validator), str), "the failure was not kept"
