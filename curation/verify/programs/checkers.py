@@ -5,7 +5,7 @@ They run in the sandbox as everything foreign does.
 Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
 on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
 and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
-checker's own failure: BROKEN.
+checker's own failure: BROKEN where it fails on the expected output too, else the output has provoked it and is wrong.
 
 What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
 `CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
-from curation.verify.programs.tools import Program, Toolbox, ready
+from curation.verify.programs.tools import Program, Toolbox, Unready, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
@@ -71,8 +71,20 @@ def check_outputs(
 ) -> list[tuple[CodeVerdict, str]]:
     """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
     program = prepare_checker(tools, checker)
-    if isinstance(program, str):
-        return [(CodeVerdict.BROKEN, program)] * len(runs)
+    if isinstance(program, Unready):
+        return [(CodeVerdict.BROKEN, program.how)] * len(runs)
+    verdicts = _checked(tools, checker, program, runs)
+    failed = [place for place, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
+    proofs = [(runs[place][0], runs[place][1], runs[place][1]) for place in failed]
+    for place, (proof, _) in zip(failed, _checked(tools, checker, program, proofs), strict=True):
+        if proof is not CodeVerdict.BROKEN:
+            verdicts[place] = CodeVerdict.WA, f"only on this output {verdicts[place][1]}"
+    return verdicts
+
+
+def _checked(
+    tools: Toolbox, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
+) -> list[tuple[CodeVerdict, str]]:
     beside = helper_files(checker)
     files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
@@ -110,8 +122,8 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
     return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
-def prepare_checker(tools: Toolbox, checker: Checker) -> Program | str:
-    """Return the checker ready to run, or why it cannot be."""
+def prepare_checker(tools: Toolbox, checker: Checker) -> Program | Unready:
+    """Return the checker ready to run, or why it cannot be: CE, or BROKEN where the sandbox failed."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}
@@ -122,5 +134,5 @@ def prepare_checker(tools: Toolbox, checker: Checker) -> Program | str:
             return program
         why = why or program.how
         if program.verdict is CodeVerdict.BROKEN:
-            return program.how
-    return f"the checker cannot be compiled: {why}"
+            return program
+    return Unready(CodeVerdict.CE, f"the checker cannot be compiled: {why}")

@@ -8,7 +8,11 @@ through frames for what is expected) can reach the judgement. Results travel as 
 Calls with expected values as data are compared here, as trees of plain JSON: nothing is hashed and no method of a
 value is called. One call is one test, with a process and limits of its own. A test program (HumanEval, MBPP) runs in
 a second box (`caller` beside it) that answers its calls from what the submission returned, in rounds;
-the first round only gathers calls and is the same for all submissions.
+the first round only gathers calls and is the same for all submissions. It may call several functions of the submission:
+every name that it neither makes itself nor finds in its setup is one.
+
+What a submission returned is never trusted: what cannot be read is its own crash, a test program that fails on it fails
+the submission, and only one that fails before it knows any result is BROKEN.
 
 C++ test programs: `curation.verify.programs.linked`.
 """
@@ -36,12 +40,12 @@ from curation.verify.programs.problem import (
     Submission,
 )
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
+from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy, wants_processes
 from curation.verify.sandbox import Limits, RunResult
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
 
-_ROUNDS = 40
+_ROUNDS = 100
 _CALLS = 20_000
 _RESULT_BYTES = 16 << 20
 _ERRORS = frozenset(
@@ -118,7 +122,8 @@ def _run_calls(
 
 
 def _callee(submission: Submission) -> Program:
-    return Program(CodeLang.PYTHON, _boxed("callee"), numpy=wants_numpy(submission.code))
+    code = submission.code
+    return Program(CodeLang.PYTHON, _boxed("callee"), numpy=wants_numpy(code), forks=wants_processes(code))
 
 
 def _call(entry: str, call: FunctionCall) -> _Call:
@@ -135,7 +140,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
     expected = json.loads(encode(call.expected))
     try:
         right = _same(expected, json.loads(line["value"]), tolerance)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ArithmeticError, TypeError):
         right = False
     return (CodeVerdict.AC, "") if right else (CodeVerdict.WA, f"it returned {line['value'][:200]}")
 
@@ -153,7 +158,7 @@ def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdi
     except (ValueError, RecursionError):
         return CodeVerdict.RTE, "it wrote into the channel of its results"
     if lines and isinstance(lines[0], dict) and "syntax" in lines[0]:
-        return CodeVerdict.CE, str(lines[0]["syntax"])[:300]
+        return CodeVerdict.CE, _readable(str(lines[0]["syntax"])[:300])
     if len(lines) != count + 1:
         return CodeVerdict.RTE, "it ended the process before it had returned"
     safe_lines = [_safe(line) for line in lines[1:]]
@@ -165,13 +170,18 @@ def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdi
 def _safe(line: object) -> dict[str, Any] | None:
     if not isinstance(line, dict):
         return None
-    args = {"args": line["args"]} if isinstance(line.get("args"), str) else {}
+    args = {"args": _readable(line["args"])} if isinstance(line.get("args"), str) else {}
     match line:
         case {"value": str(value)}:
-            return {"value": value, **args}
+            return {"value": _readable(value), **args}
         case {"error": [str(kind), str(text)]}:
-            return {"error": [kind if kind in _ERRORS else "Exception", text], **args}
+            return {"error": [kind if kind in _ERRORS else "Exception", _readable(text)], **args}
     return None
+
+
+def _readable(text: str) -> str:
+    """Return a text of the submission that can be written to a file: without lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
@@ -209,7 +219,7 @@ def _key(pair: Any) -> str:
 
 
 _FAMILY = {
-    **dict.fromkeys(("list", "tuple", "deque"), "list"),
+    **dict.fromkeys(("list", "tuple", "deque", "iterator", "values"), "list"),
     **dict.fromkeys(("set", "frozenset", "keys"), "set"),
     **dict.fromkeys(("dict", "ordered", "counter"), "dict"),
 }
@@ -236,7 +246,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
         if isinstance(need, tuple):
             return CaseRun(0, need[0], cpu, wall, memory, need[1])
         count += len(need)
-        if not need or count > _CALLS:
+        if count > _CALLS:
             break
         (ran,) = tools.run(_callee(submission), [_request(tests, submission, need)], _limits(problem))
         cpu, wall, memory = cpu + ran.cpu_s, wall + ran.wall_s, max(memory, ran.memory_mb)
@@ -248,8 +258,8 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
         for call, line in zip(need, lines, strict=True):
             results.setdefault(json.dumps(call), []).append(line)
         need = _ask(tools, problem, tests, results)
-    why = "the calls of the test program could not be gathered"
-    return CaseRun(0, CodeVerdict.BROKEN, cpu, wall, memory, why)
+    why = f"{count} calls in {_ROUNDS} rounds at most, and the test program goes on asking"
+    return CaseRun(0, CodeVerdict.TLE if results else CodeVerdict.BROKEN, cpu, wall, memory, why)
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
@@ -279,11 +289,12 @@ def _ask(
         case {"passed": True}:
             return CodeVerdict.AC, ""
         case {"failed": str(how)}:
-            return CodeVerdict.WA, how
+            return CodeVerdict.WA, _readable(how)
         case {"need": [*calls]} if calls:
             return [[str(part) for part in call] for call in calls]
         case {"broken": str(how)}:
             return CodeVerdict.BROKEN, how
     failure = failure_of(ran)
-    how = failure[1] if failure is not None else "it said nothing"
-    return CodeVerdict.BROKEN, f"the test program failed: {how} {ran.stderr[-300:].decode('utf-8', 'replace')}".strip()
+    verdict, how = failure if failure is not None else (CodeVerdict.RTE, "it said nothing")
+    how = f"the test program failed: {how} {ran.stderr[-300:].decode('utf-8', 'replace')}".strip()
+    return (verdict if results else CodeVerdict.BROKEN), how

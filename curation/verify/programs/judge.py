@@ -22,6 +22,7 @@ that equal failures never look like a top wrong answer; BROKEN is never WRONG an
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -45,9 +46,9 @@ from curation.verify.programs.problem import (
     draw_tests,
 )
 from curation.verify.programs.running import run_tests
-from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
+from curation.verify.programs.tools import STANDARDS, Program, Runner, Toolbox, Unready
 
-VERSION = "programs-4"
+VERSION = "programs-5"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
@@ -151,7 +152,13 @@ class ProgramJudge:
         result = _joined([runs], self.every)
         passed = _share(result) if self.every else None
         if result.verdict is CodeVerdict.AC:
-            return Verdict(Outcome.CORRECT, answer, 0, f"AC on {len(drawn)} tests", passed)
+            return Verdict(
+                Outcome.CORRECT,
+                answer,
+                0,
+                f"AC on {len(drawn)} tests" + (f"; {result.how}" if result.how else ""),
+                passed,
+            )
         if result.verdict is CodeVerdict.NA:
             return Verdict(Outcome.NO_ANSWER, answer, None, result.how, passed)
         if result.first_failed is None:
@@ -235,7 +242,11 @@ def run_program(
     program = tools.prepare(submission)
     if not isinstance(program, Program):
         return program
-    return run_tests(tools, problem, program, indices, every=every, cut=cut)
+    runs = run_tests(tools, problem, program, indices, every=every, cut=cut)
+    if program.standard not in {"", STANDARDS[0]} and runs:
+        how = f"{runs[0].how}; compiled as {program.standard}".removeprefix("; ")
+        runs[0] = dataclasses.replace(runs[0], how=how)
+    return runs
 
 
 def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
@@ -307,7 +318,7 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
                 return ProgramResult(run.verdict, run.index, tuple(runs), run.how)
     first_failure = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
     if first_failure is None:
-        return ProgramResult(CodeVerdict.AC, None, tuple(runs))
+        return ProgramResult(CodeVerdict.AC, None, tuple(runs), runs[0].how if runs else "")
     return ProgramResult(first_failure.verdict, first_failure.index, tuple(runs), first_failure.how)
 
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from curation.records import VerifierError
 from curation.verify.programs.checkers import CHECKER_LIMITS, helper_files, prepare_checker
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Checker, CheckerKind, Validator, ValidatorLang
+from curation.verify.programs.problem import Checker, CheckerKind, CodeVerdict, Validator, ValidatorLang
 from curation.verify.programs.tools import Program, Toolbox
 from curation.verify.sandbox import Ending, Limits, RunResult
 
@@ -69,11 +70,18 @@ class ReadyValidator:
 
 
 def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
-    """Return a validator ready to run, compiled or converted, or why it cannot be."""
+    """Return a validator ready to run, compiled or converted, or why it cannot be.
+
+    Raises `VerifierError` where the sandbox failed: a validator is not lost by a busy machine.
+    """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
         return _converted(tools, validator)
     program = prepare_checker(tools, _as_checker(validator))
-    return program if isinstance(program, str) else ReadyValidator(validator, program)
+    if isinstance(program, Program):
+        return ReadyValidator(validator, program)
+    if program.verdict is CodeVerdict.BROKEN:
+        raise VerifierError(f"an input validator could not be compiled: {program.how}; run this again")
+    return program.how
 
 
 def check_inputs(

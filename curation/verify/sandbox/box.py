@@ -42,7 +42,8 @@ class Sandbox:
     works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
     `compile` sees, read only, at its own path (precompiled headers, say). Raises VerifierError where no rung works.
 
-    ``rung`` and ``description`` say what was chosen and why nothing stronger.
+    ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
+    may start processes, which takes namespaces and a user id of its own.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Sandbox:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.tools = tools
         self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
+        self.forks = bool(first.facts["forks"])
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()
@@ -113,17 +115,19 @@ class Sandbox:
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
         stop: Callable[[int, RunResult], bool] | None = None,
         numpy: bool = False,
+        forks: bool = False,
     ) -> Iterator[RunResult]:
         """Run a Python program once per input, and return an iterator over the runs.
 
         The source is compiled once; each run is a fork that shares nothing with the others.
 
         ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
-        a process that has numpy loaded (the program may import it). Raises VerifierError where numpy is missing.
+        a process that has numpy loaded (the program may import it). ``forks``: it may start processes, all of which
+        count, where this box can hold them (``Sandbox.forks``); slower. Raises VerifierError where numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
-        opening = {"op": "python", "limits": limits_message(limits, tree=False)}
+        opening = {"op": "python", "limits": limits_message(limits, tree=forks)}
         program = source.encode("utf-8", "surrogatepass")
         return self._run("numpy" if numpy else "std", opening, program, stdins, limits, args, files or {}, stop)
 
@@ -136,12 +140,13 @@ class Sandbox:
         args: Sequence[str] = (),
         files: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] | None = None,
         stop: Callable[[int, RunResult], bool] | None = None,
+        forks: bool = False,
     ) -> Iterator[RunResult]:
         """Run a compiled program (its bytes, or a file that holds them) once per input, as `run_python` does."""
         program = artifact if isinstance(artifact, bytes) else artifact.read_bytes()
         return self._run(
             "std",
-            {"op": "binary", "limits": limits_message(limits, tree=False)},
+            {"op": "binary", "limits": limits_message(limits, tree=forks)},
             program,
             stdins,
             limits,
@@ -210,7 +215,7 @@ class Sandbox:
                         yield ran
                     ahead = min(2 * ahead, AHEAD)
             finally:
-                usable = slot.process.poll() is None and slot.ask({"op": "end"}, []).get("done", False)
+                usable = _ended(slot)
         except SlotError as failure:
             yield broken_run(str(failure))
         finally:
@@ -230,10 +235,13 @@ class Sandbox:
         ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
         """
         with self._place():
-            for attempt in range(MAX_TRIES):
+            for _ in range(MAX_TRIES):
                 result = self._compile(sources, command, limits, output)
-                if result.run.ending is not Ending.BROKEN or attempt == MAX_TRIES - 1:
+                if result.run.ending not in (Ending.BROKEN, Ending.WALL_LIMIT):
                     break
+        if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited, for a disk or a busy machine
+            note = f"the compiler waited for more than {limits.wall_guard_s:g} s, {MAX_TRIES} times"
+            return CompileResult(False, result.log, None, "", broken_run(note))
         return result
 
     def _compile(
@@ -261,6 +269,14 @@ class Sandbox:
         log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
         digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
         return CompileResult(ok, log, artifact if ok else None, digest, ran)
+
+
+def _ended(slot: Slot) -> bool:
+    """Tell a slot that its program is done with; return whether it can take another."""
+    try:
+        return slot.process.poll() is None and bool(slot.ask({"op": "end"}, []).get("done", False))
+    except SlotError:
+        return False
 
 
 def _together(tests: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> int:

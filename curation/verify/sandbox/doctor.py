@@ -1,29 +1,39 @@
 """Diagnosis of the isolation on this machine, property by property. Each is tried in a box, never just looked up.
 
-A property is ``ok`` when the attempt failed as it should. The programs that try are below, one per property; the
-judge's side of an attempt (a listening socket, a file, a process) is set up on the host, so that an attempt that
-got out would really reach something. Raises VerifierError where no rung works at all.
+A property is ``ok`` when the attempt failed as it should, from a Python program and, where the machine has g++, from a
+C++ program (`doctor_attempts`): what is put around the two is not the same. The judge's side of an attempt (a listening
+socket, a file, a process) is set up on the host, so that an attempt that got out would really reach something. Raises
+VerifierError where no rung works at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 
+from curation.records import VerifierError
 from curation.verify.sandbox.box import Sandbox
+from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, cpp_program
+from curation.verify.sandbox.ladder import probe_rung
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
+from curation.verify.sandbox.rungs import RUNGS
+from curation.verify.sandbox.slot import SlotError
 
-QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=2.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
+QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
+SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
+"""A short guard on wall time only where that must end a program: on a busy machine the others wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsolationProperty:
-    """One property of the isolation.
+    """One property of the isolation; ``by`` is the language that tried.
 
     Example: ``IsolationProperty("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
     """
@@ -32,16 +42,7 @@ class IsolationProperty:
     ok: bool
     attempt: str
     detail: str
-
-
-ATTEMPT = """
-import ctypes, os, socket, sys
-try:
-    result = {act}
-    print("REACHED", repr(result)[:200])
-except (OSError, ValueError) as error:
-    print("refused", type(error).__name__ + ":", error)
-"""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +54,45 @@ class _Host:
     pid: int
 
 
-ATTEMPTS = (
-    (
-        "network: TCP",
-        "connect to a listening port of this machine",
-        "socket.create_connection(('127.0.0.1', {port}), 1)",
-    ),
-    (
-        "network: UDP",
-        "send a datagram",
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
-    ),
-    ("network: unix sockets", "connect to a socket file", "socket.socket(socket.AF_UNIX).connect('{folder}/socket')"),
-    ("host files: reading", "read a file of this user", "open('{folder}/secret').read()"),
-    ("host files: system", "read /etc/passwd", "open('/etc/passwd').read(100)"),
-    ("host files: writing", "write beside a file of this user", "open('{folder}/written', 'w')"),
-    ("host files: the toolchain", "write to the library folder", "open(os.__file__ + '.attack', 'w')"),
-    ("host files: attributes", "chmod a file of this user", "os.chmod('{folder}/secret', 0o777)"),
-    ("environment: of others", "read the environment of a process", "open('/proc/{pid}/environ').read(100)"),
-    ("processes: visible", "look into a process of this user", "open('/proc/{pid}/cmdline').read(100)"),
-    ("processes: fork", "fork", "os.fork()"),
-    ("processes: exec", "execute a program", "os.execv('/bin/sh', ['sh', '-c', 'echo REACHED'])"),
-    ("signals", "signal a process of this user", "os.kill({pid}, 15)"),
-    ("signals: the parent", "signal the parent", "os.kill(os.getppid(), 15)"),
-    ("devices", "open the memory of the machine", "open('/dev/mem', 'rb')"),
-    ("devices: shared memory", "write to /dev/shm", "open('/dev/shm/goldilocks-doctor', 'w')"),
-    ("memory files", "memfd_create", "os.memfd_create('x')"),
-)
-LIMITED = (
-    ("limit: memory", Ending.MEMORY_LIMIT, "take 1 GiB where 100 MiB are allowed", "b = b'x' * (1 << 30)"),
-    ("limit: CPU time", Ending.CPU_LIMIT, "loop where 1 s is allowed", "while True: pass"),
-    ("limit: wall time", Ending.WALL_LIMIT, "sleep where 2 s are allowed", "import time; time.sleep(60)"),
-    ("limit: output", Ending.OUTPUT_LIMIT, "print for ever where 1 MiB is allowed", "while True: print('x' * 9999)"),
-)
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A box, and the C++ program in it, where there is one."""
+
+    box: Sandbox
+    host: _Host
+    binary: bytes | None
+    found: list[IsolationProperty] = field(default_factory=list)
+
+    def python(self, source: str, runs: int, limits: Limits) -> list[RunResult]:
+        files = {} if self.binary is None else {"own": self.binary}
+        return list(self.box.run_python(source, [b""] * runs, limits, files=files))
+
+    def cpp(self, which: str, runs: int, limits: Limits) -> list[RunResult]:
+        assert self.binary is not None
+        args = (which, str(self.host.port), self.host.folder, str(self.host.pid))
+        files = {"own": self.binary}
+        return list(self.box.run_binary(self.binary, [b""] * runs, limits, args=args, files=files))
+
+    def add(
+        self,
+        name: str,
+        attempt: str,
+        source: str,
+        which: str,
+        judged: Callable[[list[RunResult]], tuple[bool, str]],
+        runs: int = 1,
+        limits: Limits = QUICK_LIMITS,
+    ) -> None:
+        """Try something in Python and in C++, and add what was seen of each."""
+        self.found.append(
+            IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs, limits))), "Python")
+        )
+        if self.binary is not None:
+            self.found.append(IsolationProperty(name, *_parts(attempt, judged(self.cpp(which, runs, limits))), "C++"))
+
+
+def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
+    return seen[0], attempt, seen[1]
 
 
 @contextlib.contextmanager
@@ -108,49 +115,73 @@ def _host() -> Iterator[_Host]:
                 process.wait()
 
 
-def _ran(box: Sandbox, source: str) -> RunResult:
-    (ran,) = box.run_python(source, [b""], QUICK_LIMITS)
-    return ran
+def _refused(runs: list[RunResult]) -> tuple[bool, str]:
+    output = runs[0].stdout.decode(errors="replace").strip()
+    return output.startswith("refused"), output.removeprefix("refused ") or runs[0].note or str(runs[0].ending)
 
 
-def _try_attempt(box: Sandbox, host: _Host, name: str, attempt: str, act: str) -> IsolationProperty:
-    aimed = act.format(port=host.port, folder=host.folder, pid=host.pid)
-    ran = _ran(box, ATTEMPT.replace("{act}", aimed))
-    output = ran.stdout.decode(errors="replace").strip()
-    return IsolationProperty(
-        name, output.startswith("refused"), attempt, output.removeprefix("refused ") or ran.note or str(ran.ending)
-    )
+def _own_environment(runs: list[RunResult]) -> tuple[bool, str]:
+    names = runs[0].stdout.decode().replace("REACHED 0", "").split()
+    beyond = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE", "TMPDIR"}
+    return bool(names) and not beyond, " ".join(names)
 
 
-def _ptrace(box: Sandbox) -> IsolationProperty:
-    source = "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True)\n"
-    source += "print(libc.ptrace(0, 0, 0, 0), os.strerror(ctypes.get_errno()))"
-    output = _ran(box, source).stdout.decode().strip()
-    return IsolationProperty("ptrace", output.startswith("-1"), "ask to be traced by the parent", output)
+def _nothing_left(runs: list[RunResult]) -> tuple[bool, str]:
+    seen = [ran.stdout.decode().replace("REACHED 0", "").split() for ran in runs]
+    return all(names in ([], ["own"]) for names in seen), " then ".join(map(" ".join, seen)) or "nothing"
 
 
-def _environment(box: Sandbox) -> IsolationProperty:
-    names = _ran(box, "import os; print(*sorted(os.environ))").stdout.decode().split()
-    beyond = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE"}
-    return IsolationProperty(
-        "environment: own", bool(names) and not beyond, "list the variables of the program", " ".join(names)
-    )
+def _ended_by(ending: Ending, runs: list[RunResult]) -> tuple[bool, str]:
+    return runs[0].ending is ending, f"ended by {runs[0].ending}"
 
 
-def _clean(box: Sandbox) -> IsolationProperty:
-    source = "import os; print(os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
-    runs = [ran.stdout.decode().strip() for ran in box.run_python(source, [b"", b""], QUICK_LIMITS)]
-    return IsolationProperty("tests apart", runs == ["[]", "[]"], "leave a file for the next test", " then ".join(runs))
+def working_rungs() -> list[str]:
+    """Return the rungs that isolate and work on this machine, strongest first."""
+    works = []
+    for rung in RUNGS[:-1]:
+        with contextlib.suppress(SlotError):
+            probe_rung(rung, None).close()
+            works.append(rung)
+    return works
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
     """Return every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
+        binary, why = _compiled(box)
+        tried = _Tried(box, host, binary)
         isolated = box.rung != "none"
-        properties = [IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)]
-        properties += [_try_attempt(box, host, *act) for act in ATTEMPTS]
-        properties += [_ptrace(box), _environment(box), _clean(box)]
-        for name, expected, attempt, source in LIMITED:
-            ending = _ran(box, source).ending
-            properties.append(IsolationProperty(name, ending is expected, attempt, f"ended by {ending}"))
-    return properties
+        tried.found.append(
+            IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)
+        )
+        for name, attempt, act, _ in ATTEMPTS:
+            tried.add(name, attempt, PYTHON.replace("{act}", _aimed(act, host)), name, _refused)
+        listing = "import os; print(*sorted(os.environ))"
+        tried.add("environment: own", "list the variables of the program", listing, "names", _own_environment)
+        leaving = "import os; print(*os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
+        tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, runs=2)
+        for name, ending, attempt, source, _ in LIMITED:
+            limits = SLEEP_LIMITS if ending is Ending.WALL_LIMIT else QUICK_LIMITS
+            tried.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)
+        if why:
+            tried.found.append(IsolationProperty("compiler", False, "compile a program", why, "C++"))
+        return tried.found
+
+
+def _aimed(act: str, host: _Host) -> str:
+    return act.format(port=host.port, folder=host.folder, pid=host.pid)
+
+
+def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
+    """Return the C++ program, or why it cannot be compiled; neither where this machine has no g++."""
+    if shutil.which("g++", path="/usr/local/bin:/usr/bin:/bin") is None:
+        return None, ""
+    compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp"))
+    return compiled.artifact, "" if compiled.ok else compiled.log[:300] or compiled.run.note
+
+
+def require(found: list[IsolationProperty]) -> None:
+    """Raise VerifierError where some property does not hold, so that foreign code is not safe."""
+    failing = [f"{entry.name} ({entry.by})" for entry in found if not entry.ok]
+    if failing:
+        raise VerifierError(f"the isolation of this machine fails on: {', '.join(failing)}.")

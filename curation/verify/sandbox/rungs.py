@@ -15,8 +15,9 @@ RUNG_DESCRIPTIONS = {
         "toolchain, a private /tmp of limited size, an allow-list of system calls"
     ),
     "landlock": (
-        "no namespaces: Landlock lets programs read the toolchain only and write nothing, an allow-list of system "
-        "calls, no capabilities; names and sizes of the host's files can be seen, their content cannot"
+        "no namespaces: Landlock lets programs read the toolchain and write to a folder of their own, an allow-list of "
+        "system calls, no capabilities; names and sizes of the host's files can be seen, their content cannot; "
+        "programs that write to /tmp by that name fail"
     ),
     "none": "NO ISOLATION: limits on time, memory and output only; programs can read and harm what this user can",
 }

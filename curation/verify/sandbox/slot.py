@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.storage.scratch import ScratchFolder
+from curation.verify.sandbox.inside.folder import empty
 from curation.verify.sandbox.outcomes import Limits
 from curation.verify.sandbox.view import build_view, interpreter
 
@@ -33,6 +34,9 @@ FIRST_UID = 0x70000000
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
+LIMITS = "ulimit -S -s 16777216 2>/dev/null || ulimit -S -s $(ulimit -H -s); "
+LIMITS += 'ulimit -S -n 1024 2>/dev/null; ulimit -c 0; exec "$@"'
+"""Room for the largest stack (KiB) is set aside when an interpreter starts; files up to where a binary waits."""
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
@@ -107,7 +111,7 @@ class Slot:
         python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
         with theirs:
             self.process = subprocess.Popen(
-                ["/bin/sh", "-c", 'ulimit -s 262144 2>/dev/null; ulimit -c 0; exec "$@"', "sh", *python],
+                ["/bin/sh", "-c", LIMITS, "sh", *python],
                 env=ENVIRONMENT,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -134,6 +138,8 @@ class Slot:
         self.process.kill()
         self.process.wait()
         if self._folder is not None:
+            with contextlib.suppress(OSError):
+                empty(self._folder.path)
             self._folder.remove()
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:

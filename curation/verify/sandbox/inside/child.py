@@ -12,6 +12,7 @@ import gc
 import importlib
 import io
 import os
+import resource
 import signal
 import sys
 import types
@@ -32,18 +33,27 @@ WELCOME = frozenset(
 )
 """Modules that are loaded once per program where it mentions them; they behave as if its tests imported them."""
 
+OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
+"""The same, of numpy, which loads them when they are first asked for."""
+
 Program = types.CodeType | Exception
 """A program compiled, or why it cannot be."""
 
 
+def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
+    """Return a standard stream as `create_stdio` of CPython's pylifecycle.c makes it, with the same attributes."""
+    mode = "r" if name == "<stdin>" else "w"
+    raw = io.FileIO(descriptor, mode, closefd=False)
+    raw.name = name
+    buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+    stream = io.TextIOWrapper(buffer, "utf-8", errors, "\n", line_buffering=name == "<stderr>")
+    stream.mode = mode  # type: ignore[misc]
+    return stream
+
+
 def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
-    reader = io.BufferedReader(io.FileIO(descriptors[0], "r", closefd=False))
-    writers = [io.BufferedWriter(io.FileIO(number, "w", closefd=False)) for number in descriptors[1:]]
-    return [
-        io.TextIOWrapper(reader, "utf-8", "surrogateescape"),
-        io.TextIOWrapper(writers[0], "utf-8", "surrogateescape", "\n"),
-        io.TextIOWrapper(writers[1], "utf-8", "backslashreplace", "\n", line_buffering=True),
-    ]
+    names = ("<stdin>", "surrogateescape"), ("<stdout>", "surrogateescape"), ("<stderr>", "backslashreplace")
+    return [_stream(descriptor, *words) for descriptor, words in zip(descriptors, names, strict=True)]
 
 
 def make_streams() -> None:
@@ -55,6 +65,8 @@ def make_streams() -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
+COMPILE_MB = 2048
+"""Address space for compiling a program."""
 ENOUGH = 20
 """Times that `warm` does it: an interpreter that adapts its code to what it meets has adapted by then."""
 WARMING = """
@@ -155,10 +167,13 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
     """
-    for name in _mentioned(program) & WELCOME - sys.modules.keys():
+    names = _mentioned(program)
+    for name in names & WELCOME - sys.modules.keys():
         importlib.import_module(name)
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
+    if "numpy" in sys.modules:
+        for name in names & OF_NUMPY:
+            importlib.import_module(f"numpy.{name}")
+    reseed = [sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules]
     main = types.ModuleType("__main__")
     space = main.__dict__
     space.update(__builtins__=builtins, __file__="solution.py")
@@ -169,6 +184,8 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
     def run(get_request: GetRequest | None) -> NoReturn:
         if get_request is not None:
             sys.argv += arguments_of(get_request)
+        for seed in reseed:  # else all tests of a program would draw the same numbers
+            seed()
         ended = False
         try:
             if isinstance(program, Exception):
@@ -188,10 +205,14 @@ def make_ready(program: Program, folder: str, calls: int) -> Callable[[GetReques
 
 
 def _mentioned(program: object) -> set[str]:
-    """Return the names that a program's code uses, modules among them."""
-    if not isinstance(program, types.CodeType):
-        return set()
-    return set(program.co_names).union(*map(_mentioned, program.co_consts))
+    """Return the names that a program's code uses, modules among them, however deep its functions are nested."""
+    names, parts = set[str](), [program]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, types.CodeType):
+            names.update(part.co_names)
+            parts += part.co_consts
+    return names
 
 
 def _depth() -> int:
@@ -213,6 +234,23 @@ def _count_recursion_from(depth: int) -> None:
 
     sys.setrecursionlimit, sys.getrecursionlimit = setrecursionlimit, getrecursionlimit
     set_limit(1000 + depth)
+
+
+def compiled(source: int, limits: dict[str, Any]) -> Program:
+    """Compile a program; return its code, or the exception that an interpreter would have shown."""
+    text = os.pread(source, os.fstat(source).st_size, 0)
+    seconds = int(limits["cpu_s"]) + 1
+    soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
+    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
+    for resource_id, value in soft.items():
+        resource.setrlimit(resource_id, (value, before[resource_id][1]))
+    try:
+        return compile(text, "solution.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
+        return error.with_traceback(None)
+    finally:
+        for resource_id, pair in before.items():
+            resource.setrlimit(resource_id, pair)
 
 
 def run_command(command: list[str], environment: dict[str, str]) -> None:

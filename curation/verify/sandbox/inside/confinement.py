@@ -25,9 +25,11 @@ from .filter import EXEC_DESCRIPTOR, Template
 
 REPORT = 3
 FAILED_TO_START = 70
-STACK = 256 << 20
+THREAD_STACK = 256 << 20
+"""Bytes of the stack of a thread of a Python program, unless it says otherwise; none is used before it is needed."""
 ADDRESS_SPACE = 4 << 30
-"""A backstop for what is allocated between two ticks; stacks of threads (RLIMIT_STACK each) come on top."""
+"""A backstop for what is allocated between two ticks; memory and stacks of threads come on top."""
+FILES, FILES_OF_TREE = 64, 256
 
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python ignores and a program started by a shell does not."""
@@ -116,15 +118,18 @@ class Library:
 
 def limits_of(limits: dict[str, Any], alone: bool) -> list[Limit]:
     """Return the limits that setrlimit(2) sets for a program, as (resource, value)."""
+    memory = limits["memory_mb"] << 20
     targets = {
         resource.RLIMIT_CPU: int(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
-        resource.RLIMIT_NOFILE: 256 if limits["tree"] else EXEC_DESCRIPTOR + 1,
+        resource.RLIMIT_NOFILE: FILES_OF_TREE if limits["tree"] else FILES,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_STACK: STACK,
+        resource.RLIMIT_STACK: memory
+        // 16
+        * 15,  # all of it, as contest judges have it; what overflows must hit this first
         resource.RLIMIT_MEMLOCK: 1 << 20,
         resource.RLIMIT_MSGQUEUE: 0,
-        resource.RLIMIT_AS: ADDRESS_SPACE + limits["processes"] * STACK,
+        resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * max(memory, THREAD_STACK),
     }
     if alone:  # the supervisor and the process that compiled count too
         targets[resource.RLIMIT_NPROC] = limits["processes"] + 3

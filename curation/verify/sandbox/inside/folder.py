@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+BLOCK, UNREADABLE = 4096, 1 << 60
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
@@ -16,24 +20,62 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 
 
 def empty(folder: str) -> None:
-    """Remove what lies in it, also what was made unreadable."""
-    with os.scandir(folder) as entries:
-        children = list(entries)
-    for entry in children:
-        if entry.is_dir(follow_symlinks=False):
-            os.chmod(entry.path, 0o700)
-            empty(entry.path)
-            os.rmdir(entry.path)
-        else:
-            os.unlink(entry.path)
+    """Remove what lies in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
+
+    A folder's folders are moved up beside it before it goes, so no path is longer than two names, and nothing recurs.
+    """
+    root = os.open(folder, DIRECTORY)
+    try:
+        while names := os.listdir(root):
+            for name in names:
+                if _is_folder(name, root):
+                    _dissolve(name, root)
+                else:
+                    os.unlink(name, dir_fd=root)
+    finally:
+        os.close(root)
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+
+
+def _dissolve(name: str, root: int) -> None:
+    os.chmod(name, 0o700, dir_fd=root)
+    inner = os.open(name, DIRECTORY, dir_fd=root)
+    try:
+        for child in os.listdir(inner):
+            if _is_folder(child, inner):
+                os.chmod(child, 0o700, dir_fd=inner)
+                os.rename(child, os.urandom(16).hex(), src_dir_fd=inner, dst_dir_fd=root)
+            else:
+                os.unlink(child, dir_fd=inner)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=root)
 
 
 def used_bytes(folder: str, apart: bool) -> int:
-    """Return bytes of the files in it; ``apart``: it is a file system of its own."""
+    """Return bytes of the files in it; ``apart``: it is a file system of its own.
+
+    Else each file and folder counts at least a block, and what cannot be read counts as more than any limit.
+    """
     if apart:
         state = os.statvfs(folder)
         return (state.f_blocks - state.f_bfree) * state.f_frsize
-    return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in os.scandir(folder))
+    total, folders = 0, [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    total += max(BLOCK, entry.stat(follow_symlinks=False).st_blocks * 512)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except FileNotFoundError:  # the program has removed it meanwhile
+            continue
+        except OSError:
+            return UNREADABLE
+    return total
 
 
 def copy_bytes(source: int, target: int) -> None:

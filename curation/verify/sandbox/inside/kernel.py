@@ -233,6 +233,15 @@ def trim() -> None:
         _libc.malloc_trim(ctypes.c_size_t(0))
 
 
+def set_thread_stack(size: int) -> None:
+    """Set the stack of threads that name none (pthread_setattr_default_np(3)); else it is as RLIMIT_STACK was."""
+    if hasattr(_libc, "pthread_setattr_default_np"):
+        attributes = ctypes.create_string_buffer(128)
+        _libc.pthread_attr_init(attributes)
+        _libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(size))
+        _libc.pthread_setattr_default_np(attributes)
+
+
 def heap_end() -> int:
     """Return the address where the memory of malloc(3) ends (sbrk(2))."""
     return int(_libc.sbrk(0) or 0)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from . import kernel
 
+EXECUTE = 0b1
 READ_ONLY = 0b1101
 """Landlock: execute, read files, list directories."""
 READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x1000 | 0x2000 | 0x4000
@@ -94,6 +95,14 @@ def seen_at(path: str) -> str:
     return "/packages" + path if path.startswith("/tmp/") else path
 
 
+def move_imports() -> None:
+    """Let what is imported later be looked for where the box shows it."""
+    sys.path[:] = map(seen_at, sys.path)
+    for module in list(sys.modules.values()):
+        if isinstance(paths := getattr(module, "__path__", None), list):
+            paths[:] = map(seen_at, paths)
+
+
 def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     """Fill the new root: read-only binds, devices and an empty /tmp."""
     for path, descriptor in sources.items():
@@ -114,8 +123,9 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     for path in plan.hidden:
         kernel.mount("none", root + path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV, "size=4k")
     os.mkdir(root + "/tmp")
+    os.symlink("/tmp", root + "/dev/shm")  # semaphores between processes lie there
     size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"
-    kernel.mount("none", root + "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+    kernel.mount("none", root + "/tmp", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, size)
 
 
 def _mount_proc(target: str) -> None:
@@ -163,20 +173,16 @@ def _own_namespaces(plan: Plan) -> bool:
 
 
 def _ruleset(plan: Plan) -> int:
-    """Return the Landlock rules of a program without namespaces: it may read the toolchain and its own folder.
-
-    A compiler may also write to its own folder.
-    """
+    """Return the Landlock rules without namespaces: a program may read the toolchain, and write to its own folder."""
     version = kernel.landlock_version()
     ruleset = kernel.landlock_ruleset(version)
     rights = VERSION_RIGHTS.get(version, 0xFFFF)
     for path in plan.binds:
         kernel.landlock_allow(ruleset, path, READ_ONLY if os.path.isdir(path) else READ_ONLY & FILE_RIGHTS)
-    compiling = plan.kind == "compile"
-    for name in DEVICES["compile" if compiling else "run"]:
+    for name in DEVICES["compile" if plan.kind == "compile" else "run"]:
         write = 0b10 if name in {"null", "zero", "full"} else 0
         kernel.landlock_allow(ruleset, f"/dev/{name}", 0b100 | write)
-    kernel.landlock_allow(ruleset, plan.scratch, (READ_WRITE if compiling else READ_ONLY) & rights)
+    kernel.landlock_allow(ruleset, plan.scratch, READ_WRITE & ~EXECUTE & rights)
     return ruleset
 
 

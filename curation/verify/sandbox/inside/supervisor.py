@@ -10,9 +10,13 @@ Messages are JSON over a socket that keeps their borders, descriptors beside the
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
+Limits hold ``tree`` where a program may start processes. A Python program may do so only in namespaces of its own, with
+a user id of its own and a /proc to watch them by; elsewhere the word is ignored, and forking is refused.
+
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
-in this process itself. It ends when the judge's end of the socket is closed.
+in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied: what had
+run by then is reported first, and the slot is thrown away with all that lies in it.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ from .confinement import (
     GONE,
     NUMBER,
     REPORT,
+    THREAD_STACK,
     Confinement,
     Library,
     Started,
@@ -49,11 +54,10 @@ from .confinement import (
     limits_of,
 )
 from .filter import Template
-from .launcher import Plan, seen_at
+from .launcher import Plan, move_imports
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 64
-COMPILE_MB = 2048
 AHEAD_S, AHEAD_BYTES = 0.02, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Start = Callable[[list[str], list[list[int]]], Started]
@@ -69,11 +73,17 @@ def preload(plan: Plan) -> Library | None:
         site.setcopyright()
         site.sethelper()
     if plan.packages:
-        sys.path.append(plan.packages if os.path.isdir(plan.packages) else seen_at(plan.packages))
+        sys.path.append(plan.packages)
     if plan.kind == "numpy":
         importlib.import_module("numpy")
     sys.stdin.close()
     return Library(plan.library) if plan.library else None
+
+
+def _collected_s() -> float:
+    """Return the CPU seconds of all processes that this one has collected."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def _dull(used: dict[str, Any]) -> bool:
@@ -91,6 +101,9 @@ class Supervisor:
         kinds = ("compiler",) if plan.kind == "compile" else ("forker", "forked", "binary")
         self.filters = {} if plan.rung == "none" else {kind: Template(kind) for kind in kinds}
         self.environment = {**ENVIRONMENT, "HOME": self.folder}
+        if self.folder != "/tmp":
+            self.environment["TMPDIR"] = self.folder
+        self.forks = plan.apart and alone and watch.resident_kb(os.getpid()) > 0
 
     def _own_descriptors(self, ruleset: int) -> tuple[socket.socket, int, int]:
         """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
@@ -111,8 +124,8 @@ class Supervisor:
         """End this process when the judge is gone, and leave nothing behind."""
         watch.kill_rest(self.plan.apart)
         if not self.plan.apart:
-            folder.empty(self.folder)
             with contextlib.suppress(OSError):
+                folder.empty(self.folder)
                 os.rmdir(self.folder)
         os._exit(77)
 
@@ -127,11 +140,15 @@ class Supervisor:
             self.leave()
         return json.loads(data), descriptors
 
-    def _confined(self, kind: str, limits: dict[str, Any], binary: int = -1) -> Confinement:
-        ready, filtering = limits_of(limits, self.alone), self.filters.get(kind)
-        forks = kind == "forked"
-        last, around = ([("close", (REPORT,))], self.filters.get("forker")) if forks else ([], None)
-        return Confinement(self.library, ready, filtering, self.ruleset, binary, last, around)
+    def _confined(
+        self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
+    ) -> Confinement:
+        """Return what confines a program; one with ``spared`` may start processes and signal any but these."""
+        ready, filters = limits_of(limits, self.alone), self.filters
+        if spared:
+            filters = {name: Template(name, spared) for name in self.filters}
+        last, around = ([("close", (REPORT,))], filters.get("forker")) if kind == "forked" else ([], None)
+        return Confinement(self.library, ready, filters.get(kind), self.ruleset, binary, last, around)
 
     def python(self, limits: dict[str, Any], source: int) -> None:
         """Run tests of a Python program, each forked by a process that has the program ready, until the end.
@@ -139,16 +156,19 @@ class Supervisor:
         The parser meets foreign text, so that process does the compiling.
         """
 
-        def prepare() -> forker.Run:
-            return child.make_ready(compiled(source, limits), self.folder, confinement.calls)
-
+        limits["tree"] = limits["tree"] and self.forks
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         confinement = self._confined("forked", limits)
         pid = kernel.fork()
         if pid == 0:
             link.close()
             self.control.close()
-            forker.serve(theirs, prepare, confinement)
+            if limits["tree"]:
+                confinement = self._confined("forked", limits, spared=(os.getppid(), os.getpid()))
+            calls = confinement.calls
+            forker.serve(
+                theirs, lambda: child.make_ready(child.compiled(source, limits), self.folder, calls), confinement
+            )
         theirs.close()
         with link:
             peak_kb = self._next_number(link)
@@ -186,7 +206,8 @@ class Supervisor:
 
     def binary(self, limits: dict[str, Any], program: int) -> None:
         """Run tests of a compiled program, until the end."""
-        confinement = self._confined("binary", limits, program)
+        limits["tree"] = limits["tree"] and self.forks
+        confinement = self._confined("binary", limits, program, (os.getpid(),) if limits["tree"] else ())
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
         start = None if self.library is None else self._trial(confinement)
 
@@ -215,7 +236,7 @@ class Supervisor:
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
         """Run tests of one program until the end, and report as many at a time as were quick.
 
-        Return False where one could not be started.
+        ``spare``: the process that forks them, if any. Return False where one could not be started.
         """
         bare = folder.used_bytes(self.folder, self.plan.apart)
         while True:
@@ -229,10 +250,12 @@ class Supervisor:
             until = time.monotonic() + AHEAD_S
             while alive and len(ran) < len(tests):
                 count = len(ran)
-                alive = self._some(limits, start, message["args"], tests[count:], bare, ran)
-                if not self.filters:  # with a filter there can be nothing left
+                spent = _collected_s()
+                alive = self._some(limits, start, message["args"], tests[count:], bare, ran, spare)
+                if limits["tree"] or not self.filters:  # with a filter there can be nothing left
                     watch.kill_rest(self.plan.apart, spare)
-                folder.empty(self.folder)
+                    ran[-1:] = [{**last, "cpu_s": max(last["cpu_s"], _collected_s() - spent)} for last in ran[-1:]]
+                self._clean(ran)
                 if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
                     break
             for test_descriptors, _ in tests:
@@ -243,6 +266,15 @@ class Supervisor:
             if not alive:
                 return False
 
+    def _clean(self, ran: list[dict[str, Any]]) -> None:
+        """Empty /tmp; where that fails report what ran, and end: with this process goes whatever lies there."""
+        try:
+            folder.empty(self.folder)
+        except OSError:
+            if ran:
+                self.reply(ran=ran)
+            os._exit(78)
+
     def _some(
         self,
         limits: dict[str, Any],
@@ -251,6 +283,7 @@ class Supervisor:
         tests: list[tuple[list[int], list[str]]],
         bare: int,
         ran: list[dict[str, Any]],
+        spare: int,
     ) -> bool:
         """Run the first of these tests, or several at once, and append to ``ran``.
 
@@ -261,7 +294,7 @@ class Supervisor:
         if names:
             folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
-        elif self.filters:
+        elif self.filters and not limits["tree"]:
             together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
         ended, going = start(words, together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
@@ -269,7 +302,7 @@ class Supervisor:
         if going is not None and going[0] != DIED:
             pid, ready, ago = going
             outputs = together[len(ended)][1:3]
-            watched = watch.Watch(limits, outputs, self.folder, self.plan.apart, base, ago)
+            watched = watch.Watch(limits, outputs, self.folder, self.plan.apart, base, ago, spare)
             if pid == GONE:
                 self.leave()
             used = self._used(watched, pid, ready)
@@ -312,8 +345,8 @@ class Supervisor:
         used["failed"] = self._failed(used["status"])
         watch.kill_rest(self.plan.apart)
         written = used["status"] == 0 and self._fetch(message["output"], artifact)
-        folder.empty(self.folder)
         self.reply(**used, written=written)
+        self._clean([])
 
     def _fetch(self, name: str, artifact: int) -> bool:
         """Copy the file that a tool wrote into the artifact; return whether it is there."""
@@ -343,30 +376,16 @@ class Supervisor:
                 os.close(descriptor)
 
 
-def compiled(source: int, limits: dict[str, Any]) -> child.Program:
-    """Compile a program; return its code, or the exception that an interpreter would have shown."""
-    text = os.pread(source, os.fstat(source).st_size, 0)
-    seconds = int(limits["cpu_s"]) + 1
-    soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
-    before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
-    for resource_id, value in soft.items():
-        resource.setrlimit(resource_id, (value, before[resource_id][1]))
-    try:
-        return compile(text, "solution.py", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return error.with_traceback(None)
-    finally:
-        for resource_id, pair in before.items():
-            resource.setrlimit(resource_id, pair)
-
-
 def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> None:
     """Say that the slot is ready, and serve."""
+    if plan.apart:
+        move_imports()
     supervisor = Supervisor(plan, library, ruleset, alone)
     os.environ.clear()
     os.environ.update(supervisor.environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if plan.kind != "compile":
+        kernel.set_thread_stack(THREAD_STACK)
         child.make_streams()
         child.warm()
     os.chdir(supervisor.folder)
@@ -374,5 +393,5 @@ def serve(plan: Plan, library: Library | None, ruleset: int, alone: bool) -> Non
     gc.freeze()
     fresh.fill_all()
     proc = watch.resident_kb(os.getpid()) > 0
-    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone)
+    supervisor.reply(ready=True, uid=os.geteuid(), proc=proc, alone=alone, forks=supervisor.forks)
     supervisor.serve()

@@ -19,6 +19,7 @@ from .folder import used_bytes
 
 TICK_S = 0.01
 HARD_WALL = 10
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
@@ -32,18 +33,24 @@ def _read(path: str) -> bytes:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below ``pid``, from /proc; none where there is no /proc."""
-    try:
-        children = [int(word) for word in _read(f"/proc/{pid}/task/{pid}/children").split()]
-    except GONE:
-        return
-    for child in children:
-        yield child
-        yield from descendants(child)
+    """Yield the processes below ``pid``, whichever thread started them, from /proc; none where there is no /proc."""
+    below = [pid]
+    while below:
+        parent = below.pop()
+        try:
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                children = [int(word) for word in _read(f"/proc/{parent}/task/{thread}/children").split()]
+                below += children
+                yield from children
+        except GONE:
+            continue
 
 
 def kill_rest(apart: bool, spare: int = 0) -> None:
-    """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``."""
+    """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``.
+
+    Those below ``spare`` are none of the program's.
+    """
     if apart and not spare:
         try:
             os.kill(-1, signal.SIGKILL)
@@ -84,11 +91,25 @@ def resident_kb(pid: int) -> int:
         return 0
 
 
-def _threads(pid: int) -> int:
+def proportional_kb(pid: int) -> int:
+    """Return the KiB of a process, those that it shares counted by its share; all resident ones where that is not told.
+
+    After a fork nearly all is shared.
+    """
     try:
-        return int(_read(f"/proc/{pid}/stat").rsplit(b")", 1)[1].split()[17])
+        lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(b"Pss:"))
+    except (*GONE, StopIteration):
+        return resident_kb(pid)
+
+
+def _stat(pid: int) -> list[int]:
+    """Return threads of a process, and clock ticks of its children that have ended and been waited for."""
+    try:
+        words = _read(f"/proc/{pid}/stat").rsplit(b")", 1)[1].split()
+        return [int(words[17]), int(words[13]) + int(words[14])]
     except GONE:
-        return 0
+        return [0, 0]
 
 
 def waited_s(pid: int) -> float:
@@ -128,31 +149,54 @@ def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "
 
 
 class Watch:
-    """One program, its limits and the descriptors it writes to; ``base``: bytes in its folder; it began ``ago``."""
+    """One program, its limits and the descriptors it writes to; ``base``: bytes in its folder; it began ``ago``.
+
+    ``spare``: the process that starts programs, which is not of this one's tree.
+    """
 
     def __init__(
-        self, limits: dict[str, Any], outputs: Sequence[int], folder: str, apart: bool, base: int, ago: float = 0.0
+        self,
+        limits: dict[str, Any],
+        outputs: Sequence[int],
+        folder: str,
+        apart: bool,
+        base: int,
+        ago: float = 0.0,
+        spare: int = 0,
     ) -> None:
         self.limits, self.outputs, self.folder, self.apart, self.base = limits, outputs, folder, apart, base
+        self.spare = spare
         self.pid = 0
         self.peak_kb = 0
         self.start = time.monotonic() - ago
+        self._waited: dict[int, float] = {}
+        """Seconds that each process waited for a CPU, those that have ended included."""
+
+    def _tree(self) -> list[int]:
+        """Return the processes that count: orphans too, which are this process's children by then."""
+        if not self.limits["tree"]:
+            return [self.pid]
+        return [pid for pid in descendants(os.getpid()) if pid != self.spare]
 
     def _beyond(self) -> str:
         """Return the limit that the program has passed, or nothing."""
-        limits, pids = self.limits, [self.pid]
-        if limits["tree"]:
-            pids += descendants(self.pid)
+        limits, pids = self.limits, self._tree()
+        most_kb = limits["memory_mb"] * 1024
         resident = sum(map(resident_kb, pids))
+        if resident > most_kb and len(pids) > 1:
+            resident = sum(map(proportional_kb, pids))
         self.peak_kb = max(self.peak_kb, resident)
-        if resident > limits["memory_mb"] * 1024:
+        if resident > most_kb:
             return "memory"
-        if sum(map(cpu_clock, pids)) > limits["cpu_s"]:
+        threads, ended_ticks = map(sum, zip(*map(_stat, pids), strict=True)) if pids else (0, 0)
+        if sum(map(cpu_clock, pids)) + limits["tree"] * ended_ticks / TICKS_PER_S > limits["cpu_s"]:
             return "cpu"
-        if sum(map(_threads, pids)) > limits["processes"] + 1:
+        if threads > limits["processes"] + 1:
             return "processes"
         wall = time.monotonic() - self.start
-        if wall > limits["wall_s"] and wall - max(map(waited_s, pids)) > limits["wall_s"]:
+        if limits["tree"] or wall > limits["wall_s"]:
+            self._waited |= {pid: waited_s(pid) for pid in pids}
+        if wall > limits["wall_s"] and wall - sum(self._waited.values()) > limits["wall_s"]:
             return "wall"
         if wall > HARD_WALL * limits["wall_s"]:
             return "wall"
@@ -161,7 +205,7 @@ class Watch:
         return "files" if used_bytes(self.folder, self.apart) - self.base > limits["file_mb"] << 20 else ""
 
     def _kill(self) -> None:
-        for pid in [*descendants(self.pid), self.pid]:
+        for pid in {*self._tree(), self.pid}:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

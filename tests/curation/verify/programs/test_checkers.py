@@ -6,11 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 
+from curation.records import VerifierError
 from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import Checker, CheckerKind, CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.problem import (
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    Submission,
+    Validator,
+    ValidatorLang,
+)
 from curation.verify.programs.tools import Runner
+from curation.verify.programs.validators import prepare_validator
+from curation.verify.sandbox import CompileResult, Ending, RunResult
 
 VALIDATE_H = """#include <fstream>
 #include <iostream>
@@ -117,3 +129,31 @@ def test_flags_and_helpers_reach_the_checker(runner: Runner) -> None:
     for args, wanted in ((("x", "1"), CodeVerdict.AC), ((), CodeVerdict.WA)):
         checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, sources, ("validate.py",), args)
         assert check_outputs(tools, checker, [(b"", b"", b"")])[0][0] is wanted
+
+
+def test_an_output_that_a_checker_fails_on_is_wrong_where_the_checker_works(runner: Runner) -> None:
+    source = "import sys\nsys.exit(42 if sys.stdin.read().split()[0] == '1' else 43)"  # fails on no output, or bytes
+    checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",))
+    runs = [(b"", b"1\n", output) for output in (b"1\n", b"2\n", b"", b"\n")]
+    assert [verdict for verdict, _ in check_outputs(runner.tools, checker, runs)] == [
+        CodeVerdict.AC,
+        *[CodeVerdict.WA] * 3,
+    ]
+    broken = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": "1 / 0"}, ("v.py",))
+    assert check_outputs(runner.tools, broken, runs[:1])[0][0] is CodeVerdict.BROKEN
+
+
+def test_a_validator_is_not_lost_by_a_failure_of_the_sandbox(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    validator = Validator(ValidatorLang.CPP, {"v.cpp": "int main() { return 42; }"}, ("v.cpp",))
+    box = runner.tools.box
+
+    def waits(*_: object) -> CompileResult:
+        return CompileResult(False, "", None, "", RunResult(Ending.WALL_LIMIT, None, 9, b"", b"", 0.1, 99.0, 9))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(box, "_compile", waits)
+        with pytest.raises(VerifierError, match="the compiler waited for more than 60 s, 2 times; run this again"):
+            prepare_validator(runner.tools, validator)
+        result = box.compile({}, ("g++", "--version"))
+        assert result.run.ending is Ending.BROKEN
+    assert not isinstance(prepare_validator(runner.tools, validator), str), "the failure was not kept"

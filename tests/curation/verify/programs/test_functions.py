@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.functions import _judge_call
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.linked import prototype
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.programs.tools import Runner
+from curation.verify.sandbox import Ending, RunResult
 from curation.verify.sandbox.inside.functions.values import NotData, decode, encode
 from tests.benchmarks.function_benchmarks import human_eval, mbpp
 from tests.places import SHARED_DATA
@@ -186,3 +189,103 @@ def test_canonical_solutions_pass(runner: Runner) -> None:
     jobs += [mbpp(row) for row in rows("mbpp_sanitized.jsonl") if row["task_id"] in {2, 56, 82, 126, 596, 737, 794}]
     for (problem, _), result in zip(jobs, judge_programs(runner, jobs), strict=True):
         assert result.verdict is CodeVerdict.AC, (problem.id, result)
+
+
+def test_several_functions_may_be_called(runner: Runner) -> None:
+    tests = FunctionTests("f", program="assert f(1) == 2; assert g(1) == 3\nassert g(f(1)) == 4\n")
+    problem = CodeProblem("two", function=tests)
+    assert verdict(runner, problem, "def f(x): return x + 1\ndef g(x): return x + 2") is CodeVerdict.AC
+    assert verdict(runner, problem, "def f(x): return x + 1\ndef g(x): return x + 3") is CodeVerdict.WA
+    assert verdict(runner, problem, "def f(x): return x + 1") is CodeVerdict.WA
+
+
+def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
+    problem = CodeProblem("list", function=FunctionTests("f", (FunctionCall((3,), [0, 1, 2]),)))
+    for body in (
+        "yield from range(n)",
+        "return map(int, range(n))",
+        "return (x for x in range(n))",
+        "return iter([0, 1, 2])",
+    ):
+        assert verdict(runner, problem, f"def f(n):\n    {body}") is CodeVerdict.AC, body
+    assert verdict(runner, problem, "def f(n):\n    yield from range(n + 1)") is CodeVerdict.WA
+    endless = "import itertools\ndef f(n): return itertools.count()"
+    assert verdict(runner, problem, endless) is not CodeVerdict.AC
+
+
+FORGE = "import json\nwrite = json.dumps\njson.dumps = lambda o, **k: write({{'value': {0}}} if isinstance(o, dict) and 'value' in o else o)\ndef f(*a): return 1"
+CHOSEN = {
+    "no JSON": FORGE.format("'nothing'"),
+    "no known kind": FORGE.format("""'{"t": "zz", "v": 1}'"""),
+    "no kind at all": FORGE.format("'{}'"),
+    "a match of a list": FORGE.format("""'{"t": "match", "v": [[1], 0, 1]}'"""),
+    "a set of lists": FORGE.format("""'{"t": "set", "v": [[1]]}'"""),
+    "a surrogate": FORGE.format("""'"\\\\ud800"'"""),
+    "a bare surrogate": FORGE.format("chr(0xd800)"),
+    "a long number": FORGE.format("'1' + '0' * 9999"),
+    "a number too large for a float": FORGE.format("'1' + '0' * 400"),
+    "a deep list": FORGE.format("'[' * 99999 + ']' * 99999"),
+    "bytes that are no text": "import os\nfor n in range(1, 99):\n    try: os.write(n, b'\\xff\\xfe\\n{\"value\": \"')\n    except OSError: pass\ndef f(*a): return 1",
+    "lines of lists": "import os\nfor n in range(1, 99):\n    try: os.write(n, b'[]\\n[1]\\n\"x\"\\n')\n    except OSError: pass\ndef f(*a): os._exit(0)",
+    "an error without a name": "import builtins\nclass E(Exception):\n    def __str__(self): return '\\ud800'\ndef f(*a): raise E()",
+    "an error of many arguments": "def f(*a): raise UnicodeDecodeError('a', b'b', 0, 1, 'c')",
+    "a huge range": "def f(*a): return range(10 ** 15)",
+    "a huge decimal": "import decimal\ndef f(*a): return decimal.Decimal('1e999999999')",
+    "a loop for the tests": "def f(*a): return 10 ** 12",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHOSEN)
+def test_no_submission_can_choose_to_be_broken(runner: Runner, what: str) -> None:
+    loops = "n = f(1)\nfor i in range(n if isinstance(n, int) else 0): pass\nassert n + 1 == f(n) == 2\n"
+    for tests in (
+        FunctionTests("f", (FunctionCall((1,), 2.5),), tolerance=1e-6),
+        FunctionTests("f", program=loops),
+    ):
+        limits = CodeProblem("chosen", function=tests, cpu_s=1.0)
+        (result,) = judge_programs(runner, [(limits, Submission(CodeLang.PYTHON, CHOSEN[what]))])
+        assert result.verdict not in {CodeVerdict.BROKEN, CodeVerdict.AC}, result
+        result.how.encode()
+
+
+def test_calls_without_end_are_the_submissions(runner: Runner) -> None:
+    endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=1.0)
+    assert verdict(runner, endless, "def f(a): return 1") is CodeVerdict.TLE
+
+
+def test_channel_of_dice(runner: Runner) -> None:
+    """What a submission writes where its results go is read as data, whatever it is."""
+    dice = random.Random(5)
+    pieces = [
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "value",
+        "error",
+        "args",
+        '"t"',
+        '"v"',
+        "1e999",
+        "null",
+        "\\ud800",
+        "\n",
+        "\xff",
+        "-1",
+        "loaded",
+    ]
+    call = FunctionCall((1,), [1])
+    for _ in range(3000):
+        told = "".join(dice.choices(pieces, k=dice.randrange(30))).encode("latin-1")
+        lines = (
+            b'{"loaded": true}\n'
+            + (told if dice.random() < 0.5 else json.dumps({"value": told.decode("latin-1")}).encode())
+            + b"\n"
+        )
+        ran = RunResult(Ending.EXITED, 0, None, lines, b"", 0.0, 0.0, 1)
+        decided, how = _judge_call(ran, call, dice.choice((None, 1e-6)))
+        assert decided in {CodeVerdict.WA, CodeVerdict.RTE, CodeVerdict.CE}, (lines, how)
+        how.encode()

@@ -11,7 +11,8 @@ from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge, judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission, draw_tests
-from curation.verify.programs.tools import Runner
+from curation.verify.programs.tools import Runner, python_program, wants_processes
+from curation.verify.sandbox import Limits
 
 NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n in range(12)), cpu_s=1.0)
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
@@ -152,3 +153,38 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
 
 def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
     assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN
+
+
+def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded() -> None:
+    old = "#include <bits/stdc++.h>\nusing namespace std;\ntypedef unsigned char byte;\nstruct E {};\n"
+    old += "int f() throw(E) { return 3; }\nint main() { byte b = f(); cout << (int)b; }"
+    problem = CodeProblem("old", (CodeTest(b"", b"3\n"),))
+    wrong = Submission(CodeLang.CPP, old.replace("return 3", "return 4"))
+    none = Submission(CodeLang.CPP, "int main() { return missing; }")
+    with Runner(1) as runner:
+        found = list(
+            judge_programs(runner, [(problem, Submission(CodeLang.CPP, old)), (problem, wrong), (problem, none)])
+        )
+    assert [(result.verdict, "compiled as gnu++14" in result.how) for result in found] == [
+        (CodeVerdict.AC, True),
+        (CodeVerdict.WA, True),
+        (CodeVerdict.CE, False),
+    ]
+
+
+def test_each_test_draws_its_own_numbers() -> None:
+    with Runner(1) as runner:
+        for source in ("import random\nprint(random.random())", "import numpy as np\nprint(np.random.random())"):
+            ran = runner.tools.run(python_program(source), [b""] * 4, Limits())
+            assert len({one.stdout for one in ran}) == 4, source
+
+
+def test_what_a_program_names_decides_whether_it_may_start_processes() -> None:
+    for code, wanted in (
+        ("import multiprocessing", True),
+        ("from concurrent.futures import ProcessPoolExecutor", True),
+        ("int main() { return fork(); }", True),
+        ("forks = 3", False),
+        ("print(1)", False),
+    ):
+        assert wants_processes(code) is wanted, code

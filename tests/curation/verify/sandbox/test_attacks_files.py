@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,25 @@ except OSError: pass
 """
     runs = list(box.run_python(leave, [b"", b"", b""], Limits(cpu_s=1)))
     assert [ran.stdout for ran in runs] == [b"[] False False\n"] * 3
+
+
+NESTS = {
+    "in each other": "import os\nfor _ in range(1500):\n    os.mkdir('d'); os.chdir('d')\nopen('f', 'w').close()",
+    "with names of any length": (
+        "import os\nfor n in range(300):\n    os.mkdir('x' * 255); os.chdir('x' * 255); open('f', 'w').close()"
+    ),
+    "side by side": "import os\nfor n in range(3000): os.makedirs(f'{n}/a/b', 0o300)",
+    "unreadable": "import os\nos.umask(0o777)\nos.mkdir('a')\nos.mkdir('b')\nos.symlink('/', 'l')\nos.mkfifo('p')",
+    "linked in a circle": "import os\nos.mkdir('a')\nos.symlink('..', 'a/up')\nos.symlink('a', 'b')\nos.link('b', 'c')",
+}
+
+
+@pytest.mark.parametrize("way", NESTS)
+def test_what_a_program_leaves_is_its_own_fault(box: Sandbox, way: str) -> None:
+    source = f"import os\nprint(os.listdir('.'))\nif input():\n{textwrap.indent(NESTS[way], '    ')}"
+    runs = list(box.run_python(source, [b"x\n", b"\n", b"x\n", b"\n"], Limits(cpu_s=4)))
+    assert Ending.BROKEN not in {ran.ending for ran in runs}, runs
+    assert [ran.stdout for ran in runs] == [b"[]\n"] * 4
 
 
 def test_files_with_long_names_are_found_too(box: Sandbox) -> None:

@@ -27,6 +27,7 @@ from curation.verify.sandbox.inside.filter import (
 from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH
 
 Runner = Callable[..., RunResult]
+QUICK = Limits(cpu_s=2.0, wall_s=10.0)
 
 TRY = """
 import os, sys, ctypes
@@ -55,7 +56,14 @@ SOCKETS = {
     "dns": "socket.getaddrinfo('example.org', 80)",
     "unix": "socket.socket(socket.AF_UNIX)",
     "abstract": "socket.socket(socket.AF_UNIX).connect('\\0dbus')",
-    "pair": "socket.socketpair()",
+    "pair of datagrams": "socket.socketpair(type=socket.SOCK_DGRAM)",
+    "pair of packets": "socket.socketpair(type=socket.SOCK_SEQPACKET)",
+    "pair of another family": "socket.socketpair(socket.AF_INET)",
+    "an address over a pair": "socket.socketpair()[0].sendto(b'x', '/tmp/x')",
+    "connect of a pair": "socket.socketpair()[0].connect('/tmp/x')",
+    "descriptors over a pair": "socket.send_fds(socket.socketpair()[0], [b'x'], [0])",
+    "options of a pair": "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, 26, bytes(16))",
+    "whose a pair is": "socket.socketpair()[0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)",
     "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
     "ipv6": "socket.socket(socket.AF_INET6)",
     "listen": "socket.create_server(('127.0.0.1', 0))",
@@ -161,6 +169,13 @@ DOORS = {
     "settimeofday": (164, 0, 0),
     "x32 getpid": (0x40000000 + 39,),
     "unknown": (900, 0),
+    "splice": (275, 0, 0, 1, 0, 1, 0),
+    "tee": (276, 0, 1, 1, 0),
+    "copy_file_range": (326, 0, 0, 1, 0, 1, 0),
+    "timer_create": (222, 0, 0, 0),
+    "futex_waitv": (449, 0, 0, 0, 0, 0),
+    "membarrier": (324, 0, 0, 0),
+    "mincore": (27, 0, 4096, 0),
 }
 
 
@@ -187,6 +202,29 @@ def test_a_binary_cannot_execute_another(cpp: Callable[..., RunResult]) -> None:
     source = '#include <unistd.h>\nint main(){ execl("/bin/ls", "ls", (char*)0); '
     source += 'execl("/proc/self/exe", "x", (char*)0); return 7; }'
     assert cpp(source).exit_code == 7
+
+
+COPY_AND_EXECUTE = """#include <fcntl.h>
+#include <initializer_list>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int n, char**) {
+    if (n > 1) { if (write(1, "REACHED", 7)) return 0; }
+    static char b[1 << 16]; long k, done = 0;
+    int from = open("own", O_RDONLY), to = open("copy", O_WRONLY | O_CREAT, 0700);
+    while ((k = read(from, b, sizeof b)) > 0) done += write(to, b, k);
+    close(to); close(from);
+    const char *w[] = {"x", "y", 0}, *e[] = {0}; int f = open("copy", O_RDONLY), h = open("own", O_RDONLY);
+    for (int g : {f, h, 1, 0}) for (int i = 3; i < 2048; i++)
+        if (i != f && i != h && dup2(g, i) == i) { syscall(SYS_execveat, i, "", w, e, 0x1000); close(i); }
+    return done > 1000 ? 7 : 8; }"""
+
+
+def test_a_binary_cannot_execute_a_file_of_its_own(box: Sandbox) -> None:
+    compiled = box.compile({"m.cpp": COPY_AND_EXECUTE.encode()}, ["g++", "m.cpp"])
+    assert compiled.artifact is not None, compiled.log
+    runs = box.run_binary(compiled.artifact, [compiled.artifact], QUICK, files={"own": compiled.artifact})
+    assert [(ran.exit_code, ran.stdout) for ran in runs] == [(7, b"")]
 
 
 def test_constructors_before_main_are_in_the_box(cpp: Callable[..., RunResult]) -> None:

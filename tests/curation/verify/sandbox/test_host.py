@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import pytest
 from curation.records import VerifierError
 from curation.verify.sandbox import RUNGS, Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.box import Slot
+from curation.verify.sandbox.view import numpy_site_packages
 from tests.waiting import wait_gone, wait_until
 
 
@@ -180,3 +182,25 @@ def test_calls_share_the_slots(strongest: Sandbox) -> None:
     for thread in threads:
         thread.join()
     assert sorted(seen) == sorted(b"%d\n" % number for number in range(12) for _ in range(3))
+
+
+@pytest.mark.parametrize("rung", ["namespaces", "landlock"])
+def test_packages_below_the_temporary_folder_are_whole(
+    rung: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The private /tmp covers them; what numpy imports late must be found all the same."""
+    packages = numpy_site_packages()
+    assert packages is not None
+    for name in ("numpy", "numpy.libs"):
+        if (packages / name).is_dir():
+            shutil.copytree(packages / name, tmp_path / name, ignore=shutil.ignore_patterns("tests", "__pycache__"))
+    monkeypatch.setattr("curation.verify.sandbox.view.numpy_site_packages", lambda: tmp_path)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder != Path("/") and folder != Path(tempfile.gettempdir()):
+            folder.chmod(0o755)
+    source = "import numpy as np\nprint(np.fft.fft([1, 0]).real.tolist(), np.random.RandomState(7).randint(9) >= 0)\n"
+    source += "import numpy.ma, numpy.polynomial\nfrom numpy.random import default_rng\nprint(np.__file__)"
+    with Sandbox(workers=1, rung=rung) as box:
+        (ran,) = box.run_python(source, [b""], Limits(), numpy=True)
+    assert ran.stdout.startswith(b"[1.0, 1.0] True\n"), ran
+    assert str(tmp_path).encode() in ran.stdout

@@ -5,7 +5,9 @@ into the sandbox. The judged function never comes here; calls of it are answered
 from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
 whose every use abandons the statement; the statements behind it still run, so one pass gathers most calls. The
 caller fetches the noted calls and starts this again, until a pass meets nothing unknown. Only such a pass passes
-judgement, or a failure that was met before anything unknown.
+judgement, or a failure that was met before anything unknown, or a result that cannot be read.
+
+A name that the test program uses but neither it nor its setup makes is a function of the submission, as ``entry`` is.
 
 Standard input holds ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out:
 ``{"passed"}``, ``{"failed"}`` or ``{"need": [[name, args, kwargs], …]}``.
@@ -25,13 +27,17 @@ import traceback
 import types
 from typing import Any
 
-from .values import NotData, decode, encode
+from .values import NotData, TooDeep, decode, encode
 
 _SIMPLE = (ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 
 
 class _Unknown(BaseException):
     """Something unknown was used."""
+
+
+class _Forged(BaseException):
+    """The submission wrote into the channel of its results."""
 
 
 def _abandon(*_: object, **__: object) -> Any:
@@ -53,7 +59,7 @@ class _Calls:
         self.results = results
         self.met: collections.Counter[str] = collections.Counter()
         self.need: list[list[str]] = []
-        self.unknown = False
+        self.unknown = self.forged = False
 
     def __call__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = [name, encode(list(args)), encode(kwargs)]
@@ -65,13 +71,20 @@ class _Calls:
             self.need.append(call)
             return _SOMETHING
         line = self.results[key][nth]
-        if "args" in line:
-            for mine, changed in zip(args, decode(line["args"]), strict=True):
-                _overwrite(mine, changed)
+        value = None
+        try:
+            if "args" in line:
+                for mine, changed in zip(args, decode(line["args"]), strict=True):
+                    _overwrite(mine, changed)
+            if "error" not in line:
+                value = decode(line["value"])
+        except (NotData, ValueError, TypeError) as error:
+            self.forged = True
+            raise _Forged(f"{name} returned what cannot be read: {error}") from error
         if "error" in line:
             kind, text = line["error"]
             raise getattr(builtins, kind)(text)
-        return decode(line["value"])
+        return value
 
 
 def _overwrite(mine: Any, changed: Any) -> None:
@@ -150,12 +163,17 @@ def main_caller() -> None:
         line = {"failed": f"an assertion failed: {_where(error)}"}
     except _Unknown:
         line = {}
+    except _Forged as error:
+        line = {"failed": str(error)}
+    except TooDeep as error:
+        word = "failed" if request["results"] else "broken"
+        line = {word: f"the test program passes {error}, which cannot go into another box"}
     except NotData as error:
         line = {"broken": f"the test program passes {error}, which cannot go into another box"}
     except Exception as error:  # noqa: BLE001  the boundary of the test program: what it raises is its verdict
         line = {"failed": f"{type(error).__name__}: {str(error)[:200]} ({_where(error)})"}
-    if calls.unknown:
-        line = {"need": calls.need} if "broken" not in line else line
+    if calls.unknown and "broken" not in line and not calls.forged:
+        line = {"need": calls.need}
     os.write(channel, json.dumps(line).encode() + b"\n")
     os._exit(0)
 
@@ -173,12 +191,30 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
     owner, dot, _ = entry.rpartition(".")
     proxy = _proxy(calls, entry)
     space[owner if dot else entry] = _Object(calls, owner) if dot else proxy
+    for name in _free_names(tree) - space.keys() - vars(builtins).keys():
+        space[name] = _proxy(calls, name)
     space["__judge"] = _Judge(calls)
     patient = ast.fix_missing_locations(_Patient().visit(tree))
     random.seed(0)
     exec(compile(patient, "tests.py", "exec"), space)
     if space.get("check", proxy) is not proxy and not _calls_check(tree):
         space["check"](proxy)
+
+
+def _free_names(tree: ast.Module) -> set[str]:
+    """Return the names that a test program uses and binds nowhere: further functions of the submission."""
+    used, bound = set[str](), set[str]()
+    for part in ast.walk(tree):
+        match part:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.alias(name=name, asname=other):
+                bound.add(other or name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)):
+                bound.add(name)
+    return used - bound
 
 
 def _calls_check(tree: ast.Module) -> bool:

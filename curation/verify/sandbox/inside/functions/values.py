@@ -28,6 +28,10 @@ class NotData(Exception):
     """A value that cannot pass as data; the text names its type."""
 
 
+class TooDeep(NotData):
+    """A value nested too deep, or within itself."""
+
+
 def encode(value: object) -> str:
     """Return a value as one line of JSON. Raises `NotData`."""
     return json.dumps(_plain(value, 0), separators=(",", ":"))
@@ -37,13 +41,13 @@ def decode(text: str | bytes) -> Any:
     """Return the value that `encode` wrote. Raises `NotData` where the text is none of it."""
     try:
         return _value(json.loads(text))
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, ArithmeticError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
         raise NotData(f"not a value: {type(error).__name__}") from error
 
 
 def _plain(value: object, depth: int) -> object:
     if depth > _DEEPEST:
-        raise NotData("nested too deep, or within itself")
+        raise TooDeep("a value nested too deep, or within itself")
     if value is None or value is True or value is False:
         return value
     for kind, word in _KINDS.items():

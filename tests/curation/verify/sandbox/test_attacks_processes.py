@@ -1,0 +1,103 @@
+# ruff: noqa: E501  programs stand on one line each
+"""Attacks by programs that may start processes: they reach nothing but their own, and all of these count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+
+Runner = Callable[..., RunResult]
+FORKS = Limits(cpu_s=2.0, wall_s=20.0, memory_mb=200)
+
+
+@pytest.fixture
+def forking(box: Sandbox, python: Runner) -> Runner:
+    """Run a program that may start processes, then one that looks for what it left."""
+    if not box.forks:
+        pytest.skip("no program may start processes there")
+
+    def run(source: str, limits: Limits = FORKS) -> RunResult:
+        return python(source, limits=limits, forks=True)
+
+    return run
+
+
+def test_a_process_can_be_started(forking: Runner) -> None:
+    ran = forking("import os\npid = os.fork()\nif not pid: os._exit(5)\nprint(os.waitpid(pid, 0)[1] >> 8)")
+    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"5\n"), ran
+
+
+def test_where_it_may_not_it_is_refused(box: Sandbox, python: Runner) -> None:
+    assert b"PermissionError" in python("import os\nos.fork()", forks=not box.forks).stderr
+
+
+def test_a_fork_bomb_stays_small(forking: Runner) -> None:
+    ran = forking("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", Limits(cpu_s=1, wall_s=10))
+    assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED}, ran
+
+
+def test_what_is_left_behind_ends(box: Sandbox, forking: Runner) -> None:
+    source = (
+        "import os, time\nfor _ in range(5):\n    if not os.fork():\n        os.fork(); time.sleep(600)\nprint('done')"
+    )
+    assert forking(source).stdout == b"done\n"
+    look = "import os\nprint([p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()])"
+    (ran,) = box.run_python(
+        f"try:\n    {look.replace(chr(10), chr(10) + '    ')}\nexcept OSError: print([])", [b""], FORKS
+    )
+    assert len(eval(ran.stdout)) <= 2, "the supervisor, and who forks the tests"
+
+
+def test_the_cpu_time_of_all_counts(forking: Runner) -> None:
+    waited = "import os\npids = [os.fork() for _ in range(1)]\nif 0 in pids:\n    while True: pass\nos.wait()"
+    left = "import os\nif os.fork() == 0:\n    if os.fork() == 0:\n        while True: pass\n    os._exit(0)\nos.wait()\nimport time; time.sleep(600)"
+    many = "import os, time\nfor _ in range(40):\n    if not os.fork():\n        while time.process_time() < 0.1: pass\n        os._exit(0)\n    os.wait()"
+    for source in (waited, left, many):
+        assert forking(source).ending is Ending.CPU_LIMIT, source
+
+
+def test_the_memory_of_all_counts_once(forking: Runner) -> None:
+    take = "import os, time\n{before}\nfor _ in range(4):\n    if not os.fork():\n        {inside}\n        time.sleep(0.3)\n        os._exit(0)\nfor _ in range(4): os.wait()\nprint('done')"
+    shared = take.format(before="b = b'x' * (120 << 20)", inside="pass")
+    assert forking(shared).stdout == b"done\n", "what they share is counted once"
+    each = take.format(before="", inside="b = b'x' * (80 << 20)")
+    assert forking(each).ending is Ending.MEMORY_LIMIT
+
+
+TARGETS = {
+    "the supervisor": "1",
+    "who forks": "os.getppid() or 2",
+    "who forks, by number": "2",
+    "all": "-1",
+    "a group": "-os.getpid()",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("call", [62, 200])
+def test_no_signal_reaches_who_serves_it(forking: Runner, target: str, call: int) -> None:
+    source = (
+        f"import os, ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.syscall({call}, ctypes.c_long({TARGETS[target]}), 9))"
+    )
+    ran = forking(source)
+    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"-1\n"), ran
+
+
+def test_other_processes_limits_cannot_be_set(forking: Runner) -> None:
+    source = "import resource\nfor pid in (1, 2, 3):\n    try: resource.prlimit(pid, resource.RLIMIT_CPU, (0, 0)); print(pid)\n    except OSError: pass"
+    assert forking(source).stdout == b""
+
+
+@pytest.mark.parametrize("flag", [0x8000, 0x10000000, 0x20000000, 0x40000000, 0x00020000, 0x02000000])
+def test_no_process_is_made_elsewhere(forking: Runner, flag: int) -> None:
+    source = f"import ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.syscall(56, {flag} | 17, 0, 0, 0, 0))"
+    assert forking(source).stdout == b"-1\n"
+
+
+def test_nothing_can_be_executed(forking: Runner) -> None:
+    source = "import subprocess, os\nfor act in (lambda: subprocess.run(['/bin/true']), lambda: os.execv('/proc/self/exe', ['x'])):\n"
+    source += "    try: act(); print('DONE')\n    except OSError: print('refused')"
+    assert forking(source).stdout == b"refused\nrefused\n"
