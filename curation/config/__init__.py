@@ -14,6 +14,7 @@ from curation.config.filters import (
     Benchmark,
     DecontaminationSettings,
     NearDedupSettings,
+    ResponseFormat,
     StatementSettings,
     VerifySettings,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "Recipe",
     "RecordedPolicy",
     "RefreshSettings",
+    "ResponseFormat",
     "RewritingSettings",
     "SamplingSettings",
     "ScheduleSettings",

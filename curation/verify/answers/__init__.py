@@ -49,28 +49,30 @@ def is_plain(reference: str, *, lang: str = "en") -> bool:
 def compare(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
-    """Return the verdict of all tiers on two final answers."""
+    """Return the verdict of all tiers on two final answers.
+
+    An answer that is still a sentence is never refused with confidence.
+    """
     quick = quick_compare(reference, answer, lang=lang, policy=policy)
     if quick is not None:
         return quick
+    from curation.verify.answers.sentences import compare_with_sentence
     from curation.verify.answers.tiers import compare_answers
 
-    return compare_answers(reference, answer, lang, policy)
+    return compare_with_sentence(reference, answer, compare_answers(reference, answer, lang, policy))
 
 
 def compare_texts(
     reference: str, answer: str, *, lang: str = "en", policy: ApproximationPolicy = DEFAULT_POLICY
 ) -> AnswerComparison:
-    """Return the verdict of `compare` on texts that may be whole responses.
+    """Return the verdict of `compare` on texts that may be whole responses, read as `goldilocks verify answers` does.
 
-    The final answer of each is extracted leniently first.
+    The judge reads texts by the same function; this is its comparison without its workers.
     """
-    quick = quick_compare(reference, answer, lang=lang, policy=policy)
-    if quick is not None:
-        return quick
-    from curation.verify.answers.tiers import compare_responses
+    from curation.response_formats import LOOSE
+    from curation.verify.extraction import read_answer
 
-    return compare_responses(reference, answer, lang, policy)
+    return compare(read_answer(reference, LOOSE) or "", read_answer(answer, LOOSE) or "", lang=lang, policy=policy)
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:

@@ -32,7 +32,7 @@ from curation.verify.answers.tokens import MAX_TOKENISED_CHARS, AnswerParseError
 from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.variants import number_variants, parse_number_in_base
 from curation.verify.answers.words import parse_number_words, words
-from curation.verify.extraction import strip_boxes
+from curation.verify.boxes import strip_boxes
 
 MAX_DEPTH = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))

@@ -12,7 +12,6 @@ from curation.verify.answers.matching import Matcher
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.reading import parse_readings
-from curation.verify.answers.responses import choice_letter_in, extract_final
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.words import (
     parse_boolean,
@@ -22,7 +21,7 @@ from curation.verify.answers.words import (
     parse_time,
     parse_word_list,
 )
-from curation.verify.extraction import strip_boxes
+from curation.verify.boxes import strip_boxes
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
@@ -160,22 +159,6 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
         if comparison.outcome is Outcome.CORRECT:
             return comparison
     return None
-
-
-def compare_responses(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison:
-    """Return the verdict on two texts, each a final answer or a whole response that holds one."""
-    reference = extract_final(reference)
-    choice = parse_choice(reference)
-    if choice is not None and not choice[1] and parse_choice(answer) is None:
-        letter = choice_letter_in(answer)
-        if letter is not None:
-            return _verdict(letter == choice[0], "choice", choice[0], letter)
-    truths = parse_boolean(reference), parse_boolean(answer)
-    if truths[0] and truths[1] and len(reference) > 1:
-        return _verdict(truths[0] == truths[1], "truth", truths[0], truths[1])
-    shorter = extract_final(answer)
-    comparison = quick_compare(reference, shorter, lang=lang, policy=policy)
-    return comparison or compare_answers(reference, shorter, lang, policy)
 
 
 def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerComparison:

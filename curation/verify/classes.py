@@ -1,0 +1,33 @@
+"""Classes of equal answers, for votes: who agrees with whom among answers that differ from the reference.
+
+Equality of written answers is not transitive: 50 % is 50 to one reader and 0.5 to another, 5 is 5 cm and 5 km. A class
+has a centre, and holds only answers that equal the centre and one another; so a bridge joins one side, never both.
+
+Invariants: the partition depends on the set of answers, not on their order; centres are the shortest answers, among
+equals the first by alphabet; where equality is transitive, the classes are its own. Pure: the comparison is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+
+def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:
+    """Return the class of each answer: 1, 2, … by first appearance in ``answers``.
+
+    Args:
+        answers: each once.
+        are_equal: asked for a centre or member and a longer answer, in this order; asked once a pair.
+
+    Example: ``answer_classes(["5 km", "5", "5 cm"], …)`` → ``{"5 km": 1, "5": 2, "5 cm": 2}``
+    """
+    classes: list[list[str]] = []
+    for answer in sorted(answers, key=lambda answer: (len(answer), answer)):
+        home = next((members for members in classes if all(are_equal(member, answer) for member in members)), None)
+        if home is None:
+            classes.append([answer])
+        else:
+            home.append(answer)
+    class_of = {answer: number for number, members in enumerate(classes) for answer in members}
+    numbers: dict[int, int] = {}
+    return {answer: numbers.setdefault(class_of[answer], len(numbers) + 1) for answer in answers}
