@@ -27,13 +27,14 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.progress import SamplingProgress
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
 from curation.records import COUNTED_OUTCOMES, Completion, Outcome, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore
+from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
 VERSION = "sampling@1"
@@ -323,7 +324,7 @@ class Sampler:
         future = self._judge.submit(task, answers)
         if future.done():
             problem.is_judging = False
-            self._take_verdicts(problem, indices, future.result(), answers)
+            self._take_verdicts(problem, indices, future.result())
             return
         loop = asyncio.get_running_loop()
 
@@ -333,22 +334,13 @@ class Sampler:
 
         future.add_done_callback(notify)
 
-    def _take_verdicts(
-        self,
-        problem: _OpenProblem,
-        indices: list[int],
-        verdicts: Sequence[Verdict],
-        answers: Sequence[str | None] | None = None,
-    ) -> None:
-        """Remember the verdict of each answer, and count the attempts that wait for them.
-
-        Args:
-            answers: what was judged, in the order of the verdicts; as the verdicts say where absent.
-        """
-        if answers is None:
-            answers = [verdict.answer for verdict in verdicts]
-        for answer, verdict in zip(answers, verdicts, strict=True):
-            problem.verdict_by_answer.setdefault(answer, verdict)
+    def _take_verdicts(self, problem: _OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
+        """Remember the verdict of each answer, and count the attempts that wait for them."""
+        known = problem.verdict_by_answer
+        before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
+        classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])
+        for verdict, answer_class in zip(verdicts, classes, strict=True):
+            known.setdefault(verdict.answer, replace(verdict, answer_class=answer_class))
         self._count(problem, indices)
 
     def _count(self, problem: _OpenProblem, indices: list[int]) -> None:

@@ -103,8 +103,7 @@ def _joins(gap: str) -> bool:
         return False
     if len(_CONNECTIVE.findall(gap)) > 1:
         return False
-    match = _JOINER.match(gap)
-    return match is not None and match.end() == len(gap)
+    return _JOINER.fullmatch(gap) is not None
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:

@@ -31,3 +31,26 @@ def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]
     class_of = {answer: number for number, members in enumerate(classes) for answer in members}
     numbers: dict[int, int] = {}
     return {answer: numbers.setdefault(class_of[answer], len(numbers) + 1) for answer in answers}
+
+
+def keep_classes(before: Sequence[int | None], now: Sequence[int | None]) -> list[int | None]:
+    """Return classes of answers that were judged together again: who had one keeps it, others join who is with them.
+
+    Args:
+        before: the class that each answer had; None where it had none.
+        now: its class among all of them.
+
+    Example: ``keep_classes([1, 2, None, None], [2, 1, 2, 3])`` → ``[1, 2, 1, 3]``
+    """
+    known = {0: 0}
+    for old, new in zip(before, now, strict=True):
+        if old and new:
+            known.setdefault(new, old)
+    highest = max((old for old in before if old is not None), default=0)
+    kept: list[int | None] = []
+    for old, new in zip(before, now, strict=True):
+        if old is None and new is not None and new not in known:
+            highest += 1
+            known[new] = highest
+        kept.append(old if old is not None or new is None else known[new])
+    return kept

@@ -15,9 +15,9 @@ Where words stand around the value behind a marker, the value is read (`curation
 and is not refused with confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished
 last box, an open tag; of a text that ended for want of room, the last token does not count.
 
-`LOOSE` goes on where none of these is there, for pairs of texts that people wrote and never for rewards: `sentence` (the
-last formula or number of the last sentence with one), `display` (the last formula), `emphasis` (the last ``**…**``),
-`number` (the last one).
+`LOOSE` goes on where none of these is there, for pairs of texts that people wrote and never for rewards: `sentence`
+(the last formula or number of the last sentence with one), `display` (the last formula), `emphasis` (the last
+``**…**``), `number` (the last one).
 
 Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
 """
@@ -66,7 +66,7 @@ _HASHES = re.compile(r"(?<!#)####(?!#)[ \t]*([^\n]{0,400})")
 _NUMBERED = re.compile(r"\d+[.):]\s+\D")
 _VALUE_START = re.compile(r"[-−+]?\s*[\d$€£¥\\(\[{.√π]|\*\*|[A-Za-z]\b")
 _CHOICE = re.compile(
-    rf"(?<![A-Za-z])(?:{one_of(lambda vocab: vocab.answers.choice_words)})[_ ]?\(?([A-J])\)?(?![A-Za-z_'’])"
+    rf"(?<![A-Za-z])(?i:{one_of(lambda vocab: vocab.answers.choice_words)})[_ ]?\(?([A-J])\)?(?![A-Za-z_'’])"
 )
 _NAMED_CHOICE = re.compile(r"(?<![A-Za-z])[Cc]hoice_([A-J])(?![A-Za-z_])")
 _NEIGHBOURS_CUES = "|".join(cue for vocab in neighbours() for cue in vocab.cues)
@@ -143,22 +143,18 @@ def read_answer(text: str, form: str = ANY) -> str | None:
         return extracted.answer if extracted is not None else None
     extracted = _marked(whole, None)
     if extracted is not None:
-        is_sentence = form == LOOSE and extracted.method in ("cue", "hashes")
-        return _read_loosely(extracted.answer, MAX_ANSWER_CHARS) if is_sentence else extracted.answer
+        return extracted.answer
     if form == LOOSE:
-        return _read_loosely(whole, 0 if "$" in whole or "\n" in whole else MAX_STATED_CHARS)
+        return _read_loosely(whole)
     return (value_in(whole) or whole) if is_prose(whole) else whole
 
 
-def _read_loosely(text: str, most: int) -> str:
-    """Return the answer in a text of people, which is it already where no words stand around it.
-
-    Args:
-        most: characters of a text of which what stands behind "is" may be the answer.
-    """
+def _read_loosely(text: str) -> str:
+    """Return the answer in a text of people, which is it already where no words stand around it."""
     if not is_prose(text) and not has_box(text):
         return text
-    value = value_in(text) or (stated_value(text) if len(text) <= most else text)
+    is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
+    value = value_in(text) or (stated_value(text) if is_sentence else text)
     if value != text:
         return value
     extracted = extract_answer(text, LOOSE)
@@ -220,14 +216,18 @@ def _by_tag(text: str, tag: re.Pattern[str]) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return what follows the last hashes that are no heading of a part of the text."""
+    """Return what follows the last hashes that are no heading of a part of the text; words alone only at its end."""
+    last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
+        if not said or _NUMBERED.match(said) or ANSWER_CUE.search(said):
+            continue
         begins_line = text[: match.start()].rstrip(" \t")[-1:] in ("", "\n")
-        is_heading = begins_line and _VALUE_START.match(said) is None and text[match.end() :].strip() != ""
-        if said and not is_heading and not _NUMBERED.match(said) and not ANSWER_CUE.search(said):
+        if not begins_line or _VALUE_START.match(said):
             return _answer("hashes", _value_or_all(said))
-    return None
+        if not text[match.end() :].strip():
+            last = _answer("hashes", _value_or_all(said))
+    return last
 
 
 def _by_cue(text: str) -> ExtractedAnswer | None:

@@ -1,9 +1,9 @@
 """`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
 
-Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones) and ``pred`` (a string with LaTeX, ``$``, a
-box, or plain text; a null ``pred`` is no answer). Either may be a whole response. Rows out are the same rows, in order,
-with ``equal``, ``verdict``, ``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the
-comparison; null where it failed).
+Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones) and ``pred`` (a string with LaTeX, ``$``,
+a box, or plain text; a null ``pred`` is no answer). Either may be a whole response. Rows out are the same rows, in
+order, with ``equal``, ``verdict``, ``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms``
+(time of the comparison; null where it failed).
 
 They are judged as attempts are (`curation.verify.math_judge`). The default format is `LOOSE`, for people write pairs: a
 ``pred`` may be an answer or a response, and where nothing marks the answer of a response, the last formula counts. In

@@ -60,7 +60,8 @@ def _telling_words() -> frozenset[str]:
     """Return the words beside a number that can make it another answer, in lower case."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
-        *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words, *vocab.answers.no)),
+        *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
+        *every(lambda vocab: (*vocab.answers.yes, *vocab.answers.no) if vocab.spaced else ()),
         *every(lambda vocab: vocab.answers.second_thoughts),
     ]
     for vocab in languages():

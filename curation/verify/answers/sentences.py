@@ -17,7 +17,11 @@ from curation.verify.prose import has_words, is_prose
 MAX_SENTENCE_CHARS = 400
 """Characters of a text in which the letter of an option is looked for."""
 
+_DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
+"""Methods that read a sentence for what they need."""
+
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
+_ARTICLE = re.compile(r"(^|[.!?:]\s+)A(?=\s+[a-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 
 
@@ -35,12 +39,14 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
         if letter is not None:
             outcome = Outcome.CORRECT if letter == choice[0] else Outcome.WRONG
             return AnswerComparison(outcome, "choice", choice[0], letter, letter != choice[0])
-    return comparison if comparison.doubtful or not is_prose(answer) else replace(comparison, doubtful=True)
+    may_hold_it = any(char.isdigit() for char in answer) or not any(char.isdigit() for char in reference)
+    is_unread = comparison.method not in _DECIDED_BY_WORDS and may_hold_it and is_prose(answer)
+    return replace(comparison, doubtful=True) if is_unread else comparison
 
 
 def named_option(text: str) -> str | None:
-    """Return the letter of the first option that a sentence names without taking it back."""
+    """Return the letter of the one option that a sentence names without taking it back; None for none or several."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
-    letters = _LETTER.findall(_NEGATED.sub(" ", text))
-    return letters[0] if letters else None
+    letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", text))))
+    return letters.pop() if len(letters) == 1 else None
