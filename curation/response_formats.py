@@ -16,11 +16,10 @@ TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
 """A format that is a tag."""
 
 MEANING = (
-    "`boxed`: the last \\boxed{}; `<answer>`, or another tag: what stands in it; `hashes`: `#### 18`; `cue`: `The "
-    "answer is 18`, also as a heading; `choice`: the letter of an option, as `Choice_C`; `any`: all of these, or a "
-    "response that is nothing but its answer; `loose`: as `any`, and else the last formula or number"
+    "`boxed`, a tag as `<answer>`, `hashes` (#### 18), `cue` (The answer is 18), `choice` (Choice_C), `any` of these, "
+    "or `loose`: else the last number"
 )
-"""What the formats mean, for settings and options."""
+"""What the formats mean, for settings."""
 
 
 def checked_format(name: str) -> str:

@@ -27,8 +27,8 @@ class RewardSettings(Settings):
     correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
     response_format: ResponseFormat = Field(
         BOXED,
-        description=f"The form in which a rollout of math must give its final answer. {MEANING}. `boxed` in the paper; "
-        "the prompt `solve` asks for it.",
+        description=f"How a rollout of math must give its answer: {MEANING}. `boxed` in the paper, and asked for by "
+        "the prompt `solve`.",
         exclude_if=lambda name: name == BOXED,
     )
     language: float = Field(

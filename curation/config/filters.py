@@ -43,8 +43,8 @@ class VerifySettings(Settings):
     )
     response_format: ResponseFormat = Field(
         ANY,
-        description=f"The form in which responses give their final answers. {MEANING}. State the one that was asked "
-        "for, and another counts as no answer. \\boxed{} in the paper.",
+        description=f"How responses give their answers: {MEANING}. What keeps to no stated form has no answer. `boxed` "
+        "in the paper.",
         exclude_if=lambda name: name == ANY,
     )
     limit_s: float = Field(2.0, gt=0, description="Seconds for one comparison; then the worker is killed.")

@@ -31,7 +31,7 @@ __all__ = [
     "quick_compare",
 ]
 
-VERSION = "answers@3"
+VERSION = "answers@4"
 """Changes whenever a verdict could change."""
 
 
