@@ -19,7 +19,7 @@ from curation.config.filters import (
     VerifySettings,
 )
 from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
-from curation.config.models import PremisesSettings, RewritingSettings
+from curation.config.models import LlmJudgeSettings, PremisesSettings, RewritingSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -52,6 +52,7 @@ __all__ = [
     "ExportSettings",
     "LanguageSettings",
     "LivePolicy",
+    "LlmJudgeSettings",
     "NearDedupSettings",
     "Pick",
     "PolicyFile",

@@ -109,7 +109,10 @@ class _OpenProblem:
 
 
 class Sampler:
-    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once."""
+    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once.
+
+    With ``doubtful_is_open`` a doubtful verdict counts as one that is not there yet, as somebody decides on it later.
+    """
 
     def __init__(
         self,
@@ -123,9 +126,10 @@ class Sampler:
         total: int | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
+        doubtful_is_open: bool = False,
     ) -> None:
         self._policy, self._store, self._judge, self._rule = policy, store, judge, rule
-        self._ahead = ahead
+        self._ahead, self._doubtful_is_open = ahead, doubtful_is_open
         self._instant = bool(getattr(policy, "instant", False))
         self._max_open = open_problems or max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch, self._alarm = watch, alarm
@@ -351,7 +355,9 @@ class Sampler:
                 counts = problem.tally.add(None, None)
             else:
                 verdict = problem.verdicts[index] = problem.verdict_by_answer[answer]
-                counts = problem.tally.add(verdict.outcome, verdict.answer_class)
+                is_open = self._doubtful_is_open and verdict.is_doubtful
+                outcome, answer_class = (Outcome.BROKEN, None) if is_open else (verdict.outcome, verdict.answer_class)
+                counts = problem.tally.add(outcome, answer_class)
                 has_answer = verdict.outcome is not Outcome.NO_ANSWER
                 is_cut_off = index in problem.cut_off
                 self._responses.add(problem.request.id, index, has_answer=has_answer, is_cut_off=is_cut_off)

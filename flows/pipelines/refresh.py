@@ -50,6 +50,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import decide_with_reviews
+from flows.stages.llm_judge import final_verdicts, llm_judge_of
 from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
@@ -107,7 +108,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
             return RefreshResult(newest, False, {}, {})
         _cancel_retries(published)
         part = run.parts[-1]
-        stages = attempts_of(part), verdicts_of(part)
+        stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
         results = run_pipeline(run, stages, as_task, Results((selected,)))
         while retries.plan_round(results[verdicts_of(part)].folder, recipe.verify.retries):  # there is no next run
             results = run_pipeline(run, stages, as_task, Results((selected,)))
@@ -177,7 +178,7 @@ def _policy_of(run: RefreshedRun) -> str:
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
     part, old = run.parts[-1], decisions_of(run.folder, published.newest.number)
-    selected, verdicts = results.problems, results[verdicts_of(part)]
+    selected, verdicts = results.problems, results[final_verdicts(run, part)]
     settings = difficulty_stage(run.recipe, part)
     rule = stopping_rule(settings)
     names = read_table(selected.folder, "kept", ["id"])["id"]
