@@ -110,9 +110,7 @@ def test_votes_decide_what_was_doubtful_and_nothing_else(recipe: Path, tmp_path:
     assert "llm judge  '0.33' for '1/3': same (3 same)" in told
 
 
-def test_another_share_of_agreement_asks_nobody(
-    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_share_of_agreement_asks_nobody(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(recipe, tmp_path / "run")
     asked: list[str] = []
     answer = Recorded.answer
