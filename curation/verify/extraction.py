@@ -32,7 +32,18 @@ from curation.languages.vocabulary import every, neighbours, one_of
 from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TAG
 from curation.thinking import CLOSE, OPEN, split_response
 from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
-from curation.verify.prose import MATH, WORD, is_prose, stated_value, value_in
+from curation.verify.loose_reading import guess_answer
+from curation.verify.prose import (
+    CHAFF_END,
+    MATH,
+    SENTENCE_END,
+    WORD,
+    inside,
+    is_prose,
+    leading_value,
+    stated_value,
+    value_in,
+)
 
 MAX_BARE_CHARS = 160
 """Characters of a response that is taken as nothing but its answer."""
@@ -61,7 +72,7 @@ class ExtractedAnswer:
     answer: str
 
 
-_TAGGED = re.compile(r"<answer>(.{0,4000}?)</answer>", re.DOTALL | re.IGNORECASE)
+_ANSWER_TAG = "<answer>"
 _HASHES = re.compile(r"(?<!#)####(?!#)[ \t]*([^\n]{0,400})")
 _NUMBERED = re.compile(r"\d+[.):]\s+\D")
 _VALUE_START = re.compile(r"[-−+]?\s*[\d$€£¥\\(\[{.√π]|\*\*|[A-Za-z]\b")
@@ -79,23 +90,8 @@ _HEADING = re.compile(
     r"[ \t]*[:：]?[ \t]*(?:\*\*|__)?[ \t]*[:：]?[ \t]*\n\s*",
     re.IGNORECASE | re.MULTILINE,
 )
-_JUDGEMENT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.judgements)})\W*", re.IGNORECASE)
+_JUDGEMENT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.judgements)})\s*(?:[,.;:!)]|$)", re.IGNORECASE)
 _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
-_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_NUMBER = re.compile(
-    r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
-    r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
-)
-_COINS = ("$", "€", "£", "¥")
-_MONEY = re.compile(r"\s?[$€£¥]")
-_CHAFF_END = re.compile(
-    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
-    r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(
-    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
-)
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
@@ -124,7 +120,8 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
     if form == ANY or (bare is not None and not is_prose(bare.answer)):
         return bare
     tail = text[-TAIL_CHARS:]
-    return _by_last_sentence(tail) or _by_display(tail) or _by_emphasis(tail) or _by_number(tail) or bare
+    guess = guess_answer(tail)
+    return _answer(*guess) if guess is not None else bare
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
@@ -163,7 +160,7 @@ def _read_loosely(text: str) -> str:
 
 def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
     """Return the answer behind the marker that counts most; None where there is none, or a box was cut off."""
-    tagged = _by_tag(text, _TAGGED)
+    tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
         behind = text.lower().rfind("</answer>")
         if tagged is None or behind < end_of_boxes(text):
@@ -171,7 +168,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
     if tagged is not None:
         return tagged
     tail = _whole_tokens(text[-TAIL_CHARS:], finish)
-    return _by_hashes(tail) or _by_cue(tail) or _by_choice(tail, _NAMED_CHOICE)
+    return _by_hashes(tail) or _by_cue(tail, finish == "length") or _by_choice(tail, _NAMED_CHOICE)
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
@@ -186,11 +183,10 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
     """Return the answer in one stated format."""
     if form == BOXED:
         return _by_box(text)
-    tag = TAG.fullmatch(form)
-    if tag is not None:
-        name = re.escape(tag[1])
-        return _by_tag(text, re.compile(rf"<{name}>(.{{0,4000}}?)</{name}>", re.DOTALL | re.IGNORECASE))
-    return _BY_FORMAT[form](_whole_tokens(text[-TAIL_CHARS:], finish))
+    if TAG.fullmatch(form):
+        return _by_tag(text, form)
+    tail, is_cut = _whole_tokens(text[-TAIL_CHARS:], finish), finish == "length"
+    return _by_cue(tail, is_cut) if form == CUE else _BY_FORMAT[form](tail)
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
@@ -205,12 +201,14 @@ def _by_box(text: str) -> ExtractedAnswer | None:
     return _answer("boxed", content) if content is not None else None
 
 
-def _by_tag(text: str, tag: re.Pattern[str]) -> ExtractedAnswer | None:
-    """Return what stands in the last tag; a marker within it counts."""
-    contents = tag.findall(text)
-    if not contents:
+def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
+    """Return what stands in the last tag that is closed; a marker within it counts."""
+    small = text.lower()
+    end = small.rfind(tag.lower().replace("<", "</"))
+    start = small.rfind(tag.lower(), 0, max(end, 0))
+    if start < 0 or len(small) != len(text):
         return None
-    content = contents[-1].strip()
+    content = text[start + len(tag) : end].strip()
     inner = _by_box(content) or _by_hashes(content) or _by_cue(content) or _by_choice(content, _NAMED_CHOICE)
     return ExtractedAnswer("tag", inner.answer) if inner is not None else _answer("tag", _value_or_all(content))
 
@@ -230,10 +228,13 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
     return last
 
 
-def _by_cue(text: str) -> ExtractedAnswer | None:
+def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
     """Return what follows the last cue, up to the end of its sentence.
 
     A cue that only says that the answer is right counts where nothing else does; so do a mere "so" or "hence".
+
+    Args:
+        is_cut: whether the text ends for want of room, so that of an unfinished sentence only its first value counts.
     """
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
@@ -243,10 +244,12 @@ def _by_cue(text: str) -> ExtractedAnswer | None:
         before = text[max(0, match.start() - 20) : match.start()].rstrip(" \t*")[-1:]
         if _LINE_CUE.fullmatch(match.group()) and before not in ("", "\n"):
             continue
-        answer = _text_after(text, match.end())
+        answer, is_whole = _text_after(text, match.end())
+        if is_cut and not is_whole:
+            answer = leading_value(answer.rstrip(" ,;:")) or ""
         if not answer:
             continue
-        if _JUDGEMENT.fullmatch(answer):
+        if _JUDGEMENT.match(answer):
             judged = judged or ExtractedAnswer("cue", answer)
         elif _WEAK_CUE.match(match.group()) is None:
             return ExtractedAnswer("cue", _value_or_all(answer))
@@ -261,23 +264,19 @@ def _value_or_all(text: str) -> str:
     return (value_in(text) or text) if is_sum or is_prose(text) else text
 
 
-def _text_after(text: str, start: int) -> str:
+def _text_after(text: str, start: int) -> tuple[str, bool]:
+    """Return what follows a cue, and whether its sentence ends before the text does."""
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
-    rest = _CHAFF_END.sub("", rest)
+    rest = CHAFF_END.sub("", rest)
     display = MATH.match(rest)
     if display:
         begins_line = rest[display.end() :].lstrip(" .*")[:1] in ("", "\n")
         if begins_line or rest.startswith(("\\[", "$$")):
-            return _strip_markup(_inside(display.group()))
-    end = _SENTENCE_END.search(rest)
-    return _strip_markup(rest[: end.start()] if end else rest)
-
-
-def _inside(formula: str) -> str:
-    width = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
-    return formula[width:-width]
+            return _strip_markup(inside(display.group())), True
+    end = SENTENCE_END.search(rest)
+    return _strip_markup(rest[: end.start()] if end else rest), end is not None
 
 
 def _is_short(text: str) -> bool:
@@ -298,7 +297,6 @@ def _by_stated_choice(text: str) -> ExtractedAnswer | None:
 
 _BY_FORMAT: Mapping[str, Callable[[str], ExtractedAnswer | None]] = {
     HASHES: _by_hashes,
-    CUE: _by_cue,
     CHOICE: _by_stated_choice,
 }
 
@@ -311,41 +309,6 @@ def _bare(text: str) -> ExtractedAnswer | None:
         return None
     words = re.findall(r"(?<![\\A-Za-z])[^\W\d_]{2,}", re.sub(r"\\[a-zA-Z]+", " ", stripped))
     return _answer("bare", _value_or_all(stripped)) if len(words) <= 4 else None
-
-
-def _by_last_sentence(text: str) -> ExtractedAnswer | None:
-    start = max(0, len(text) - 2000)
-    cuts = [match.end() for match in _SENTENCE_END.finditer(text, start)]
-    edges = [start, *cuts, len(text)]
-    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
-        sentence = _CHAFF_END.sub("", text[low:high])
-        if sentence.count("$") % 2:
-            return None
-        if any(char.isdigit() for char in sentence):
-            extracted = _by_display(sentence) or _by_number(sentence)
-            return ExtractedAnswer("sentence", extracted.answer) if extracted is not None else None
-    return None
-
-
-def _by_display(text: str) -> ExtractedAnswer | None:
-    last = next(iter([*MATH.finditer(text)][::-1]), None)
-    return _answer("display", _inside(last.group())) if last else None
-
-
-def _by_emphasis(text: str) -> ExtractedAnswer | None:
-    matches = [match for match in _BOLD.findall(text) if any(char.isdigit() for char in match)]
-    return _answer("emphasis", matches[-1]) if matches else None
-
-
-def _by_number(text: str) -> ExtractedAnswer | None:
-    matches = list(_NUMBER.finditer(text))
-    money = [
-        match
-        for match in matches
-        if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
-    ]
-    last = (money or matches)[-1:]
-    return _answer("number", last[0].group()) if last else None
 
 
 def _answer(method: str, text: str) -> ExtractedAnswer | None:

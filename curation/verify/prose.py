@@ -27,6 +27,18 @@ MATH = re.compile(
 )
 """A formula between its signs."""
 
+CHAFF_END = re.compile(
+    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
+    re.IGNORECASE,
+)
+"""What ends a response and says nothing."""
+
+SENTENCE_END = re.compile(
+    r"(?<=[^\W\d_][^\W\d_])[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
+)
+"""The end of a sentence or a line."""
+
 WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _TEXT_COMMAND = re.compile(
@@ -45,7 +57,7 @@ _NUMBER = (
 )
 _VALUE = re.compile(rf"{MATH.pattern}|\*\*[^*\n]{{1,80}}\*\*|(?<![\w.\\^/*]){_NUMBER}", re.DOTALL)
 _SUM = re.compile(
-    r"[\d(][\d\s.,()+*/×÷$€£−-]*[+*/×÷−-][\d\s.,()+*/×÷$€£−-]*=\s*"  # arithmetic, then its value
+    r"[\d(][\d\s.,()+*/×÷x$€£−-]*[+*/×÷x−-][\d\s.,()+*/×÷x$€£−-]*=\s*"  # arithmetic, then its value
     rf"(?P<value>{_NUMBER})"
 )
 _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
@@ -105,6 +117,12 @@ def _is_operand(text: str, word: re.Match[str]) -> bool:
     """Return whether a run of letters is a product beside an operator: each in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
+
+
+def inside(formula: str) -> str:
+    """Return a formula that `MATH` matches without its signs."""
+    width = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
+    return formula[width:-width]
 
 
 def has_words(text: str) -> bool:

@@ -66,6 +66,17 @@ def test_a_bridge_joins_one_side_only(answers: tuple[str, ...], apart: tuple[str
     assert len(parts) == 1, "whatever the order"
 
 
+def test_a_centre_is_who_most_others_equal() -> None:
+    """C equals one of five writings of an integral; it takes none of them from the others."""
+    equal = {frozenset(pair) for pair in combinations(["F1+C", "F22+C", "F333+C", "F4444+C"], 2)} | {
+        frozenset(("C", "F1+C"))
+    }
+    classes = answer_classes(["C", "F22+C", "F1+C", "F4444+C", "F333+C"], lambda one, other: {one, other} in equal)
+    assert classes == {"C": 1, "F22+C": 2, "F1+C": 2, "F4444+C": 2, "F333+C": 2}
+    many = [str(number) for number in range(200)]
+    assert len(set(answer_classes(many, lambda one, other: int(one) % 9 == int(other) % 9).values())) == 9
+
+
 def test_classes_are_kept_when_more_answers_come() -> None:
     assert keep_classes([1, 2, None, None], [2, 1, 2, 3]) == [1, 2, 1, 3]
     assert keep_classes([None, 0, None], [0, 0, None]) == [0, 0, None]
