@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from curation.policies.excerpt import excerpt, shortened
 from curation.records import Outcome
 from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Verdict
@@ -39,7 +40,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     Args:
         verdicts: the `VERDICT` rows of one policy and one verifier that count.
 
-    Example: ``attempts 10-15 answered '\\\\frac{1}{3}' against '0.333': timeout (killed at its limit)``
+    Example: ``attempts 10-15 answered "\\frac{1}{3}" against "0.333": timeout (killed at its limit)``
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -49,9 +50,9 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     )
     named: dict[str, list[str]] = {}
     for problem, reference, answer, outcome, method, indices in comparisons.iter_rows():
-        against = f"against {_brief(reference)}" if reference else "on the tests"
-        text = f"{_ranges(indices)} answered {_brief(answer or '')} {against}: {outcome} ({_brief(method, bare=True)})"
-        named.setdefault(problem, []).append(text)
+        against = f"against {excerpt(reference, SHOWN_CHARACTERS)}" if reference else "on the tests"
+        shown, why = excerpt(answer or "", SHOWN_CHARACTERS), shortened(method, SHOWN_CHARACTERS)
+        named.setdefault(problem, []).append(f"{_ranges(indices)} answered {shown} {against}: {outcome} ({why})")
     rows = [(problem, _joined(texts)) for problem, texts in named.items()]
     return pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
 
@@ -89,9 +90,3 @@ def _ranges(indices: Sequence[int]) -> str:
             runs.append([index, index])
     text = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
     return f"attempt {text}" if len(indices) == 1 else f"attempts {text}"
-
-
-def _brief(text: str, *, bare: bool = False) -> str:
-    """Return the beginning of a foreign text on one line, without control characters; quoted unless ``bare``."""
-    shown = repr(text[:SHOWN_CHARACTERS] + "…" if len(text) > SHOWN_CHARACTERS else text)
-    return shown[1:-1] if bare else shown

@@ -41,12 +41,13 @@ class StopTokens:
     def phrase(self, tokenizer: Any) -> str:
         """Return in words what ends a response."""
         names = ", ".join(f"{tokenizer.decode([token])} ({token})" for token in self.ids)
+        end = f"{names} {'ends' if len(self.ids) == 1 else 'end'} a response"
         if self.turn_end is None:
-            return f"{names} end a response; the chat template ends turns with no token of its own"
+            return f"{end}; the chat template ends turns with no token of its own"
         if not self.added:
-            return f"{names} end a response"
+            return end
         return (
-            f"{names} end a response; the last was added, for the chat template ends turns with it and the model's "
+            f"{end}; the last was added, for the chat template ends turns with it and the model's "
             "generation settings do not name it"
         )
 

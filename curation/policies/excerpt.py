@@ -1,4 +1,4 @@
-"""A response as it may be shown in a message: on one line, short, and harmless to the terminal that shows it.
+"""Foreign text as it may be shown in a message: on one line, short, and harmless to the terminal that shows it.
 
 Not here: which response is shown.
 """
@@ -15,12 +15,15 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
-    """Return a response in quotes, its control characters and line breaks as spaces, its middle left out where long.
+    """Return a response as `shortened` shows it, in quotes.
 
     Example: ``excerpt("17 + 25\\n= 42") == '"17 + 25 = 42"'``
     """
-    if text is None:
-        return "(no text)"
+    return "(no text)" if text is None else f'"{shortened(text, characters)}"'
+
+
+def shortened(text: str, characters: int) -> str:
+    """Return a text with its control characters and line breaks as spaces, and its middle left out where long."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
     if is_cut:  # no more is looked at than may be shown
@@ -29,4 +32,4 @@ def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
     line = " ".join(visible.split())
     if is_cut or len(line) > characters:
         line = f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
-    return f'"{line}"'
+    return line

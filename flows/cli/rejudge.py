@@ -16,6 +16,7 @@ import polars as pl
 from rich.console import Console
 
 from curation.config import Recipe
+from curation.policies.excerpt import excerpt
 from curation.records import ConfigError, StoreError
 from curation.storage.stages import lock_folder, read_table
 from flows.cli.commands import print_funnel
@@ -158,8 +159,8 @@ def _changed_verdicts(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[st
     changed = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_right"), maintain_order=True)
     for row in changed.iter_rows(named=True):
         lines.setdefault(row["problem"], []).append(
-            f"attempt {row['index']}: {row['answer_right']!r} against {row['reference']!r} was {row['outcome']} "
-            f"({row['method']}), is {row['outcome_right']} ({row['method_right']})"
+            f"attempt {row['index']}: {excerpt(row['answer_right'])} against {excerpt(row['reference'])} was "
+            f"{row['outcome']} ({row['method']}), is {row['outcome_right']} ({row['method_right']})"
         )
     return lines
 

@@ -44,7 +44,7 @@ def test_the_whole_loop(smollm: Path, tmp_path: Path) -> None:
     steps = [row for row in rows if row["step"] > 0]
     assert [row["step"] for row in steps] == [1, 2]
     assert steps[0]["policy/mismatch_max"] < 0.1  # before any update, trainer and vLLM agree
-    assert all(row["optim/grad_norm"] > 0 for row in steps)
+    assert all(row["policy/gradient_norm"] > 0 for row in steps)
     ledger = json.loads((out / "summary.json").read_text())["ledger"]
     assert ledger["trained"] == PLAN.batch * PLAN.steps
 

@@ -35,9 +35,6 @@ CHANGED_VERSION = -1
 """Version of the changed weights: below that of every step."""
 
 _AGREE = "generator = trainer"
-_IMPOSSIBLE_SHARE = 0.05
-"""Share of tokens that may have an impossible log-probability; the default of `collector.max_impossible_share`."""
-
 _ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
 """In half precision, changed weights may round as much as this share of what the change moved."""
@@ -54,6 +51,7 @@ class GeneratorChecks:
         prompts: rendered, a few.
         kind: of the generator, as the recipe has it.
         tolerance: in nats, see `training.checks.results`.
+        max_impossible_share: of tokens, `collector.max_impossible_share`.
     """
 
     pool: GeneratorPool
@@ -62,6 +60,7 @@ class GeneratorChecks:
     prompts: Sequence[Sequence[int]]
     kind: str
     tolerance: float
+    max_impossible_share: float
 
     async def run(self) -> list[CheckResult]:
         """Return the results; the second only where the first passed."""
@@ -73,7 +72,7 @@ class GeneratorChecks:
     async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         logprobs = [value for one in completions for value in one.logprobs]
         impossible = [logprobs[place] for place in impossible_positions(logprobs)]
-        if len(impossible) > _IMPOSSIBLE_SHARE * len(logprobs):
+        if len(impossible) > self.max_impossible_share * len(logprobs):
             detail = (
                 f"{len(impossible)} of {len(logprobs)} sampled tokens have an impossible log-probability (the first: "
                 f"{impossible[0]:g})"

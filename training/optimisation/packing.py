@@ -249,6 +249,19 @@ def distribute_micro_batches(
     return shares
 
 
+def collate_shares(
+    samples: Sequence[TrainingSample], micro_batches: Sequence[Sequence[int]], ranks: int, *, shared: bool
+) -> list[list[MicroBatch]]:
+    """Return each rank's micro-batches (`distribute_micro_batches`); an empty one has a sample that does not count."""
+    lengths = [sample.length for sample in samples]
+    first = min(samples, key=lambda sample: sample.length)
+    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
+    return [
+        [collate([samples[index] for index in indices] or [idle], tuple(indices), shared=shared) for indices in share]
+        for share in distribute_micro_batches(micro_batches, lengths, ranks)
+    ]
+
+
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
     """Return the share of the micro-batches' room that stays empty; oversized ones count as full."""
     used = sum(lengths)

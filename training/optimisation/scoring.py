@@ -1,7 +1,6 @@
 """What the policy in training says of given responses, as a step computes it or as transformers alone does.
 
-For checks: the loop's own scores are made in the step that trains (`training.optimisation.trainer`). All ranks work
-through the same micro-batches, as sharded weights need.
+For the checks at load and for the log-probabilities before a batch's later steps. Ranks share the work as in a step.
 
 Invariants: nothing here changes the policy for good: `PolicyScorer.flip_weights` called twice leaves every bit as it
 was, and weights that FSDP gathered for a forward pass are given up after it.
@@ -19,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from training.config import PackingSettings
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.packing import MicroBatch, TrainingSample, pack_samples
+from training.optimisation.packing import MicroBatch, TrainingSample, collate_shares, plan_micro_batches
 
 _FLIPPED = 53
 """`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
@@ -60,13 +59,10 @@ class PolicyScorer:
         settings = (packing or self.packing).model_copy(
             update={"oversized": "alone", **({"single": True} if plain else {})}
         )
-        batches = pack_samples(samples, settings)
-        value = (batches, self.temperature if temperature is None else temperature, plain)
-        scored: list[Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, None, value)
-        logprobs: dict[int, Tensor] = {}
-        for batch, values in zip(batches, scored, strict=True):
-            for place, index in enumerate(batch.sample_indices):
-                logprobs[index] = values[batch.sequence_index == place]
+        bins = plan_micro_batches(samples, settings)
+        shares = collate_shares(samples, bins, self._ranks.world_size, shared=settings.shared)
+        value = (self.temperature if temperature is None else temperature, plain)
+        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, shares, value)
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
@@ -77,15 +73,21 @@ class PolicyScorer:
         self._ranks.run_on_all_ranks("flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
-    def _logprobs(self, _: None, value: tuple[list[MicroBatch], float, bool]) -> list[Tensor]:
-        batches, temperature, plain = value
+    def _logprobs(self, parts: list[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
+        """Return the log-probabilities of each sample's response, of all ranks, on rank 0."""
+        temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
+        logprobs: dict[int, Tensor] = {}
         try:
-            return [self._policy(batch.to(self._ranks.device), plain=plain).logprobs.cpu() for batch in batches]
+            for part in parts:
+                values = self._policy(part.to(self._ranks.device), plain=plain).logprobs.cpu()
+                for place, index in enumerate(part.sample_indices):
+                    logprobs[index] = values[part.sequence_index == place]
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
                 self._policy.reshard()
+        return {index: values for part in self._ranks.gather(logprobs) for index, values in part.items()}
 
     @torch.no_grad()
     def _flip_weights(self, _: None, __: None) -> None:

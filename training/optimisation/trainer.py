@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from curation.records import GoldilocksError
-from training.config import ObjectiveSettings, PackingSettings
+from training.config import ObjectiveSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -42,8 +42,7 @@ from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
-    collate,
-    distribute_micro_batches,
+    collate_shares,
     model_tokens,
     padding_share,
     plan_micro_batches,
@@ -118,7 +117,6 @@ class Trainer:
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
-            "score": self._score,
             "weights": self._weights,
             "save": self._save,
             "load": self._load,
@@ -140,7 +138,7 @@ class Trainer:
         packing = self.packing
         lengths = [sample.length for sample in samples]
         bins = plan_micro_batches(samples, packing)
-        shares = self._shares(samples, bins)
+        shares = collate_shares(samples, bins, self.ranks.world_size, shared=packing.shared)
         read = sum(model_tokens(samples, indices, shared=packing.shared) for indices in bins)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, shares, (settings, self.steps_taken))
         return StepResult(
@@ -157,14 +155,9 @@ class Trainer:
         )
 
     def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
-        """Return the samples with the log-probabilities of their tokens under the present weights.
-
-        Raises:
-            PackingError: a sample does not fit into a micro-batch.
-        """
-        shares = self._shares(samples, plan_micro_batches(samples, self.packing))
-        scores: dict[int, list[float]] = self.ranks.run_on_all_ranks("score", self._work, shares, None)
-        return [replace(sample, old_logprobs=scores[index]) for index, sample in enumerate(samples)]
+        """Return the samples with the log-probabilities of their tokens under the present weights."""
+        scored = self.scorer.logprobs(samples)
+        return [replace(sample, old_logprobs=values.tolist()) for sample, values in zip(samples, scored, strict=True)]
 
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return the full state dict under the names of the checkpoint on disk, in the computing type.
@@ -194,26 +187,6 @@ class Trainer:
     def load(self, folder: Path, steps_taken: int) -> None:
         """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
-
-    def _shares(self, samples: Sequence[TrainingSample], bins: Sequence[Sequence[int]]) -> list[list[MicroBatch]]:
-        """Return each rank's micro-batches."""
-        lengths = [sample.length for sample in samples]
-        return [
-            [_collate_share(samples, indices, self.packing) for indices in share]
-            for share in distribute_micro_batches(bins, lengths, self.ranks.world_size)
-        ]
-
-    @torch.no_grad()
-    def _score(self, parts: list[MicroBatch], _: None) -> dict[int, list[float]]:
-        """Return the log-probabilities of the tokens of each sample, of all ranks, on rank 0."""
-        scores: dict[int, list[float]] = {}
-        for part in parts:
-            logprobs = self.policy(part.to(self.ranks.device)).logprobs.cpu()
-            for place, index in enumerate(part.sample_indices):
-                scores[index] = logprobs[part.sequence_index == place].tolist()
-        if self.ranks.sharded:
-            self.policy.reshard()  # type: ignore[operator]  # no backward pass comes to do it
-        return {index: values for part in self.ranks.gather(scores) for index, values in part.items()}
 
     def _step(
         self, parts: list[MicroBatch], value: tuple[ObjectiveSettings, int]
@@ -307,12 +280,3 @@ def _without_warning() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
-
-
-def _collate_share(samples: Sequence[TrainingSample], indices: Sequence[int], packing: PackingSettings) -> MicroBatch:
-    """Return a micro-batch of these samples; where a rank has none, one of a sample that does not count."""
-    if indices:
-        return collate([samples[index] for index in indices], tuple(indices), shared=packing.shared)
-    first = min(samples, key=lambda sample: sample.length)
-    idle = replace(first, advantage=0.0, token_weight=0.0, mask=[False] * len(first.response_ids))
-    return collate([idle], ())

@@ -106,7 +106,7 @@ def test_each_is_printed_with_the_verdicts_behind_it(story: Story) -> None:
         assert change["why"]
         for why in change["why"][:3]:
             assert f"    {why}\n" in out
-        assert re.fullmatch(r"attempt 0: '.+' against '.+' was wrong \(.+\), is correct \(.+\)", change["why"][0])
+        assert re.fullmatch(r'attempt 0: ".+" against ".+" was wrong \(.+\), is correct \(.+\)', change["why"][0])
     assert f"all of them: {story.run.folder / 'rejudged.jsonl'}\n" in out
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from curation.policies.excerpt import excerpt
 from curation.records import problem_id
 from curation.storage.stages import read_table
 from flows.publish.versions import decisions_of, stored_versions
@@ -92,7 +93,7 @@ def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> N
     failed = before[SLOW]
     assert failed["evidence"] == (
         "the verifier failed on 2 of 4 attempts, which could decide; of 2 judged 0 are correct, 1 agree on another: "
-        f"attempts 1, 3 answered {SUM!r} against '2': timeout (killed at its limit)"
+        f'attempts 1, 3 answered {excerpt(SUM, 60)} against "2": timeout (killed at its limit)'
     )
     assert (failed["pass_rate"], failed["low"]) == (0.0, 0.0)
     assert failed["high"] > 0.8  # both may be correct

@@ -36,7 +36,7 @@ def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[C
 def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
     template, ends = asked(tokenizer, PLAIN)
     assert template.passed
-    assert (template.detail, ends.detail) == ("", "<|end|> (2) end a response")
+    assert (template.detail, ends.detail) == ("", "<|end|> (2) ends a response")
     assert asked(tokenizer, SOLVE, TURNS)[0].detail == ""
 
 

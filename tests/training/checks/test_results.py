@@ -14,7 +14,7 @@ from training.checks.results import (
 )
 
 RESULTS = [
-    CheckResult("end token", None, None, "</s> (2) end a response"),
+    CheckResult("end token", None, None, "</s> (2) ends a response"),
     CheckResult("room", 1200, 4096, ""),
     CheckResult("packed = unpacked", 0.4321, 1e-3, "0.43 nats off", "set packing.single = true"),
 ]
@@ -23,7 +23,7 @@ RESULTS = [
 def test_the_table_has_a_line_for_each() -> None:
     assert format_results(RESULTS) == [
         "check              figure  tolerance  result",
-        "end token                             ok       </s> (2) end a response",
+        "end token                             ok       </s> (2) ends a response",
         "room               1,200   4,096      ok",
         "packed = unpacked  0.43    0.001      refused  0.43 nats off; set packing.single = true",
     ]

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
@@ -56,9 +56,6 @@ from training.rollouts.rollout_scheduler import (
 from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
 from training.rollouts.stall_monitor import STALLED, StallMonitor
 from training.rollouts.tasks import TrainingTask
-
-if TYPE_CHECKING:
-    pass
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
