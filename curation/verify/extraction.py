@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from curation.languages.vocabulary import every, neighbours, one_of
 from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TAG
 from curation.thinking import CLOSE, OPEN, split_response
+from curation.verify.answers.words import parse_boolean
 from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
 from curation.verify.loose_reading import guess_answer
 from curation.verify.prose import (
@@ -148,7 +149,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 def _read_loosely(text: str) -> str:
     """Return the answer in a text of people, which is it already where no words stand around it."""
-    if not is_prose(text) and not has_box(text):
+    if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
     value = value_in(text) or (stated_value(text) if is_sentence else text)

@@ -11,6 +11,7 @@ Not here: markers (`curation.verify.extraction`), and what a value means (`curat
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from curation.languages.vocabulary import every, languages, one_of
 from curation.verify.answers.tokens import FUNCTIONS
@@ -61,6 +62,7 @@ _SUM = re.compile(
     rf"(?P<value>{_NUMBER})"
 )
 _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
+_UNIT_BEHIND = re.compile(r"[ ~]+[^\W\d_]")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SIGNS = re.compile(r"[\d=<>^+/\\|_~≈±∞√×÷?&#@{}\[\]*$%]")
 _NEGATED = re.compile(one_of(lambda vocab: vocab.answers.negations), re.IGNORECASE)
@@ -179,10 +181,10 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
     value = match.group().strip()
     if value.startswith("**"):
         value = value.strip("* ")
-    unit = _WORDS.match(after.lstrip(" ~"))
-    if unit is not None and is_unit(unit.group()) and len(after) > len(after.lstrip(" ~")):
-        return f"{value} {unit.group()}"
-    return value
+    words = " ".join(takewhile(is_unit, _WORDS.findall(after))) if _UNIT_BEHIND.match(after) else ""
+    if words and MATH.fullmatch(value):
+        return f"{inside(value)}\\text{{ {words}}}"
+    return f"{value} {words}".rstrip()
 
 
 def _is_idle(text: str) -> bool:

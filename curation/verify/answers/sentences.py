@@ -21,6 +21,7 @@ _DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
 """Methods that read a sentence for what they need."""
 
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
+_ALTERNATIVE = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.or_words)})\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"(^|[.!?:]\s+)A(?=\s+[a-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 
@@ -48,5 +49,8 @@ def named_option(text: str) -> str | None:
     """Return the letter of the one option that a sentence names without taking it back; None for none or several."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
+    negated = [match.group() for match in _NEGATED.finditer(text)]
+    if negated and all(_ALTERNATIVE.match(words) for words in negated):
+        return None  # "C or D" takes nothing back
     letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", text))))
     return letters.pop() if len(letters) == 1 else None
