@@ -26,9 +26,13 @@ TOP_LEVEL = {
 }
 SHARED_ROOMS = {
     "config",
+    "difficulty.anchor",
     "difficulty.early_stopping",
     "difficulty.failed_verdicts",
+    "difficulty.item_response",
+    "difficulty.observations",
     "difficulty.planning",
+    "difficulty.posteriors",
     "difficulty.progress",
     "difficulty.sampling",
     "difficulty.sampling_tables",

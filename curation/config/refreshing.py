@@ -17,18 +17,33 @@ class RefreshSettings(Settings):
         description="A problem is judged again where fresh attempts would decide otherwise with at least this "
         "probability, as far as its pass rate is known. Not in the paper.",
     )
+    anchor_share: float = Field(
+        0.05,
+        ge=0,
+        le=0.5,
+        description="Share of all problems that every refresh judges, to learn how much stronger the policy is; what "
+        "is known of all others moves by that. 0: nothing is learnt, and the old pass rates count as they are. Not in "
+        "the paper.",
+    )
+    anchor_least: int = Field(
+        50,
+        ge=1,
+        description="At least so many problems are the anchor; where they are more than half of all, there is none. "
+        "Not in the paper.",
+    )
     probe_share: float = Field(
         0.05,
         ge=0,
         le=1,
-        description="Share of the too easy problems that a refresh judges again, another share each time. Not in the "
-        "paper.",
+        description="Without an anchor: share of the too easy problems that a refresh judges again, another share each "
+        "time. Not in the paper.",
     )
     retry_share: float = Field(
         0.1,
         ge=0,
         le=1,
-        description="The same of problems that were never solved, or whose label is suspected. Not in the paper.",
+        description="Without an anchor: the same of problems that were never solved, or whose label is suspected. Not "
+        "in the paper.",
     )
     half_life: float = Field(
         100.0,

@@ -1,14 +1,19 @@
 """Which problems of a curated set a new checkpoint judges again, and why: those whose decision could change.
 
-What is known of a problem is its last pass rate, or, where there are enough of them, the rollouts of training since,
-counted by age. With c of n correct the pass rate has the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). From
-it follows, as a sum over the beta-binomial distribution, with which probability a fresh set of the band's attempts
-would decide otherwise than it was decided; a problem of which that is at least ``change_probability`` is judged again.
+A stronger checkpoint solves what its predecessor never did and finds easy what was not, so old pass rates alone say
+little. It first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it and
+all attempts of all policies follows how strong the checkpoint is, how far its strengths are the others', and with which
+probability fresh attempts of its own would decide on each problem otherwise than it was decided
+(`curation.difficulty.item_response`, `band_sides`). A problem of which that is at least ``change_probability`` is
+judged again, whatever its old decision. Where the anchor does not bear the model out, or there is none, the old pass
+rates count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
-So that nothing drains one way, a share of the too easy problems is probed and a share of the unsolved and suspected
-ones retried. Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged
-again. The share is drawn by a hash of the problem's id and moves on with every version: after 1 / share
-refreshes every one of them has been judged again.
+Problems that were trained on have rollouts since then; where there are enough, counted by age, these count instead.
+Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged again.
+
+Without an anchor, so that nothing drains one way, a share of the too easy problems is probed and a share of the
+unsolved and suspected ones retried. The share is drawn by a hash of the problem's id and moves on with every version:
+after 1 / share refreshes every one of them has been judged again.
 
 Pure functions over frames. Nothing here samples or decides: the new attempts are decided on by
 `curation.difficulty.pass_rates`.
@@ -19,14 +24,15 @@ from __future__ import annotations
 import hashlib
 from enum import StrEnum
 from functools import lru_cache
-from math import exp, lgamma
+from math import ceil, exp, lgamma
 
 import polars as pl
 
 from curation.config import Band, RefreshSettings
+from curation.difficulty.posteriors import SIDES
 from curation.records import DECISION, DropReason
 
-VERSION = "refreshing@2"
+VERSION = "refreshing@3"
 
 _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
@@ -37,6 +43,8 @@ class RefreshCause(StrEnum):
 
     UNSETTLED = "unsettled"  # it had too few attempts to be decided on, or the verifier failed on them
     MOVED = "moved"  # by its rollouts in training, its pass rate left its side of the band
+    ANCHOR = "anchor"  # one of those that every refresh judges, to learn how strong the policy is
+    SHIFTED = "shifted"  # for a policy of this strength its decision is open
     EDGE = "edge"  # its pass rate is so near an edge of the band that chance alone could move it
     PROBE = "probe"  # too easy; this version's share of them
     RETRY = "retry"  # unsolved or suspected; this version's share of them
@@ -58,8 +66,38 @@ _UNDECIDED = (DropReason.TOO_FEW_ATTEMPTS, DropReason.VERIFIER_FAILED)
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
+def select_anchor(decisions: pl.DataFrame, settings: RefreshSettings, version: int, policy: str) -> pl.DataFrame:
+    """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
+
+    It is a systematic sample of all that others have judged, by side of the band, pass rate and hash; the next version
+    begins elsewhere.
+
+    Args:
+        decisions, version, policy: as in `select_uncertain`.
+    """
+    rows = [
+        (band_side(reason), correct / judged if judged else 0.0, _place(problem), problem)
+        for problem, reason, correct, judged in decisions.filter(pl.col("policy") != policy)
+        .select("problem", "reason", "correct", "judged")
+        .iter_rows()
+    ]
+    size = max(ceil(settings.anchor_share * len(rows)), settings.anchor_least)
+    if not settings.anchor_share or 2 * size > len(rows):
+        return REFRESH_CHOICE.to_frame()
+    rows.sort()
+    begin = _place(str(version))
+    anchor = [rows[int((number + begin) * len(rows) / size)][-1] for number in range(size)]
+    return pl.DataFrame({"problem": anchor, "why": RefreshCause.ANCHOR.value}, schema=REFRESH_CHOICE)
+
+
 def select_uncertain(
-    decisions: pl.DataFrame, trained: pl.DataFrame, band: Band, settings: RefreshSettings, version: int, policy: str
+    decisions: pl.DataFrame,
+    trained: pl.DataFrame,
+    band: Band,
+    settings: RefreshSettings,
+    version: int,
+    policy: str,
+    sides: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
 
@@ -69,11 +107,15 @@ def select_uncertain(
         band: of the stage that decides.
         version: number of the version that is being made; it says whose turn it is to be probed or retried.
         policy: who will judge; problems whose pass rate is this policy's already are not selected.
+        sides: `curation.difficulty.posteriors.SIDES` rows of all problems for the policy, where an anchor tells them.
     """
     assert set(DECISION.names()) <= set(decisions.columns), decisions.columns
     trained_counts = {
         problem: (correct, weight)
         for problem, correct, weight in age_weighted_counts(trained, settings.half_life).iter_rows()
+    }
+    expected = {
+        problem: chances for problem, *chances in (sides if sides is not None else SIDES.to_frame()).iter_rows()
     }
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy)
@@ -81,7 +123,8 @@ def select_uncertain(
     for problem, keep, reason, correct, judged in judged_before.select(columns).iter_rows():
         rollouts = trained_counts.get(problem, (0.0, 0.0))
         old = float(correct), float(judged)
-        cause = _refresh_cause(problem, keep, reason, old, rollouts, band, settings, version)
+        change = 1 - expected[problem][1 + _expected_side(reason)] if problem in expected else None
+        cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, settings, version)
         if cause is not None:
             rows.append((problem, cause.value))
     return pl.DataFrame(rows, schema=REFRESH_CHOICE, orient="row")
@@ -93,11 +136,15 @@ def _refresh_cause(
     reason: str | None,
     old: tuple[float, float],
     rollouts: tuple[float, float],
+    change: float | None,
     band: Band,
     settings: RefreshSettings,
     version: int,
 ) -> RefreshCause | None:
-    """Return the cause of the first rule that selects the problem; None where it keeps its pass rate."""
+    """Return the cause of the first rule that selects the problem; None where it keeps its pass rate.
+
+    ``change`` is the probability of another decision by the policy's strength, None where that is not known.
+    """
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
     is_trained = rollouts[1] >= settings.min_attempts
@@ -106,7 +153,9 @@ def _refresh_cause(
             return RefreshCause.MOVED
         if keep:
             return None
-    elif (
+    if change is not None:
+        return RefreshCause.SHIFTED if change >= settings.change_probability else None
+    if not is_trained and (
         reason in (None, DropReason.TOO_EASY)
         and change_probability(*old, band_side(reason), band) >= settings.change_probability
     ):
@@ -116,6 +165,11 @@ def _refresh_cause(
     if reason in _RETRIED and is_due(problem, settings.retry_share, version):
         return RefreshCause.RETRY
     return None
+
+
+def _expected_side(reason: str | None) -> int:
+    """Return `band_side`; a suspected label is below the band, for the reference is not what is answered."""
+    return -1 if reason == DropReason.SUSPECTED_WRONG_LABEL else band_side(reason)
 
 
 def band_side(reason: str | None) -> int:
@@ -155,8 +209,12 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 def is_due(problem: str, share: float, version: int) -> bool:
     """Return whether a problem belongs to this version's share; the shares of following versions lie side by side."""
-    place = int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
-    return (place - version * share) % 1.0 < share
+    return (_place(problem) - version * share) % 1.0 < share
+
+
+def _place(problem: str) -> float:
+    """Return a number from 0 to 1, by hash."""
+    return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
 
 
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:

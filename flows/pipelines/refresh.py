@@ -1,16 +1,16 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
-Problems are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's
-last stage, with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh
-lies in the folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there when it is
-started again.
+First an anchor is judged, which tells how strong the checkpoint is (`curation.difficulty.anchor`). Problems are chosen
+by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage, with the same
+band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in the folder of the
+version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from prefect import flow
 
 from curation.config import Recipe
 from curation.difficulty import pass_rates
+from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.failed_verdicts import failed_verdicts
-from curation.difficulty.refresh import ROLLOUT_COUNTS
+from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.difficulty.refresh import select_uncertain as select_uncertain
 from curation.publish import export, review, versions
 from curation.records import StoreError
 from curation.storage.stages import Shard, StageFolder, file_digest, lock_folder, read_shard, read_table
@@ -56,12 +56,16 @@ from flows.stages.verdicts import verdicts_of
 CHOSEN = "chosen"
 """In the folder of a version: the problems that were judged again for it."""
 
+ANCHOR = "anchor"
+"""In the folder of a version: the anchor's problems, attempts and verdicts."""
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
     """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
 
-    ``is_repeated`` says that this very refresh had made the version before, so that nothing was done.
+    ``is_repeated`` says that this very refresh had made the version before, so that nothing was done. ``anchor`` is
+    what a sample of all problems told of the policy's strength.
     """
 
     version: Version
@@ -69,6 +73,7 @@ class RefreshResult:
     chosen: Mapping[str, int]
     cost: Mapping[str, int]
     is_repeated: bool = False
+    anchor: Anchor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +108,45 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         if _is_repeated(refreshed_run(Run(folder, recipe, home), newest), published, attempts):
             return RefreshResult(newest, False, {}, {}, is_repeated=True)
         run = RefreshedRun(folder, recipe, home, version_folder(folder, newest.number + 1))
-        selected = choose_problems(run, published, attempts)
+        anchor = measure_anchor(run, published)
+        selected = choose_problems(run, published, attempts, anchor)
         if not selected.manifest.kept:
-            return RefreshResult(newest, False, {}, {})
+            return RefreshResult(newest, False, {}, {}, anchor=anchor)
         _cancel_retries(published)
-        part = run.parts[-1]
-        stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
+        return replace(_publish(run, published, _judge(run, selected)), anchor=anchor)
+
+
+def _judge(run: RefreshedRun, selected: StageResult) -> Results:
+    """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
+    part = run.parts[-1]
+    stages = attempts_of(part), verdicts_of(part), llm_judge_of(part)
+    results = run_pipeline(run, stages, as_task, Results((selected,)))
+    while retries.plan_round(results[verdicts_of(part)].folder, run.recipe.verify.retries):
         results = run_pipeline(run, stages, as_task, Results((selected,)))
-        while retries.plan_round(results[verdicts_of(part)].folder, recipe.verify.retries):  # there is no next run
-            results = run_pipeline(run, stages, as_task, Results((selected,)))
-        return _publish(run, published, results)
+    return results
+
+
+def measure_anchor(run: RefreshedRun, published: _PublishedRun) -> Anchor | None:
+    """Let the policy judge the anchor, and return what it says of all problems; None where there is no anchor."""
+    number, policy = published.newest.number, _policy_of(run)
+    chosen = select_anchor(decisions_of(run.folder, number), run.recipe.refresh, number + 1, policy)
+    if not chosen.height:
+        return None
+    anchor_run = replace(run, place=run.place / ANCHOR)
+    selected = _select(anchor_run, published, chosen, _selection_folder(anchor_run, published, published.newest, None))
+    rates = _rates(anchor_run, _judge(anchor_run, selected), policy)
+    known = _known_counts(published)
+    return anchored(pl.concat([known, rates.select(known.columns)]), policy, published.newest.policy)
+
+
+def _known_counts(published: _PublishedRun) -> pl.DataFrame:
+    """Return problem, policy, correct and judged of all stages and versions of a run; of equal policies the most."""
+    run = published.run
+    parts = [read_table(result.folder, "decisions") for result in published.results.decisions]
+    parts += [decisions_of(run.folder, version.number) for version in stored_versions(run.folder)]
+    columns = ["problem", "policy", "correct", "judged"]
+    rows = pl.concat([part.select(columns) for part in parts])
+    return rows.sort(columns).unique(columns[:2], keep="last", maintain_order=True)
 
 
 def _cancel_retries(published: _PublishedRun) -> None:
@@ -123,27 +157,43 @@ def _cancel_retries(published: _PublishedRun) -> None:
         retries.cancel_round(folder)
 
 
-def choose_problems(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> StageResult:
+def choose_problems(
+    run: RefreshedRun, published: _PublishedRun, attempts: Path | None, anchor: Anchor | None = None
+) -> StageResult:
     """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
     old, number = decisions_of(run.folder, published.newest.number), published.newest.number + 1
-    uncertain = select_uncertain(old, trained, band, run.recipe.refresh, number, _policy_of(run))
+    sides = anchor.sides(band, old["problem"]) if anchor is not None and anchor.calibration.holds else None
+    uncertain = select_uncertain(old, trained, band, run.recipe.refresh, number, _policy_of(run), sides)
+    if anchor is not None:  # they are judged already
+        judged = select_anchor(old, run.recipe.refresh, number, _policy_of(run))
+        others = uncertain.join(judged, on="problem", how="anti")
+        uncertain = old.select("problem").join(pl.concat([judged, others]), on="problem", maintain_order="left")
+    return _select(run, published, uncertain, _selection_folder(run, published, published.newest, attempts))
+
+
+def _select(run: RefreshedRun, published: _PublishedRun, selection: pl.DataFrame, folder: StageFolder) -> StageResult:
+    """Keep the selected problems of the pipeline's shards, in a stage of its own.
+
+    Args:
+        selection: `curation.difficulty.refresh.REFRESH_CHOICE` rows.
+    """
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder
 
         def work(index: int) -> Shard:
-            frame = read_shard(problems, "kept", index).join(uncertain, left_on="id", right_on="problem", how="inner")
+            frame = read_shard(problems, "kept", index).join(selection, left_on="id", right_on="problem", how="inner")
             why = frame.select(problem="id", why="why")
             return Shard(frame.height, {"kept": frame.drop("why"), "why": why})
 
         counts = shard_counts(problems)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-        return job.compute(_selection_folder(run, published, published.newest, attempts), shards, total=sum(counts))
+        return job.compute(folder, shards, total=sum(counts))
 
-    folder = str((run.place / CHOSEN).relative_to(run.folder))
-    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=folder, work=choose), run, published.results)
+    place = str((run.place / CHOSEN).relative_to(run.folder))
+    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, published.results)
 
 
 def _selection_folder(
@@ -177,29 +227,35 @@ def _policy_of(run: RefreshedRun) -> str:
 
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results) -> RefreshResult:
     """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
-    part, old = run.parts[-1], decisions_of(run.folder, published.newest.number)
+    part, old, policy = run.parts[-1], decisions_of(run.folder, published.newest.number), _policy_of(run)
     selected, verdicts = results.problems, results[final_verdicts(run, part)]
     settings = difficulty_stage(run.recipe, part)
-    rule = stopping_rule(settings)
-    names = read_table(selected.folder, "kept", ["id"])["id"]
-    policy = _policy_of(run)
-    stopped = read_table(verdicts.folder, "stopped")["problem"]
+    rates = _rates(run, results, policy)
     judged = read_table(verdicts.folder, "verdicts")
-    rates = pass_rates.pass_rates(names, judged, policy, rule, stopped)
-    failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+    failures = failed_verdicts(pass_rates.counted_verdicts(judged, stopping_rule(settings)))
     new = decide_with_reviews(rates, settings, part, review.read_verdicts(run.folder), failures)
     new = new.with_columns(measured_on=pl.lit(measured_on(run, part)))
     table = merge_decisions(old, new, published, run.recipe)
     cost = {
-        "problems": len(names),
+        "problems": rates.height,
         **_sampling_cost(run, results[attempts_of(part)], verdicts),
-        "kept_rates": table.height - len(names),
+        "kept_rates": table.height - rates.height,
     }
     root = published.newest.root
     version = settle_version(run, table, verdicts.folder.name, Cause("refresh", policy, root, cost))
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), cost)
     return _show(published, version)
+
+
+def _rates(run: RefreshedRun, results: Results, policy: str) -> pl.DataFrame:
+    """Return the `PASS_RATE` rows of the problems that were judged."""
+    part = run.parts[-1]
+    folder = results[final_verdicts(run, part)].folder
+    names = read_table(results.problems.folder, "kept", ["id"])["id"]
+    stopped = read_table(folder, "stopped")["problem"]
+    rule = stopping_rule(difficulty_stage(run.recipe, part))
+    return pass_rates.pass_rates(names, read_table(folder, "verdicts"), policy, rule, stopped)
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
@@ -265,9 +321,10 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     if not result.chosen:
-        return [f"nothing has become uncertain: {summary(result.version)}"]
+        return [*anchor_lines(result.anchor), f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
     lines = [
+        *anchor_lines(result.anchor),
         f"judged again: {result.cost['problems']:,} problems ({reasons}) "
         f"with {result.cost['attempts']:,} new attempts, "
         f"{result.cost['tokens']:,} tokens; {result.cost['kept_rates']:,} problems keep their pass rates",

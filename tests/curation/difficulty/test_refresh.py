@@ -8,11 +8,13 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
+from curation.difficulty.posteriors import SIDES
 from curation.difficulty.refresh import (
     ROLLOUT_COUNTS,
     age_weighted_counts,
     change_probability,
     is_due,
+    select_anchor,
     select_uncertain,
 )
 from curation.records import DECISION
@@ -108,3 +110,70 @@ def test_each_refresh_takes_another_share_until_all_had_their_turn() -> None:
 def test_a_share_of_nothing_and_of_all() -> None:
     assert not any(is_due(f"{number}", 0.0, 3) for number in range(100))
     assert all(is_due(f"{number}", 1.0, 3) for number in range(100))
+
+
+def many(size: int) -> pl.DataFrame:
+    """Problems of every kind: a fifth never solved, a fifth too easy."""
+    rows = []
+    for number in range(size):
+        kind = number % 5
+        reason = {0: "never_solved", 4: "too_easy"}.get(kind)
+        rows.append((f"p{number:04}", reason, {0: 0, 4: 15}.get(kind, 2 + number % 10), 16))
+    return decisions(*rows)
+
+
+def test_the_anchor_is_spread_evenly_over_old_pass_rates_and_moves_on() -> None:
+    table, settings = many(1000), RefreshSettings(anchor_share=0.1)
+    anchor = select_anchor(table, settings, 2, "new@1")
+    assert anchor.columns == ["problem", "why"]
+    assert set(anchor["why"]) == {"anchor"}
+    assert anchor["problem"].n_unique() == anchor.height == 100
+    reasons = table.join(anchor, on="problem", how="semi")["reason"].value_counts()
+    assert sorted(reasons.iter_rows(), key=str) == [("never_solved", 20), ("too_easy", 20), (None, 60)]
+    assert select_anchor(table.reverse(), settings, 2, "new@1").equals(anchor)
+    assert not select_anchor(table, settings, 3, "new@1").equals(anchor)
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "expected"),
+    [
+        (1000, RefreshSettings(), 50),
+        (2000, RefreshSettings(), 100),
+        (100, RefreshSettings(), 50),
+        (99, RefreshSettings(), 0),
+        (1000, RefreshSettings(anchor_share=0.0), 0),
+        (20, RefreshSettings(anchor_least=3), 3),
+    ],
+)
+def test_there_are_enough_of_them_or_none(size: int, settings: RefreshSettings, expected: int) -> None:
+    assert select_anchor(many(size), settings, 2, "new@1").height == expected
+
+
+def test_who_judged_already_is_no_anchor() -> None:
+    assert select_anchor(many(1000), RefreshSettings(), 2, "old@1").height == 0
+
+
+def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
+    table = decisions(
+        ("hard", "never_solved", 0, 16),
+        ("hopeless", "never_solved", 0, 16),
+        ("label", "suspected_wrong_label", 0, 16),
+        ("easy", "too_easy", 16, 16),
+        ("edge", None, 12, 16),
+        ("open", "verifier_failed", 3, 9),
+        ("trained", None, 8, 16),
+        ("unknown", None, 12, 16),
+    )
+    expected = [
+        ("hard", 0.7, 0.3, 0.0),
+        ("hopeless", 0.95, 0.05, 0.0),
+        ("label", 0.5, 0.4, 0.1),
+        ("easy", 0.0, 0.05, 0.95),
+        ("edge", 0.0, 0.05, 0.95),
+        ("open", 0.0, 1.0, 0.0),
+        ("trained", 0.0, 0.2, 0.8),
+    ]
+    sides = pl.DataFrame(expected, schema=SIDES, orient="row")
+    seen = trained(("trained", 5, 8, 16))
+    made = dict(select_uncertain(table, seen, BAND, ALL, 2, "new@1", sides).iter_rows())
+    assert made == {"hard": "shifted", "label": "shifted", "edge": "shifted", "open": "unsettled", "unknown": "edge"}

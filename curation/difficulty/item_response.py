@@ -1,0 +1,285 @@
+"""Item response: one model of who solves what, over all attempts of all policies, and what it expects of each problem.
+
+A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts of a policy at a
+problem scatters around ``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), for no two policies find the same
+problems hard; with the concentration k large this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of
+``judged`` attempts ``correct`` are beta-binomial. So a policy's own attempts and everyone else's are weighed against
+each other by what the data say of k, and attempts of any number, none included, go in.
+
+Difficulty and slope live on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
+a smoothing step: Silverman, Jones, Wilson and Nychka 1990), abilities and k by marginal likelihood (Bock and Aitkin
+1981, EM) with weak priors: abilities N(0, 4^2) around the reference's, log k N(log 10, 1). The policy with the most
+attempts is the reference: its ability is 0. Where a policy stopped sampling does not matter: the likelihood of the
+attempts made is the same under any stopping rule that looks only at them.
+
+Abilities need few problems: `fit` draws at most ``most_problems``. Everything is a function of its input and the seed.
+
+Invariants: pure; the order of rows changes nothing; a row with no judged attempt says nothing.
+Not here: which problems are kept (`curation.difficulty.posteriors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, log
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from curation.difficulty.observations import Array, Indices, Observations, observations
+from curation.records import GoldilocksError
+
+DIFFICULTIES = np.linspace(-10.0, 10.0, 51)
+"""The grid, in logits, relative to the reference's ability."""
+
+SLOPES = (0.5, 0.7, 1.0, 1.4, 2.0)
+"""The grid of slopes where they are learnt."""
+
+MOST_PROBLEMS = 5_000
+"""Problems that abilities and the distribution of difficulties are learnt from, by default."""
+
+_ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
+_LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
+_MOST_ROUNDS = 200
+_TOLERANCE, _STEP = 1e-4, 1e-3
+"""EM ends where a round gains less per problem, in nats; abilities are found to so many logits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResponseModel:
+    """Abilities, and the distribution of difficulties and slopes.
+
+    Args:
+        abilities: of each policy, in logits; the reference's is 0.
+        weights: [grid] of each (difficulty, slope), sums to 1; slopes vary fastest.
+        slopes: the grid of slopes.
+        concentration: k; the larger, the more everyone's attempts tell of this policy's.
+        rounds: of EM until nothing moved.
+    """
+
+    abilities: Mapping[str, float]
+    weights: Array
+    slopes: tuple[float, ...]
+    concentration: float
+    rounds: int = 0
+
+    @property
+    def difficulty(self) -> Array:
+        """Return [grid] difficulties."""
+        return np.repeat(DIFFICULTIES, len(self.slopes))
+
+    @property
+    def slope(self) -> Array:
+        """Return [grid] slopes."""
+        return np.tile(np.array(self.slopes), len(DIFFICULTIES))
+
+    def ability(self, policy: str) -> float:
+        """Return a policy's ability.
+
+        Raises:
+            GoldilocksError: it made no attempt that the model has seen.
+        """
+        if policy not in self.abilities:
+            known = ", ".join(sorted(self.abilities)) or "none"
+            raise GoldilocksError(f"the item response model has seen no attempt of {policy}; it knows {known}")
+        return self.abilities[policy]
+
+    def means(self, policy: str) -> Array:
+        """Return [grid] the expected pass rate of a policy."""
+        return _means(self.ability(policy), self.difficulty, self.slope)
+
+
+def fit(
+    counts: pl.DataFrame,
+    *,
+    slopes: bool = False,
+    most_problems: int = MOST_PROBLEMS,
+    always: pl.Series | None = None,
+    seed: int = 0,
+) -> ItemResponseModel:
+    """Return the model of these attempts.
+
+    Args:
+        counts: problem, policy, correct, judged; see `observations`.
+        slopes: learn slopes too (2PL); worth it with several policies of different ability.
+        most_problems: drawn where there are more; ``always`` are problems that are among them.
+        seed: of the draw.
+
+    Raises:
+        GoldilocksError: nothing was judged.
+    """
+    ids = counts.filter(pl.col("judged") > 0)["problem"].unique().sort()
+    if not len(ids):
+        raise GoldilocksError("an item response model needs attempts, and none was judged")
+    if len(ids) > most_problems:
+        rank = np.random.default_rng(seed).permutation(len(ids))
+        if always is not None:
+            rank[ids.is_in(always.implode()).to_numpy()] -= len(ids)
+        counts = counts.join(ids.gather(np.argsort(rank)[:most_problems]).to_frame(), on="problem", how="semi")
+    seen = observations(counts)
+    grid = SLOPES if slopes else (1.0,)
+    model = ItemResponseModel(_first_abilities(seen), _prior(grid), grid, _CONCENTRATION)
+    reference, frequency, last = seen.policies[_reference(seen)], seen.frequency, -inf
+    for number in range(1, _MOST_ROUNDS + 1):
+        posterior, likelihood = _posterior(seen, model)
+        if likelihood - last < _TOLERANCE * frequency.sum():
+            break
+        last = likelihood
+        tallies = _tallies(seen, posterior * frequency[:, None])
+        model = replace(model, weights=_smoothed(frequency @ posterior, grid), rounds=number)
+        best = {name: 0.0 if name == reference else _best_ability(model, tally) for name, tally in tallies.items()}
+        model = replace(model, abilities=best)
+        model = replace(model, concentration=_best_concentration(model, tallies))
+    return model
+
+
+def difficulty_posteriors(model: ItemResponseModel, seen: Observations) -> Array:
+    """Return [patterns, grid] P(difficulty, slope | attempts); the prior where there are none."""
+    return _posterior(seen, model)[0]
+
+
+def _posterior(seen: Observations, model: ItemResponseModel) -> tuple[Array, float]:
+    """Return [patterns, grid] the posteriors, and the log-likelihood of all attempts up to a constant."""
+    logs = seen.summed(_log_likelihoods(seen, model)) + np.log(model.weights)
+    top = logs.max(axis=1, keepdims=True)
+    shares = np.exp(logs - top)
+    totals = shares.sum(axis=1, keepdims=True)
+    return shares / totals, float(seen.frequency @ (np.log(totals) + top)[:, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """How often each share was met, by grid point: ``correct[g, j]`` problems with more than j correct, and so on."""
+
+    correct: Array
+    wrong: Array
+    judged: Array
+
+    def log_likelihood(self, means: Array, k: float) -> float:
+        """Return the expected log-likelihood of the shares at these means [grid], up to a constant."""
+        return float(
+            _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k) - _weighed(self.judged, k)
+        )
+
+
+def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
+    """Return each policy's tally, for ``mass`` [patterns, grid] of problems."""
+    order = np.argsort(seen.keys, kind="stable")
+    starts = np.searchsorted(seen.keys[order], np.arange(len(seen.policy)))
+    by_key = np.add.reduceat(mass[seen.pattern_of_row[order]], starts, axis=0)
+    tallies = {}
+    for number, name in enumerate(seen.policies):
+        chosen = np.flatnonzero(seen.policy == number)
+        correct, judged, part = seen.correct[chosen], seen.judged[chosen], by_key[chosen]
+        tallies[name] = _Tally(_more_than(part, correct), _more_than(part, judged - correct), _more_than(part, judged))
+    return tallies
+
+
+def _more_than(mass: Array, numbers: Indices) -> Array:
+    """Return [grid, most] the mass of the rows whose number is above 0, 1, …"""
+    most = int(numbers.max(initial=0))
+    at = np.zeros((mass.shape[1], most + 1))
+    np.add.at(at.T, numbers, mass)
+    return np.flip(np.cumsum(np.flip(at, axis=1), axis=1), axis=1)[:, 1:]
+
+
+def _weighed(tally: Array, start: Array | float) -> float:
+    """Return the sum over grid and j of ``tally[g, j] log(start[g] + j)``."""
+    steps = np.arange(tally.shape[1])
+    return float((tally * np.log(np.asarray(start).reshape(-1, 1) + steps)).sum())
+
+
+def _log_likelihoods(seen: Observations, model: ItemResponseModel) -> Array:
+    """Return [keys, grid] the beta-binomial log-likelihoods, up to a constant for each key."""
+    table = np.zeros((len(seen.policy), len(model.weights)))
+    k = model.concentration
+    for number, policy in enumerate(seen.policies):
+        chosen = np.flatnonzero(seen.policy == number)
+        if policy not in model.abilities or not len(chosen):
+            continue
+        means = model.means(policy)
+        correct, judged = seen.correct[chosen], seen.judged[chosen]
+        most = int(judged.max())
+        of_correct, of_wrong = rising(means * k, most), rising((1 - means) * k, most)
+        of_judged = rising(np.array([k]), most)
+        table[chosen] = of_correct[correct] + of_wrong[judged - correct] - of_judged[judged]
+    return table
+
+
+def rising(start: Array, most: int) -> Array:
+    """Return [most + 1, grid] ``log(start (start + 1) … (start + j - 1))``."""
+    steps = np.log(start + np.arange(most).reshape(-1, 1))
+    return np.concatenate([np.zeros((1, len(start))), np.cumsum(steps, axis=0)])
+
+
+def _means(ability: float, difficulty: Array, slope: Array) -> Array:
+    return 1 / (1 + np.exp(np.clip(-slope * (ability - difficulty), -30, 30)))
+
+
+def _prior(slopes: Sequence[float]) -> Array:
+    shape = np.exp(-0.5 * (DIFFICULTIES / 3) ** 2)
+    weights = np.repeat(shape, len(slopes))
+    return np.asarray(weights / weights.sum())
+
+
+def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
+    """Return ``mass`` [grid] of problems as weights, smoothed along the difficulties, with half a prior problem."""
+    table = mass.reshape(len(DIFFICULTIES), len(slopes))
+    padded = np.concatenate([table[:1], table, table[-1:]])
+    smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    weights = smooth.reshape(-1) + 0.5 * _prior(slopes)
+    return np.asarray(weights / weights.sum())
+
+
+def _reference(seen: Observations) -> int:
+    """Return the policy with the most attempts; of several the first by name."""
+    rows = seen.problems_of_key
+    return int(np.argmax(np.bincount(seen.policy, weights=rows * seen.judged, minlength=len(seen.policies))))
+
+
+def _first_abilities(seen: Observations) -> dict[str, float]:
+    """Return the log-odds of each policy's overall share of correct attempts, relative to the reference's."""
+    rows = seen.problems_of_key
+    size = len(seen.policies)
+    correct = np.bincount(seen.policy, weights=rows * seen.correct, minlength=size) + 0.5
+    judged = np.bincount(seen.policy, weights=rows * seen.judged, minlength=size) + 1.0
+    odds = np.log(correct / (judged - correct))
+    odds -= odds[_reference(seen)]
+    return {policy: float(odds[number]) for number, policy in enumerate(seen.policies)}
+
+
+def _best_ability(model: ItemResponseModel, tally: _Tally) -> float:
+    def value(ability: float) -> float:
+        means = _means(ability, model.difficulty, model.slope)
+        return tally.log_likelihood(means, model.concentration) - 0.5 * (ability / _ABILITY_SD) ** 2
+
+    return _maximum(value, _LEAST_ABILITY, _MOST_ABILITY)
+
+
+def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally]) -> float:
+    parts = [(tally, model.means(name)) for name, tally in tallies.items()]
+
+    def value(log_k: float) -> float:
+        prior = -0.5 * ((log_k - log(_CONCENTRATION)) / _CONCENTRATION_SD) ** 2
+        return prior + sum(tally.log_likelihood(means, float(np.exp(log_k))) for tally, means in parts)
+
+    return float(np.exp(_maximum(value, log(0.5), log(1000.0))))
+
+
+def _maximum(value: Any, low: float, high: float) -> float:
+    """Return where a function with one peak is largest, by golden sections."""
+    golden = (5**0.5 - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > _STEP / 10:
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = value(right)
+    return (low + high) / 2

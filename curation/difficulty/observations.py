@@ -1,0 +1,121 @@
+"""Attempts of many policies at many problems as arrays, as an item response model reads them.
+
+Only counts matter to it: how many of a policy's judged attempts at a problem are correct. Problems with the same counts
+of the same policies are one *pattern*, computed once: 700,000 problems with 16 attempts of two policies are a few
+hundred patterns.
+
+Invariant: the order of rows changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from curation.records import GoldilocksError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_CHUNK = 200_000
+"""Rows gathered at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Attempts as arrays. Problems with the same counts of the same policies share a pattern, which is met but once.
+
+    Args:
+        problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
+        first: [patterns + 1] where each pattern's keys begin in ``keys``; a key is one (policy, correct, judged).
+        policies: names; ``policy``, ``correct`` and ``judged`` are [keys].
+    """
+
+    problems: pl.Series
+    pattern: Indices
+    first: Indices
+    keys: Indices
+    policies: tuple[str, ...]
+    policy: Indices
+    correct: Indices
+    judged: Indices
+
+    @property
+    def frequency(self) -> Array:
+        """Return [patterns] how many problems have each."""
+        return np.bincount(self.pattern, minlength=len(self.first) - 1).astype(np.float64)
+
+    @property
+    def pattern_of_row(self) -> Indices:
+        """Return [rows of keys] the pattern that each belongs to."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    @property
+    def problems_of_key(self) -> Array:
+        """Return [keys] how many problems have each."""
+        rows = np.bincount(self.keys, weights=self.frequency[self.pattern_of_row], minlength=len(self.policy))
+        return np.asarray(rows, dtype=np.float64)
+
+    def summed(self, table: Array) -> Array:
+        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows."""
+        sums = np.zeros((len(self.first) - 1, table.shape[1]))
+        begin = 0
+        while begin < len(sums):
+            end = int(np.searchsorted(self.first, self.first[begin] + _CHUNK, side="right")) - 1
+            end = min(max(end, begin + 1), len(sums))
+            starts = self.first[begin:end]
+            filled = starts < self.first[begin + 1 : end + 1]
+            if filled.any():
+                rows = table[self.keys[self.first[begin] : self.first[end]]]
+                sums[begin:end][filled] = np.add.reduceat(rows, starts[filled] - self.first[begin], axis=0)
+            begin = end
+        return sums
+
+
+def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Observations:
+    """Return attempts as arrays.
+
+    Args:
+        counts: problem, policy, correct, judged; rows of one problem and policy are added up.
+        problems: ids to have, where others than those with attempts.
+
+    Raises:
+        GoldilocksError: more attempts are correct than were judged.
+    """
+    rows = (
+        counts.filter(pl.col("judged") > 0)
+        .group_by("problem", "policy")
+        .agg(pl.col("correct").sum().cast(pl.Int64), pl.col("judged").sum().cast(pl.Int64))
+    )
+    bad = rows.filter((pl.col("correct") > pl.col("judged")) | (pl.col("correct") < 0))
+    if bad.height:
+        row = bad.sort("problem", "policy").row(0, named=True)
+        raise GoldilocksError(
+            f"{row['correct']} of {row['judged']} attempts of {row['policy']} at {row['problem']} are correct"
+        )
+    ids = (rows["problem"] if problems is None else problems).unique().sort().alias("problem").to_frame()
+    keys = rows.select("policy", "correct", "judged").unique().sort("policy", "correct", "judged").with_row_index("key")
+    patterns = (
+        rows.join(keys, on=["policy", "correct", "judged"]).group_by("problem").agg(pl.col("key").sort().alias("keys"))
+    )
+    placed = ids.join(patterns, on="problem", how="left", maintain_order="left").with_columns(
+        pl.col("keys").list.eval(pl.element().cast(pl.String)).list.join(" ").fill_null("").alias("name")
+    )
+    unique = placed.select("name", "keys").unique("name").sort("name").with_row_index("pattern")
+    of_problem = placed.join(unique.select("name", "pattern"), on="name", how="left", maintain_order="left")
+    policies = keys["policy"].unique().sort()
+    of_policy = keys.join(policies.to_frame().with_row_index("number"), on="policy", how="left", maintain_order="left")
+    sizes = unique["keys"].list.len().fill_null(0).to_numpy()
+    return Observations(
+        ids["problem"],
+        of_problem["pattern"].to_numpy().astype(np.int64),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        unique["keys"].explode().drop_nulls().to_numpy().astype(np.int64),
+        tuple(policies.to_list()),
+        of_policy["number"].to_numpy().astype(np.int64),
+        keys["correct"].to_numpy(),
+        keys["judged"].to_numpy(),
+    )

@@ -1,0 +1,157 @@
+"""How well difficulty is known: held-out attempts foretold, and what a refresh misses with an anchor and without.
+
+    .venv/bin/python -m tests.benchmarks.bench_difficulty [--data FOLDER] [--problems 4000]
+
+First table: a fifth of the recorded attempts of many policies is held out; log-loss (nats per attempt) of what the rest
+foretells of it. *Rate*: the problem's share of correct attempts, one half of each kind added. *1PL*, *2PL*: the item
+response model without and with slopes. FOLDER is the shared data's `attempts`, or any folder of JSON lines with
+``problem`` or ``id`` and ``correct`` = {policy: 0 or 1} or ``samples`` = [{model, correct}].
+
+Second table, simulated: a policy judges all problems with early stopping, a better one refreshes. *Differ*: share of
+decisions that are not those of a full judgement with the same attempts; *missed*: of the problems that it finds in the
+band; *cost*: attempts against those of a full judgement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from curation.config import Band, RefreshSettings
+from curation.difficulty.anchor import anchored
+from curation.difficulty.early_stopping import StoppingRule
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
+from curation.difficulty.observations import observations
+from curation.difficulty.refresh import ROLLOUT_COUNTS, select_anchor, select_uncertain
+from curation.records import DECISION, Outcome
+from tests.curation.difficulty.simulated import COUNTS, simulated_rates
+from tests.places import SHARED_DATA
+
+BAND, HELD_OUT = Band(), 0.2
+
+
+def main() -> None:
+    """Print both tables."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data", type=Path, default=SHARED_DATA / "attempts")
+    options.add_argument("--problems", type=int, default=4000)
+    chosen = options.parse_args()
+    print(f"{'attempts of':28} {'policies':>8} {'attempts':>8} {'rate':>6} {'1PL':>6} {'2PL':>6} {'CPU s':>11}")
+    for path in sorted(chosen.data.glob("*.jsonl")):
+        print(foretelling(path))
+    print(
+        f"\n{'shift':>5} {'alike':>5} | {'without: differ':>15} {'missed':>7} {'cost':>5} | "
+        f"{'anchor: differ':>14} {'missed':>7} {'cost':>5} {'found':>6}"
+    )
+    for concentration in (None, 20.0, 5.0):
+        for shift in (0.0, 0.3, 1.0, 1.5, 2.0, -1.0):
+            print(refreshing(chosen.problems, shift, concentration))
+
+
+def recorded(path: Path) -> Iterator[tuple[str, str, int, int]]:
+    """Yield problem, policy, correct and 1 of each recorded attempt."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            row: dict[str, Any] = json.loads(line)
+            pairs = row["correct"].items() if "correct" in row else ((s["model"], s["correct"]) for s in row["samples"])
+            name = str(row["problem"] if "correct" in row else row["id"])
+            yield from ((name, str(policy), int(right), 1) for policy, right in pairs)
+
+
+def foretelling(path: Path) -> str:
+    """Return the line of one file."""
+    table = pl.DataFrame(list(recorded(path)), schema=COUNTS, orient="row")
+    is_held = pl.Series(np.random.default_rng(0).random(table.height) < HELD_OUT)
+    told, held = table.filter(~is_held), table.filter(is_held)
+    rate = ((pl.col("correct").sum() + 0.5) / (pl.col("judged").sum() + 1)).alias("rate")
+    rates = held.join(told.group_by("problem").agg(rate), on="problem", how="left", maintain_order="left")["rate"]
+    losses, seconds = [log_loss(held, rates.fill_null(0.5).to_numpy())], []
+    for slopes in (False, True):
+        began = time.process_time()
+        model = fit(told, slopes=slopes)
+        seconds.append(time.process_time() - began)
+        losses.append(log_loss(held, chances(model, told, held)))
+    figures = " ".join(f"{loss:6.3f}" for loss in losses)
+    return (
+        f"{path.stem:28} {table['policy'].n_unique():8} {table.height:8,} {figures} {seconds[0]:5.1f} {seconds[1]:5.1f}"
+    )
+
+
+def chances(model: ItemResponseModel, told: pl.DataFrame, held: pl.DataFrame) -> np.ndarray:
+    """Return [held] the probability that each held-out attempt is correct."""
+    seen = observations(told, held["problem"])
+    pattern = dict(zip(seen.problems, seen.pattern, strict=True))
+    posterior, means = difficulty_posteriors(model, seen), {name: model.means(name) for name in model.abilities}
+    return np.array([posterior[pattern[problem]] @ means[policy] for problem, policy, _, _ in held.iter_rows()])
+
+
+def log_loss(held: pl.DataFrame, chance: np.ndarray) -> float:
+    """Return the mean log-loss of held-out attempts, in nats."""
+    right = held["correct"].to_numpy()
+    return float(-np.mean(right * np.log(chance) + (1 - right) * np.log(1 - chance)))
+
+
+def judged(rates: np.ndarray, rng: np.random.Generator) -> list[tuple[str | None, int, int]]:
+    """Return reason, correct and judged of each problem, stopped early."""
+    rule, rows = StoppingRule(BAND), []
+    for rate in rates:
+        outcomes = [
+            (Outcome.CORRECT, 0) if right else (Outcome.WRONG, 1 + place)
+            for place, right in enumerate(rng.random(BAND.attempts) < rate)
+        ]
+        stop = rule.stopping_point(outcomes).requested
+        correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes[:stop])
+        rows.append((side_of(correct), correct, stop))
+    return rows
+
+
+def side_of(correct: int) -> str | None:
+    """Return the reason of so many correct attempts; None inside the band."""
+    if correct < BAND.min_correct:
+        return "never_solved"
+    return "too_easy" if correct > BAND.attempts * BAND.max_pass_rate else None
+
+
+def refreshing(problems: int, shift: float, concentration: float | None) -> str:
+    """Return the line of one refresh."""
+    rates = simulated_rates(problems, {"old": 0.0, "new": shift}, concentration, seed=1)
+    rng = np.random.default_rng(2)
+    old, new = judged(rates["old"], rng), judged(rates["new"], rng)
+    names = [f"p{number:06}" for number in range(problems)]
+    rows = [
+        {"problem": name, "keep": reason is None, "reason": reason, "correct": correct, "judged": made, "policy": "old"}
+        for name, (reason, correct, made) in zip(names, old, strict=True)
+    ]
+    decisions = pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
+    counts = [(name, "old", correct, made) for name, (_, correct, made) in zip(names, old, strict=True)]
+    full = dict(zip(names, new, strict=True))
+    anchor = select_anchor(decisions, RefreshSettings(), 2, "new")["problem"].to_list()
+    counts += [(name, "new", *full[name][1:]) for name in anchor]
+    told = anchored(pl.DataFrame(counts, schema=COUNTS, orient="row"), "new", "old")
+    assert told is not None
+    sides = told.sides(BAND, pl.Series(names)) if told.calibration.holds else None
+
+    def outcome(expected: pl.DataFrame | None, first: list[str]) -> str:
+        none = ROLLOUT_COUNTS.to_frame()
+        asked = {*select_uncertain(decisions, none, BAND, RefreshSettings(), 2, "new", expected)["problem"], *first}
+        made = {name: full[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
+        inside = [name for name in names if full[name][0] is None]
+        differ = sum(made[name] != full[name][0] for name in names) / problems
+        missed = sum(made[name] is not None for name in inside) / len(inside)
+        cost = sum(full[name][2] for name in asked) / sum(row[2] for row in new)
+        return f"{differ:.3f} {missed:7.3f} {cost:5.2f}"
+
+    alike = "all" if concentration is None else f"{concentration:g}"
+    found = f"{told.shift:+.2f}" if told.calibration.holds else "no"
+    return f"{shift:+5.1f} {alike:>5} | {outcome(None, []):>29} | {outcome(sides, anchor):>28} {found:>6}"
+
+
+if __name__ == "__main__":
+    main()

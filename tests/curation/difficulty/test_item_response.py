@@ -1,0 +1,110 @@
+"""The item response model: its likelihood against sums by hand, and what it learns of simulated policies."""
+
+from __future__ import annotations
+
+from math import comb, exp, gamma, log
+
+import numpy as np
+import polars as pl
+import pytest
+
+from curation.difficulty.item_response import (
+    DIFFICULTIES,
+    ItemResponseModel,
+    difficulty_posteriors,
+    fit,
+)
+from curation.difficulty.observations import observations
+from curation.records import GoldilocksError
+from tests.curation.difficulty.simulated import counts_of, simulated
+
+
+def beta_binomial(correct: int, judged: int, a: float, b: float) -> float:
+    def beta(x: float, y: float) -> float:
+        return gamma(x) * gamma(y) / gamma(x + y)
+
+    return comb(judged, correct) * beta(correct + a, judged - correct + b) / beta(a, b)
+
+
+def test_the_posterior_is_the_prior_times_the_beta_binomial_of_every_policy() -> None:
+    weights = np.exp(-0.5 * ((DIFFICULTIES - 1) / 2) ** 2)
+    model = ItemResponseModel({"weak": 0.0, "strong": 1.5}, weights / weights.sum(), (1.0,), 6.0)
+    attempts = {"weak": (1, 4), "strong": (7, 9)}
+    byhand = []
+    for weight, difficulty in zip(model.weights, DIFFICULTIES, strict=True):
+        for policy, (correct, judged) in attempts.items():
+            mean = 1 / (1 + exp(difficulty - model.abilities[policy]))
+            weight *= beta_binomial(correct, judged, 6 * mean, 6 * (1 - mean))
+        byhand.append(weight)
+    rows = [("p", policy, *counts) for policy, counts in attempts.items()]
+    seen = observations(counts_of(rows))
+    assert difficulty_posteriors(model, seen)[0] == pytest.approx(np.array(byhand) / sum(byhand), rel=1e-9)
+
+
+def test_problems_with_equal_counts_are_one_pattern_and_untried_ones_have_the_prior() -> None:
+    table = counts_of([("b", "x", 1, 2), ("a", "x", 1, 2), ("c", "x", 0, 2), ("c", "y", 3, 3), ("d", "x", 0, 0)])
+    seen = observations(table, pl.Series(["d", "c", "b", "a"]))
+    assert seen.problems.to_list() == ["a", "b", "c", "d"]
+    assert seen.pattern[0] == seen.pattern[1]
+    assert len(set(seen.pattern)) == 3
+    model = fit(table)
+    posterior = difficulty_posteriors(model, seen)
+    assert posterior[seen.pattern[3]] == pytest.approx(model.weights)
+
+
+@pytest.mark.parametrize("concentration", [5.0, 40.0])
+def test_abilities_and_how_alike_policies_are_come_out_of_simulated_attempts(concentration: float) -> None:
+    truth = {"a": 0.0, "b": 1.2, "c": -0.7}
+    table = simulated(1500, truth, 16, concentration, seed=3)
+    model = fit(table)
+    found = {name: model.abilities[name] - model.abilities["a"] for name in truth}
+    assert found == pytest.approx(truth, abs=0.25)
+    assert abs(log(model.concentration / concentration)) < 0.5
+
+
+def test_slopes_are_learnt_where_problems_differ_in_them() -> None:
+    abilities = {str(number): -3.0 + 0.5 * number for number in range(13)}
+    table = simulated(400, abilities, 4, None, seed=2, slopes=(0.5, 2.0))
+    drawn = np.random.default_rng(1).random(table.height) < 0.3
+    told, held = table.filter(~pl.Series(drawn)), table.filter(pl.Series(drawn))
+
+    def log_loss(model: ItemResponseModel) -> float:
+        seen = observations(told, held["problem"])
+        place = dict(zip(seen.problems, seen.pattern, strict=True))
+        posterior = difficulty_posteriors(model, seen)
+        loss = 0.0
+        for problem, policy, correct, judged in held.iter_rows():
+            chance = float(posterior[place[problem]] @ model.means(policy))
+            loss -= correct * log(chance) + (judged - correct) * log(1 - chance)
+        return loss / held["judged"].sum()
+
+    assert log_loss(fit(told, slopes=True)) < log_loss(fit(told)) - 0.003
+
+
+def test_the_order_of_rows_and_split_rows_change_nothing() -> None:
+    table = simulated(200, {"a": 0.0, "b": 1.0}, 8, 10.0, seed=5)
+    whole = fit(table)
+    first = table.with_columns(pl.col("correct").clip(0, 3), judged=pl.lit(3, pl.Int64))
+    rest = table.with_columns(pl.col("correct") - first["correct"], judged=pl.lit(5, pl.Int64))
+    again = fit(pl.concat([rest, first]).sample(fraction=1.0, shuffle=True, seed=1))
+    assert again.abilities == whole.abilities
+    assert again.concentration == whole.concentration
+    assert (again.weights == whole.weights).all()
+
+
+def test_few_problems_tell_abilities_and_some_are_always_among_them() -> None:
+    table = simulated(600, {"a": 0.0, "b": 1.0}, 8, 10.0, seed=6)
+    rare = table.filter(pl.col("problem") == "p0007").with_columns(policy=pl.lit("rare"))
+    both = pl.concat([table, rare])
+    assert fit(both, most_problems=100).abilities["b"] == pytest.approx(1.0, abs=0.6)
+    assert "rare" in fit(both, most_problems=5, always=pl.Series(["p0007"])).abilities
+
+
+def test_refusals() -> None:
+    with pytest.raises(GoldilocksError, match="none was judged"):
+        fit(counts_of([("p", "x", 0, 0)]))
+    with pytest.raises(GoldilocksError, match="3 of 2 attempts of x at p are correct"):
+        fit(counts_of([("p", "x", 3, 2)]))
+    model = fit(counts_of([("p", "x", 1, 2)]))
+    with pytest.raises(GoldilocksError, match="has seen no attempt of y; it knows x"):
+        model.means("y")

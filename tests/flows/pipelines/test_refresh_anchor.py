@@ -1,0 +1,130 @@
+"""A refresh of a larger set by a stronger policy: its anchor, what it judges for it, and that nothing is done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from curation.records import problem_id
+from flows.cli.refresh import refresh_run
+from flows.pipelines.refresh import RefreshResult
+from flows.publish.versions import decisions_of
+from tests.curation.difficulty.simulated import simulated_rates
+from tests.flows.conftest import Tiny, goldilocks, stamps, tries, write_jsonl
+
+PROBLEMS, ATTEMPTS = 240, 16
+RECIPE = """
+name = "tiers"
+shard_rows = 100
+workers = 1
+
+[near_dedup]
+enabled = false # sums are alike
+
+[refresh]
+anchor_share = 0.2
+
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final" }
+
+[stage1]
+band = { wrong_label_share = 1.0 }
+
+[stage1.policy]
+kind = "recorded"
+name = "tier@1"
+path = "tier1.jsonl"
+columns = { problem = "question", attempts = "tries", text = "text" }
+"""
+
+
+def sums() -> list[tuple[str, int]]:
+    return [(f"What is {1000 + 7 * number} + {13 * number + 5}?", 1005 + 20 * number) for number in range(PROBLEMS)]
+
+
+def write_tier(folder: Path, number: int, rates: np.ndarray) -> None:
+    """The attempts of a policy with these pass rates; a wrong one is far from every other."""
+    rng = np.random.default_rng(number)
+    rows = []
+    for (statement, answer), rate in zip(sums(), rates, strict=True):
+        right = rng.random(ATTEMPTS) < rate
+        finals = [answer if is_right else -1 - place for place, is_right in enumerate(right)]
+        rows.append(tries(statement, str(answer), " ".join(map(str, finals))))
+    write_jsonl(folder / f"tier{number}.jsonl", rows)
+    policy = 'kind = "recorded"\ncolumns = { problem = "question", attempts = "tries", text = "text" }\n'
+    (folder / f"tier{number}.toml").write_text(
+        f'[policy]\nname = "tier@{number}"\npath = "tier{number}.jsonl"\n{policy}'
+    )
+
+
+@pytest.fixture(scope="module")
+def tiers(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """A run judged by one policy; the attempts of one that is 2 logits better lie beside it."""
+    home = tmp_path_factory.mktemp("tiers")
+    write_jsonl(home / "sums.jsonl", [{"question": statement, "final": str(answer)} for statement, answer in sums()])
+    for number, rates in enumerate(simulated_rates(PROBLEMS, {"1": 0.0, "2": 2.0}, 20.0, seed=1).values(), 1):
+        write_tier(home, number, rates)
+    (home / "recipe.toml").write_text(RECIPE)
+    said = goldilocks("run", home / "recipe.toml", "--out", home / "run")
+    assert said.status == 0, said.err
+    return Tiny(home / "recipe.toml", home / "run")
+
+
+@pytest.fixture(scope="module")
+def refreshed(tiers: Tiny) -> RefreshResult:
+    return refresh_run(tiers.folder, tiers.recipe.parent / "tier2.toml", None)
+
+
+def full_judgement(tiers: Tiny, home: Path) -> dict[str, str | None]:
+    """The reasons of a run of its own by the better policy."""
+    recipe = tiers.recipe.parent / "full.toml"
+    recipe.write_text(RECIPE.replace("tier@1", "tier@2").replace("tier1.jsonl", "tier2.jsonl"))
+    said = goldilocks("run", recipe, "--out", home / "full")
+    assert said.status == 0, said.err
+    return dict(decisions_of(home / "full", 1).select("problem", "reason").iter_rows())
+
+
+def test_what_was_never_solved_comes_back_without_a_share_for_it(
+    tiers: Tiny, refreshed: RefreshResult, tmp_path: Path
+) -> None:
+    assert refreshed.anchor is not None
+    assert refreshed.anchor.problems == refreshed.chosen["anchor"] == 50  # the least, above the share
+    assert refreshed.anchor.shift == pytest.approx(2.0, abs=0.6)
+    assert refreshed.chosen.keys() == {"anchor", "shifted"}
+    assert refreshed.cost["problems"] < 0.95 * PROBLEMS
+    full, made = full_judgement(tiers, tmp_path), decisions_of(tiers.folder, 2)
+    inside = {name for name, reason in full.items() if reason is None}
+    missed = inside - set(made.filter("keep")["problem"])
+    assert len(missed) <= 0.03 * len(inside)
+    differ = [name for name, reason in made.select("problem", "reason").iter_rows() if full[name] != reason]
+    assert len(differ) <= 0.04 * PROBLEMS
+    before = dict(decisions_of(tiers.folder, 1).select("problem", "reason").iter_rows())
+    assert sum(before[name] == "never_solved" for name in inside) > 10
+
+
+def test_judged_problems_have_the_new_policys_rates_and_others_keep_theirs(
+    tiers: Tiny, refreshed: RefreshResult
+) -> None:
+    made = decisions_of(tiers.folder, 2)
+    assert made["policy"].value_counts().sort("policy").rows() == [
+        ("tier@1", PROBLEMS - refreshed.cost["problems"]),
+        ("tier@2", refreshed.cost["problems"]),
+    ]
+    assert set(made["problem"]) == {problem_id(statement) for statement, _ in sums()}
+
+
+def test_the_command_says_how_much_stronger_the_policy_is_and_does_nothing_twice(
+    tiers: Tiny, refreshed: RefreshResult
+) -> None:
+    before = stamps(tiers.folder)
+    again = goldilocks("refresh", tiers.folder, "--policy", tiers.recipe.parent / "tier2.toml")
+    assert again.status == 0, again.err
+    assert "judged already with this policy, so nothing was done" in again.out
+    changed = {name for name, stamp in stamps(tiers.folder).items() if before.get(name) != stamp}
+    assert not [name for name in changed if name.startswith(("curated", "versions"))]
